@@ -1,0 +1,181 @@
+//! The closed list of everything that makes a result doubtful, each with advice. Codes `L01` to
+//! `L20` are the rules of `docs/methodology.md`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Nanos;
+
+/// How much a doubt takes away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The result stands, with this said beside it.
+    Doubt,
+    /// The result must not be used.
+    Invalid,
+}
+
+/// A doubt as it is recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DoubtRecord {
+    /// The rule's code or a kebab-case name.
+    pub code: String,
+    /// How much it takes away.
+    pub severity: Severity,
+    /// What was seen.
+    pub text: String,
+    /// What to do about it.
+    pub advice: String,
+}
+
+/// Everything that may make a result doubtful.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Doubt {
+    /// The generator was the bottleneck; its busiest thread used this percentage of a core.
+    GeneratorLimited(f64),
+    /// The 99.9 % quantile of send lag is too large for this mean response time.
+    LagGate(Nanos, Nanos),
+    /// Nobody confirmed and nobody received: delivery is unknown.
+    Unconfirmed,
+    /// Bodies are too small for a mark.
+    IdentityByOrder,
+    /// A closed loop: latency hides what waited.
+    ClosedLoop,
+    /// Generator and target shared cores.
+    SharedCores,
+    /// This many repetitions.
+    FewRepetitions(u32),
+    /// This quantile needs this many samples, and there were so many.
+    QuantileBeyondData(&'static str, u64, u64),
+    /// This quantile falls into the lost share.
+    QuantileInLoss(&'static str),
+    /// The server granted less than was asked: what, asked, granted.
+    Granted(String, u64, u64),
+    /// Offered and achieved rate, messages per second.
+    RateNotReached(f64, f64),
+    /// The target ended before the trial did.
+    TargetDied(String),
+    /// The trial was cut short by a signal.
+    Interrupted,
+    /// The reference server counted this many where the ledger has that many.
+    ServerCountDiffers(u64, u64),
+    /// A ledger identity does not hold.
+    LedgerContradiction(String),
+    /// So many connections could not be made or were lost, of so many, and the first reason.
+    ConnectionsLost(u64, u64, String),
+    /// X (R + Z) / N of a closed loop differs from 1 by this much.
+    LittleResidual(f64),
+    /// Cells in one table had different windows.
+    WindowMismatch,
+}
+
+impl Doubt {
+    /// The doubt as it is recorded.
+    pub fn record(&self) -> DoubtRecord {
+        let severity = match self {
+            Doubt::GeneratorLimited(_)
+            | Doubt::LagGate(..)
+            | Doubt::ServerCountDiffers(..)
+            | Doubt::LedgerContradiction(_) => Severity::Invalid,
+            _ => Severity::Doubt,
+        };
+        let (code, text, advice) = self.words();
+        DoubtRecord { code: code.to_owned(), severity, text, advice: advice.to_owned() }
+    }
+
+    fn words(&self) -> (&'static str, String, &'static str) {
+        match self {
+            Doubt::GeneratorLimited(percent) => (
+                "generator-limited",
+                format!("the generator used {percent:.0} % of its core: it was the limit"),
+                "lower the rate or the number of connections, or give the generator more cores",
+            ),
+            Doubt::LagGate(lag, mean) => (
+                "lag-gate",
+                format!("send lag p99.9 is {lag}, against a mean response time of {mean}"),
+                "repeat on a quieter machine; latency below a hundred times the lag is not shown",
+            ),
+            Doubt::Unconfirmed => (
+                "unconfirmed",
+                "nobody confirmed these messages and nobody received them".to_owned(),
+                "use the pattern deliver, or QoS 1, to know what arrived",
+            ),
+            Doubt::IdentityByOrder => (
+                "identity-by-order",
+                "bodies are too small for a mark: told apart by connection and order".to_owned(),
+                "use bodies of at least 44 bytes to find damage, duplicates and reordering",
+            ),
+            Doubt::ClosedLoop => (
+                "closed-loop",
+                "a closed loop waits for answers, so its latency hides what would have queued"
+                    .to_owned(),
+                "give a rate (-R 1000/s) to see response time from the intended time",
+            ),
+            Doubt::SharedCores => (
+                "shared-cores",
+                "generator and target shared cores".to_owned(),
+                "use a machine with at least two cores",
+            ),
+            Doubt::FewRepetitions(n) => (
+                "L13",
+                format!("{n} repetitions: too few to compare"),
+                "repeat at least 5 times (--reps 5)",
+            ),
+            Doubt::QuantileBeyondData(quantile, needed, had) => (
+                "L17",
+                format!("{quantile} needs {needed} samples, there were {had}"),
+                "send more messages, or read a lower quantile",
+            ),
+            Doubt::QuantileInLoss(quantile) => (
+                "quantile-in-loss",
+                format!("{quantile} falls into the lost share: it is infinite"),
+                "read the ledger first; latency of what arrived alone would flatter",
+            ),
+            Doubt::Granted(what, asked, granted) => (
+                "granted-less",
+                format!("{what}: {asked} asked, {granted} granted by the server"),
+                "compare only with results under the same terms",
+            ),
+            Doubt::RateNotReached(offered, achieved) => (
+                "rate-not-reached",
+                format!("{offered:.0}/s offered, {achieved:.0}/s handed over"),
+                "the difference is in the ledger as not_sent or in the send lag",
+            ),
+            Doubt::TargetDied(how) => (
+                "target-died",
+                format!("the target ended before the trial: {how}"),
+                "read the target's log in the run folder",
+            ),
+            Doubt::Interrupted => (
+                "interrupted",
+                "the trial was cut short by a signal".to_owned(),
+                "repeat it for a full window",
+            ),
+            Doubt::ServerCountDiffers(theirs, ours) => (
+                "server-count-differs",
+                format!("the reference server counted {theirs}, the ledger {ours}"),
+                "this is a fault of Weighbridge: please report it with the run folder",
+            ),
+            Doubt::LedgerContradiction(what) => (
+                "ledger-contradiction",
+                format!("the ledger does not add up: {what}"),
+                "this is a fault of Weighbridge: please report it with the run folder",
+            ),
+            Doubt::ConnectionsLost(lost, of, reason) => (
+                "connections-lost",
+                format!("{lost} of {of} connections failed or were closed: {reason}"),
+                "see the causes in the ledger and the target's log",
+            ),
+            Doubt::LittleResidual(residual) => (
+                "L01",
+                format!("Little's law is off by {:.1} %", residual * 100.0),
+                "the window was not steady: measure longer",
+            ),
+            Doubt::WindowMismatch => (
+                "L16",
+                "messages in flight were not equal across the table".to_owned(),
+                "give --window to hold it equal",
+            ),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Where a target is reached, as a URL with its secrets kept apart.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+/// The address of a target and who we are to it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// `tcp`, `http` or `mqtt`.
+    pub scheme: String,
+    /// Host as written: a name or an address.
+    pub host: String,
+    /// Port, the scheme's own where none was written.
+    pub port: u16,
+    /// Path of an HTTP target with its leading slash, else empty.
+    pub path: String,
+    /// Who we are to the target, if anybody.
+    pub credentials: Option<Credentials>,
+    /// What the host resolved to, filled in before a trial starts.
+    pub address: Option<SocketAddr>,
+}
+
+/// A user name and its password. The password is never printed, serialised or recorded.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// User name.
+    pub user: String,
+    /// Password.
+    pub password: String,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Credentials({}, password hidden)", self.user)
+    }
+}
+
+impl Endpoint {
+    /// An endpoint on an address that is already known.
+    pub fn at(scheme: &str, address: SocketAddr) -> Endpoint {
+        Endpoint {
+            scheme: scheme.to_owned(),
+            host: address.ip().to_string(),
+            port: address.port(),
+            path: String::new(),
+            credentials: None,
+            address: Some(address),
+        }
+    }
+
+    /// Reads `scheme://[user[:password]@]host[:port][/path]`.
+    pub fn parse(url: &str) -> Result<Endpoint, String> {
+        let (scheme, rest) = url
+            .split_once("://")
+            .ok_or_else(|| format!("{url:?} is no URL: type mqtt://HOST:PORT"))?;
+        let default_port = match scheme {
+            "http" => 80,
+            "mqtt" => 1883,
+            "tcp" => 0,
+            _ => {
+                return Err(format!(
+                    "the scheme {scheme:?} is not known: type http://, mqtt:// or tcp://"
+                ));
+            }
+        };
+        let (authority, path) = match rest.find('/') {
+            Some(slash) => (&rest[..slash], &rest[slash..]),
+            None => (rest, ""),
+        };
+        let (credentials, host_port) = match authority.rsplit_once('@') {
+            Some((user, host_port)) => (Some(parse_credentials(user)), host_port),
+            None => (None, authority),
+        };
+        let (host, port) = split_port(host_port)?;
+        if host.is_empty() {
+            return Err(format!("{scheme}:// has no host: type {scheme}://127.0.0.1:PORT"));
+        }
+        let port = port.unwrap_or(default_port);
+        if port == 0 {
+            return Err(format!("{scheme}://{host} has no port: type {scheme}://{host}:PORT"));
+        }
+        Ok(Endpoint {
+            scheme: scheme.to_owned(),
+            host: host.to_owned(),
+            port,
+            path: path.to_owned(),
+            credentials,
+            address: None,
+        })
+    }
+}
+
+fn parse_credentials(text: &str) -> Credentials {
+    let (user, password) = text.split_once(':').unwrap_or((text, ""));
+    Credentials { user: percent_decoded(user), password: percent_decoded(password) }
+}
+
+/// RFC 3986, section 2.1; a percent sign that starts no escape stands for itself.
+fn percent_decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let escape = (bytes[at] == b'%')
+            .then(|| text.get(at + 1..at + 3))
+            .flatten()
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        plain.push(escape.unwrap_or(bytes[at]));
+        at += if escape.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
+fn split_port(text: &str) -> Result<(&str, Option<u16>), String> {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (host, after) = rest
+                .split_once(']')
+                .ok_or_else(|| format!("{text:?} lacks its closing bracket"))?;
+            (host, after.strip_prefix(':'))
+        }
+        None => match text.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (text, None),
+        },
+    };
+    let port = port
+        .map(|port| port.parse().map_err(|_| format!("{port:?} is no port: type 1 to 65535")))
+        .transpose()?;
+    Ok((host, port))
+}
+
+/// The URL without user and password.
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (open, close) = if self.host.contains(':') { ("[", "]") } else { ("", "") };
+        write!(f, "{}://{open}{}{close}:{}{}", self.scheme, self.host, self.port, self.path)
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Endpoint({self})")
+    }
+}
+
+impl Serialize for Endpoint {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Endpoint {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Endpoint, D::Error> {
+        Endpoint::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_taken_apart() {
+        let endpoint = Endpoint::parse("mqtt://me:p%40ss@broker.local").unwrap();
+        assert_eq!((endpoint.host.as_str(), endpoint.port), ("broker.local", 1883));
+        let credentials = endpoint.credentials.clone().unwrap();
+        assert_eq!((credentials.user.as_str(), credentials.password.as_str()), ("me", "p@ss"));
+        let endpoint = Endpoint::parse("http://[::1]:8080/a/b").unwrap();
+        assert_eq!((endpoint.host.as_str(), endpoint.path.as_str()), ("::1", "/a/b"));
+        assert_eq!(endpoint.to_string(), "http://[::1]:8080/a/b");
+    }
+
+    #[test]
+    fn the_password_is_never_printed() {
+        let endpoint = Endpoint::parse("mqtt://me:secret@h:1").unwrap();
+        for text in
+            [endpoint.to_string(), format!("{endpoint:?}"), format!("{:?}", endpoint.credentials)]
+        {
+            assert!(!text.contains("secret"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        assert!(Endpoint::parse("tcp://h").unwrap_err().contains("no port"));
+        assert!(Endpoint::parse("ftp://h").unwrap_err().contains("not known"));
+        assert!(Endpoint::parse("mqtt://:1").unwrap_err().contains("no host"));
+        assert!(Endpoint::parse("mqtt://h:99999").unwrap_err().contains("no port"));
+    }
+}

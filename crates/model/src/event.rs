@@ -1,0 +1,145 @@
+//! Everything that happens in a run, as one stream. The terminal, the journal and the report
+//! are readers of it; `docs/journal.md` documents the lines it makes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::doubt::DoubtRecord;
+use crate::ledger::Ledger;
+use crate::plan::Plan;
+use crate::protocol::Guarantee;
+use crate::server::ServerReport;
+use crate::trial::Point;
+
+/// The version of the journal's format.
+pub const JOURNAL_SCHEMA: &str = "weigh/journal/1";
+
+/// One line of the journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The first line: everything needed to understand and repeat the run.
+    RunStarted(Box<RunStarted>),
+    /// A trial begins.
+    TrialStarted {
+        /// Its id.
+        trial: String,
+        /// Its point of the matrix.
+        point: Point,
+        /// Its repetition, from 0.
+        repetition: u32,
+    },
+    /// What a trial did in the last interval.
+    Interval(Interval),
+    /// A trial ended with a result.
+    TrialFinished(Box<TrialFinished>),
+    /// A trial could not be done.
+    TrialFailed {
+        /// Its id.
+        trial: String,
+        /// Its point of the matrix.
+        point: Point,
+        /// What went wrong.
+        error: String,
+    },
+    /// The last line.
+    RunFinished {
+        /// `done`, `interrupted` or `failed`.
+        outcome: String,
+    },
+}
+
+/// The first line of a journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunStarted {
+    /// [`JOURNAL_SCHEMA`].
+    pub schema: String,
+    /// The run's id: its folder's name.
+    pub id: String,
+    /// When it started, RFC 3339.
+    pub started: String,
+    /// The version of Weighbridge.
+    pub version: String,
+    /// The machine.
+    pub host: HostFacts,
+    /// The plan as resolved.
+    pub plan: Plan,
+}
+
+/// What a reader needs to know of the machine to doubt or repeat a figure.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostFacts {
+    /// Kernel release.
+    pub kernel: String,
+    /// Model name of the processor.
+    pub cpu: String,
+    /// Cores this process may use.
+    pub cores: u32,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// Frequency governor; empty where the kernel tells none.
+    pub governor: String,
+    /// Clock source of the kernel.
+    pub clock_source: String,
+    /// TCP congestion control.
+    pub congestion_control: String,
+    /// `kvm`, `none` and so on; empty where it cannot be told.
+    pub virtualisation: String,
+}
+
+/// What a trial did in one interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The trial's id.
+    pub trial: String,
+    /// End of the interval, nanoseconds since the trial's clock stood at 0.
+    pub at_ns: u64,
+    /// True before the measured window.
+    pub warmup: bool,
+    /// Messages handed to the transport in it.
+    pub sent: u64,
+    /// Messages confirmed in it.
+    pub acknowledged: u64,
+    /// Pairs delivered in it.
+    pub delivered: u64,
+    /// Error answers in it.
+    pub errors: u64,
+    /// Connections open at its end.
+    pub connections: u64,
+}
+
+/// The result of one trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialFinished {
+    /// The trial's id.
+    pub trial: String,
+    /// Its point of the matrix.
+    pub point: Point,
+    /// Its repetition, from 0.
+    pub repetition: u32,
+    /// Its seed.
+    pub seed: u64,
+    /// What the protocol promises at this point.
+    pub guarantee: Guarantee,
+    /// What the target is: `Mosquitto 2.0.11`, `weigh 0.1.0 reference mqtt`.
+    pub target: String,
+    /// Values by metric name (`response_time_ns.p99`); what was not measured is absent.
+    pub metrics: BTreeMap<String, f64>,
+    /// How many samples each recorded time has (`response_time_ns`).
+    pub samples: BTreeMap<String, u64>,
+    /// Where every message went.
+    pub ledger: Ledger,
+    /// What makes the result doubtful.
+    pub doubts: Vec<DoubtRecord>,
+    /// What the server granted or announced, the least over all connections.
+    pub granted: BTreeMap<String, u64>,
+    /// The reference server's own count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerReport>,
+    /// A real broker's own counters over the trial: `$SYS/broker/publish/messages/dropped`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, f64>,
+    /// Recorded times as HdrHistogram V2 in base64, by name (`response_time_ns`).
+    pub histograms: BTreeMap<String, String>,
+}

@@ -1,0 +1,161 @@
+//! Where every message went. All terms are counted by identity, exactly, never sampled:
+//!
+//! ```text
+//! scheduled = not_sent + sent
+//! sent      = delivered + late + lost
+//! received  = delivered + late + duplicates + corrupt + foreign
+//! ```
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a message was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The producer gave it up after it was handed over.
+    ProducerDropped,
+    /// The connection closed with it in flight.
+    ConnectionClosed,
+    /// The server's own counter says that it dropped it.
+    ServerDropped,
+    /// The subscriber was disconnected.
+    SubscriberDisconnected,
+    /// The server answered with an error.
+    ErrorAnswer,
+    /// No answer, or no delivery, within Tmax on a connection that stayed open.
+    Timeout,
+    /// It arrived damaged.
+    Corrupt,
+    /// None of the others could be shown.
+    Unknown,
+}
+
+/// Why a message that was due was never handed to the transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotSentCause {
+    /// Every connection had its window full until the end.
+    WindowFull,
+    /// There was no connection any more.
+    ConnectionClosed,
+    /// The run was interrupted.
+    Interrupted,
+}
+
+/// The ledger of a trial, or the sum over the trials of a cell. In patterns with consumers
+/// everything but `messages` counts pairs of message and subscriber.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ledger {
+    /// Different messages, however many subscribers each had.
+    pub messages: u64,
+    /// Messages that were due in the measured window.
+    pub scheduled: u64,
+    /// Messages due but never handed to the transport.
+    pub not_sent: u64,
+    /// Messages handed to the transport.
+    pub sent: u64,
+    /// Messages the server confirmed.
+    pub acknowledged: u64,
+    /// Messages that arrived whole within Tmax; unknown for unconfirmed sends nobody receives.
+    pub delivered: Option<u64>,
+    /// Messages that first arrived after Tmax.
+    pub late: u64,
+    /// Messages that never arrived; unknown where `delivered` is.
+    pub lost: Option<u64>,
+    /// Arrivals of messages that were there before.
+    pub duplicates: u64,
+    /// Messages that arrived after a later one of the same producer (RFC 4737).
+    pub reordered: u64,
+    /// Arrivals with our mark and a failing check.
+    pub corrupt: u64,
+    /// Arrivals without our mark.
+    pub foreign: u64,
+    /// Messages the server confirmed and nobody got.
+    pub acked_not_delivered: u64,
+    /// Messages the server said nobody subscribes to (MQTT 5 reason 0x10).
+    pub no_subscriber: u64,
+    /// All arrivals.
+    pub received: u64,
+    /// The lost ones by cause; they add up to `lost`.
+    pub causes: BTreeMap<Cause, u64>,
+    /// The unsent ones by cause; they add up to `not_sent`.
+    pub not_sent_causes: BTreeMap<NotSentCause, u64>,
+}
+
+impl Ledger {
+    /// Adds `other`; what is unknown in either is unknown in the sum.
+    pub fn add(&mut self, other: &Ledger) {
+        self.messages += other.messages;
+        self.scheduled += other.scheduled;
+        self.not_sent += other.not_sent;
+        self.sent += other.sent;
+        self.acknowledged += other.acknowledged;
+        self.delivered = self.delivered.zip(other.delivered).map(|(a, b)| a + b);
+        self.late += other.late;
+        self.lost = self.lost.zip(other.lost).map(|(a, b)| a + b);
+        self.duplicates += other.duplicates;
+        self.reordered += other.reordered;
+        self.corrupt += other.corrupt;
+        self.foreign += other.foreign;
+        self.acked_not_delivered += other.acked_not_delivered;
+        self.no_subscriber += other.no_subscriber;
+        self.received += other.received;
+        for (cause, count) in &other.causes {
+            *self.causes.entry(*cause).or_default() += count;
+        }
+        for (cause, count) in &other.not_sent_causes {
+            *self.not_sent_causes.entry(*cause).or_default() += count;
+        }
+    }
+
+    /// The empty ledger to add others to.
+    pub fn zero() -> Ledger {
+        Ledger { delivered: Some(0), lost: Some(0), ..Ledger::default() }
+    }
+
+    /// The first identity that does not hold, in words; `None` if all do.
+    pub fn contradiction(&self) -> Option<String> {
+        let lost_by_cause: u64 = self.causes.values().sum();
+        let unsent_by_cause: u64 = self.not_sent_causes.values().sum();
+        let differs = |name: &str, left: u64, right: u64| {
+            (left != right).then(|| format!("{name}: {left} is not {right}"))
+        };
+        let known = self.delivered.zip(self.lost).and_then(|(delivered, lost)| {
+            differs("sent = delivered + late + lost", self.sent, delivered + self.late + lost)
+                .or_else(|| differs("lost = sum of causes", lost, lost_by_cause))
+                .or_else(|| {
+                    differs(
+                        "received = delivered + late + duplicates + corrupt + foreign",
+                        self.received,
+                        delivered + self.late + self.duplicates + self.corrupt + self.foreign,
+                    )
+                })
+        });
+        differs("scheduled = not_sent + sent", self.scheduled, self.not_sent + self.sent)
+            .or_else(|| differs("not_sent = sum of causes", self.not_sent, unsent_by_cause))
+            .or(known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ledger_that_does_not_add_up_says_where() {
+        let mut ledger = Ledger { scheduled: 3, sent: 3, received: 2, ..Ledger::zero() };
+        ledger.delivered = Some(2);
+        assert!(ledger.contradiction().unwrap().starts_with("sent ="));
+        ledger.lost = Some(1);
+        assert!(ledger.contradiction().unwrap().starts_with("lost ="));
+        ledger.causes.insert(Cause::Timeout, 1);
+        assert_eq!(ledger.contradiction(), None);
+        let mut sum = Ledger::zero();
+        sum.add(&ledger);
+        sum.add(&ledger);
+        assert_eq!((sum.sent, sum.lost, sum.causes[&Cause::Timeout]), (6, Some(2), 2));
+        assert_eq!(sum.contradiction(), None);
+    }
+}

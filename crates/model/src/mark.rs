@@ -1,0 +1,193 @@
+//! The mark that makes a message known again: who sent it, which one it is, when it was due,
+//! and a check value over the whole body. It is text, so that it fits into JSON as well as into
+//! bytes, and stands at the end of a body (or just before the closing `"}` of a JSON object).
+//!
+//! Layout: the magic `WB1.`, then 30 bytes in URL-safe base64 (RFC 4648, section 5): run tag 2,
+//! flags 1, producer 3, sequence 5, due time 6, lag 5, check of these 22 bytes 4, check of the
+//! body 4; integers are big-endian, times are nanoseconds, checks are CRC-32 (IEEE 802.3).
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use crate::units::Nanos;
+
+/// Bytes a mark takes in a body.
+pub const MARK_BYTES: usize = MAGIC.len() + ENCODED;
+
+/// Producers that can be told apart.
+pub const PRODUCERS_MAX: u32 = 1 << 24;
+
+/// Identity and times of one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Tells the messages of this trial from those of any other.
+    pub tag: u16,
+    /// True for a message before the measurement.
+    pub warmup: bool,
+    /// Index of the producing connection, below [`PRODUCERS_MAX`].
+    pub producer: u32,
+    /// Number of the message at its producer, from 0, below 2^40.
+    pub sequence: u64,
+    /// When it was due, since the start of the trial; wraps after 2^48 ns (78 hours).
+    pub due: Nanos,
+    /// How much later than due it was handed to the transport; at most 2^40 - 1 ns (18 minutes).
+    pub lag: Nanos,
+}
+
+/// What a body turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// A message of ours, whole.
+    Whole(Mark),
+    /// A message of ours, damaged; the mark is known if the damage lies outside it.
+    Corrupt(Option<Mark>),
+    /// Not a message of ours.
+    Foreign,
+}
+
+impl Mark {
+    /// Writes the mark over `body[at..at + MARK_BYTES]` and seals the whole body with it.
+    ///
+    /// # Panics
+    /// If the body is too short for a mark at `at`.
+    pub fn seal(&self, body: &mut [u8], at: usize) {
+        let mut raw = [0u8; RAW];
+        raw[0..2].copy_from_slice(&self.tag.to_be_bytes());
+        raw[2] = u8::from(self.warmup);
+        raw[3..6].copy_from_slice(&self.producer.to_be_bytes()[1..]);
+        raw[6..11].copy_from_slice(&self.sequence.to_be_bytes()[3..]);
+        raw[11..17].copy_from_slice(&self.due.0.to_be_bytes()[2..]);
+        raw[17..22].copy_from_slice(&self.lag.0.min(LAG_MAX).to_be_bytes()[3..]);
+        let head = crc32fast::hash(&raw[..HEAD]);
+        raw[HEAD..HEAD + 4].copy_from_slice(&head.to_be_bytes());
+        let check = body_check(body, at, &raw);
+        raw[HEAD + 4..].copy_from_slice(&check.to_be_bytes());
+        let place = &mut body[at..at + MARK_BYTES];
+        place[..MAGIC.len()].copy_from_slice(MAGIC);
+        let written = URL_SAFE_NO_PAD.encode_slice(raw, &mut place[MAGIC.len()..]);
+        debug_assert_eq!(written, Ok(ENCODED));
+    }
+
+    /// Looks for a mark of the trial `tag` in `body`; marks of other trials are foreign.
+    pub fn read(body: &[u8], tag: u16) -> Reading {
+        match Mark::read_any(body) {
+            Reading::Whole(mark) | Reading::Corrupt(Some(mark)) if mark.tag != tag => {
+                Reading::Foreign
+            }
+            reading => reading,
+        }
+    }
+
+    /// Looks for a mark of any trial in `body`.
+    pub fn read_any(body: &[u8]) -> Reading {
+        let mut damaged = Reading::Foreign;
+        for after in [0, JSON_END.len()] {
+            let Some(at) = body.len().checked_sub(MARK_BYTES + after) else { continue };
+            match read_at(body, at) {
+                Reading::Foreign => {}
+                Reading::Whole(mark) => return Reading::Whole(mark),
+                corrupt => damaged = corrupt,
+            }
+        }
+        damaged
+    }
+}
+
+fn read_at(body: &[u8], at: usize) -> Reading {
+    let place = &body[at..at + MARK_BYTES];
+    let has_magic = place.starts_with(MAGIC);
+    let nothing = if has_magic { Reading::Corrupt(None) } else { Reading::Foreign };
+    let mut raw = [0u8; RAW];
+    if URL_SAFE_NO_PAD.decode_slice(&place[MAGIC.len()..], &mut raw).is_err() {
+        return nothing;
+    }
+    let word = |from: usize, bytes: usize| {
+        raw[from..from + bytes].iter().fold(0u64, |value, byte| value << 8 | u64::from(*byte))
+    };
+    if word(HEAD, 4) != u64::from(crc32fast::hash(&raw[..HEAD])) {
+        return nothing;
+    }
+    let mark = Mark {
+        tag: word(0, 2) as u16,
+        warmup: raw[2] & 1 == 1,
+        producer: word(3, 3) as u32,
+        sequence: word(6, 5),
+        due: Nanos(word(11, 6)),
+        lag: Nanos(word(17, 5)),
+    };
+    if has_magic && word(HEAD + 4, 4) == u64::from(body_check(body, at, &raw)) {
+        Reading::Whole(mark)
+    } else {
+        Reading::Corrupt(Some(mark))
+    }
+}
+
+/// CRC-32 of everything but the check itself: what precedes the mark, the mark's other fields,
+/// and what follows it.
+fn body_check(body: &[u8], at: usize, raw: &[u8; RAW]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&body[..at]);
+    hasher.update(&raw[..HEAD + 4]);
+    hasher.update(&body[at + MARK_BYTES..]);
+    hasher.finalize()
+}
+
+/// What follows the mark in a JSON object.
+pub const JSON_END: &[u8] = b"\"}";
+
+const MAGIC: &[u8] = b"WB1.";
+const HEAD: usize = 22;
+const RAW: usize = HEAD + 8;
+const ENCODED: usize = RAW / 3 * 4;
+const LAG_MAX: u64 = (1 << 40) - 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MARK: Mark = Mark {
+        tag: 0xBEEF,
+        warmup: false,
+        producer: 59,
+        sequence: 123_456,
+        due: Nanos(1_000_000_007),
+        lag: Nanos(42),
+    };
+
+    fn sealed(before: &[u8], after: &[u8]) -> Vec<u8> {
+        let mut body = [before, &[0; MARK_BYTES], after].concat();
+        MARK.seal(&mut body, before.len());
+        body
+    }
+
+    #[test]
+    fn a_mark_is_read_back_at_the_end_and_in_json() {
+        for body in [sealed(b"", b""), sealed(b"pad", b""), sealed(b"{\"mark\":\"", JSON_END)] {
+            assert_eq!(Mark::read(&body, 0xBEEF), Reading::Whole(MARK));
+            assert_eq!(Mark::read(&body, 0xBEEE), Reading::Foreign);
+        }
+    }
+
+    /// Flips every bit of a body in turn: none may pass as whole, and wherever the identity is
+    /// still legible it must be the right one.
+    #[test]
+    fn every_single_bit_error_is_seen() {
+        let body = sealed(b"{\"ph\":6.1,\"mark\":\"", JSON_END);
+        for bit in 0..body.len() * 8 {
+            let mut damaged = body.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            match Mark::read(&damaged, 0xBEEF) {
+                Reading::Whole(_) => panic!("bit {bit} passed"),
+                Reading::Corrupt(Some(mark)) => assert_eq!(mark, MARK),
+                Reading::Corrupt(None) | Reading::Foreign => {}
+            }
+        }
+    }
+
+    #[test]
+    fn other_peoples_bodies_are_foreign() {
+        for body in [&b""[..], b"hello", &[0u8; 200], &[b'A'; 44]] {
+            assert_eq!(Mark::read(body, 1), Reading::Foreign);
+        }
+    }
+}

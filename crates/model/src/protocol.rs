@@ -1,0 +1,169 @@
+//! All that the rest of the program knows of a protocol.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::load::Pattern;
+use crate::server::Server;
+use crate::trial::{Settings, Trial};
+use crate::wire::Wire;
+
+/// How often a message may arrive. Figures are compared like with like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Guarantee {
+    /// Never twice, perhaps not at all: nobody confirms it.
+    #[serde(rename = "at most once")]
+    AtMostOnce,
+    /// Confirmed; a sender that hears nothing sends again.
+    #[serde(rename = "at least once")]
+    AtLeastOnce,
+    /// Confirmed, and repeated sends are recognised.
+    #[serde(rename = "exactly once")]
+    ExactlyOnce,
+}
+
+impl fmt::Display for Guarantee {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Guarantee::AtMostOnce => "at most once",
+            Guarantee::AtLeastOnce => "at least once",
+            Guarantee::ExactlyOnce => "exactly once",
+        })
+    }
+}
+
+/// A protocol: how its clients are made, and its reference server.
+pub trait Protocol: Sync {
+    /// The registry's name, also the first part of its plan keys: `mqtt`.
+    fn name(&self) -> &'static str;
+
+    /// Other names that the command line takes for it.
+    fn aliases(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The scheme of its URLs: `mqtt`.
+    fn scheme(&self) -> &'static str;
+
+    /// The patterns it can carry; the first is its default in `compare`.
+    fn patterns(&self) -> &'static [Pattern];
+
+    /// The keys of its own table in a plan.
+    fn settings(&self) -> &'static [Setting];
+
+    /// The points of the matrix that `compare` weighs when nothing narrower was asked for:
+    /// each is a list of settings (MQTT: QoS 0, 1 and 2).
+    fn lanes(&self) -> &'static [&'static [(&'static str, &'static str)]] {
+        &[&[]]
+    }
+
+    /// What it promises under these settings.
+    fn guarantee(&self, settings: &Settings) -> Guarantee;
+
+    /// How clients are made for this trial.
+    fn dial(&self, trial: &Trial) -> Result<Dial, Invalid>;
+
+    /// The reference server, with these settings.
+    fn host(&self, settings: &Settings) -> Result<Host, Invalid>;
+}
+
+/// One key of a protocol's own table.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// The key, without the protocol's name.
+    pub key: &'static str,
+    /// What values it takes.
+    pub kind: SettingKind,
+    /// The value in force if none is given, as text.
+    pub default: &'static str,
+    /// One sentence for the help.
+    pub doc: &'static str,
+}
+
+/// What values a setting takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingKind {
+    /// `true` or `false`.
+    Flag,
+    /// A whole number between the two, both included.
+    Integer(u64, u64),
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Any text.
+    Text,
+    /// A duration with its unit.
+    Duration,
+}
+
+/// Whether a connection lives for one message or for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lifetime {
+    /// Opened once and kept.
+    Kept,
+    /// One connection per message.
+    PerMessage,
+}
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Sends messages, or just stays connected.
+    Producer,
+    /// Receives messages.
+    Consumer,
+}
+
+/// A connection's place in the trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// Index among the connections of its role, from 0, over all shards.
+    pub index: u32,
+    /// What it is for.
+    pub role: Role,
+}
+
+/// Finds the producer that a topic belongs to.
+pub type ProducerOf = Box<dyn Fn(&[u8]) -> Option<u32> + Send + Sync>;
+
+/// How the engine makes clients: door 1, in which the engine owns the socket.
+pub struct Dial {
+    /// Whether a connection lives for one message or for all.
+    pub lifetime: Lifetime,
+    /// True if the server confirms messages, so that `acknowledged` means something.
+    pub confirms: bool,
+    /// The producer a topic belongs to, for bodies too small for a mark; `None` if topics do
+    /// not tell.
+    pub producer_of: Option<ProducerOf>,
+    /// Makes the wire of a seat.
+    pub make: Box<dyn Fn(Seat) -> Box<dyn Wire> + Send + Sync>,
+}
+
+/// How the engine makes a reference server: one [`Server`] per shard, by its index.
+pub struct Host {
+    /// Makes the server of one shard of `shards`.
+    pub make: Box<dyn Fn(u16) -> Box<dyn Server> + Send + Sync>,
+}
+
+/// A trial that this protocol cannot do: what is wrong, where, and what to type instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {problem}; {mend}")]
+pub struct Invalid {
+    /// The plan key or option.
+    pub place: String,
+    /// What is wrong with it.
+    pub problem: String,
+    /// What to type instead.
+    pub mend: String,
+}
+
+impl Invalid {
+    /// An error at `place`.
+    pub fn new(
+        place: impl Into<String>,
+        problem: impl Into<String>,
+        mend: impl Into<String>,
+    ) -> Invalid {
+        Invalid { place: place.into(), problem: problem.into(), mend: mend.into() }
+    }
+}

@@ -1,0 +1,119 @@
+//! The server's end: all connections of one shard as one pure state machine, on the same loop
+//! and in the same style as the wires, so that what differs between two reference servers is
+//! the protocol and not the implementation.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Nanos;
+use crate::wire::Fault;
+
+/// Names a connection of one shard while it is open; numbers are used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnectionId(pub u32);
+
+/// The engine's side, as a server sees it.
+pub trait Outlets {
+    /// The bytes staged for a connection in this turn; append to it. They are handed to the
+    /// socket when the whole ready batch has been read.
+    fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8>;
+
+    /// Bytes of this connection that the socket has not taken yet, staged ones included.
+    fn pending_bytes(&self, of: ConnectionId) -> usize;
+
+    /// Asks for [`Server::drained`] once the socket has taken everything.
+    fn notify_drained(&mut self, of: ConnectionId);
+
+    /// Closes once the staged bytes are out; nothing more is read.
+    fn close(&mut self, which: ConnectionId);
+
+    /// Closes at once; staged bytes are thrown away.
+    fn abort(&mut self, which: ConnectionId);
+
+    /// Has [`Server::poked`] called on another shard.
+    fn poke(&mut self, shard: u16);
+}
+
+/// All server connections of one shard. [`Server::closed`] follows every accept exactly once.
+pub trait Server: Send {
+    /// A client connected.
+    fn accepted(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outlets);
+
+    /// Takes what it can of `input` and returns how many bytes that was; the rest comes again
+    /// with more behind it. An error closes the connection once staged bytes are out. Never
+    /// panics, whatever the bytes.
+    fn receive(
+        &mut self,
+        connection: ConnectionId,
+        input: &[u8],
+        now: Nanos,
+        out: &mut dyn Outlets,
+    ) -> Result<usize, Fault>;
+
+    /// The socket took everything that was staged, after [`Outlets::notify_drained`].
+    fn drained(&mut self, _connection: ConnectionId, _now: Nanos, _out: &mut dyn Outlets) {}
+
+    /// The connection is gone, whoever ended it.
+    fn closed(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outlets);
+
+    /// Called once at the start and whenever the time it returned has come.
+    fn wake(&mut self, _now: Nanos, _out: &mut dyn Outlets) -> Option<Nanos> {
+        None
+    }
+
+    /// Another shard has left something for this one.
+    fn poked(&mut self, _now: Nanos, _out: &mut dyn Outlets) {}
+
+    /// What this shard counted.
+    fn report(&self) -> ServerReport;
+}
+
+/// A server's own count, by identity where bodies carry it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerReport {
+    /// Connections accepted.
+    pub connections: u64,
+    /// Messages taken in, of whatever kind.
+    pub received: u64,
+    /// Different messages with a whole mark of the measured window, over all producers.
+    pub unique: u64,
+    /// Further arrivals of messages that were there before.
+    pub duplicates: u64,
+    /// Messages with a mark and a failing check.
+    pub corrupt: u64,
+    /// Messages without a mark.
+    pub foreign: u64,
+    /// Messages of a warm-up.
+    pub warmup: u64,
+    /// Copies handed to subscribers.
+    pub forwarded: u64,
+    /// Everything dropped, by cause: `queue_full`, `subscriber_disconnected`, and so on.
+    pub dropped: BTreeMap<String, u64>,
+    /// Subscribers the server itself disconnected because of its overload policy.
+    pub disconnects: u64,
+    /// Messages in queues now.
+    pub queued: u64,
+    /// Bytes of memory held for messages in queues now.
+    pub queued_bytes: u64,
+}
+
+impl ServerReport {
+    /// Adds the count of another shard.
+    pub fn add(&mut self, other: &ServerReport) {
+        self.connections += other.connections;
+        self.received += other.received;
+        self.unique += other.unique;
+        self.duplicates += other.duplicates;
+        self.corrupt += other.corrupt;
+        self.foreign += other.foreign;
+        self.warmup += other.warmup;
+        self.forwarded += other.forwarded;
+        for (cause, count) in &other.dropped {
+            *self.dropped.entry(cause.clone()).or_default() += count;
+        }
+        self.disconnects += other.disconnects;
+        self.queued += other.queued;
+        self.queued_bytes += other.queued_bytes;
+    }
+}

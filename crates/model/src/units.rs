@@ -1,0 +1,240 @@
+//! Quantities as people write them. Every one carries its unit; a bare number is refused with
+//! the text that would have been right.
+
+use std::fmt;
+use std::ops::{Add, Sub};
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Nanoseconds: of a duration, or since the start of a trial on its one monotonic clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// A moment that never comes.
+    pub const NEVER: Nanos = Nanos(u64::MAX);
+
+    /// `seconds` in nanoseconds, rounded to the nearest; negative values become 0.
+    pub fn from_secs_f64(seconds: f64) -> Nanos {
+        Nanos((seconds * 1e9).round().max(0.0) as u64)
+    }
+
+    /// `milliseconds` in nanoseconds.
+    pub const fn from_millis(milliseconds: u64) -> Nanos {
+        Nanos(milliseconds * 1_000_000)
+    }
+
+    /// `microseconds` in nanoseconds.
+    pub const fn from_micros(microseconds: u64) -> Nanos {
+        Nanos(microseconds * 1_000)
+    }
+
+    /// `seconds` in nanoseconds.
+    pub const fn from_secs(seconds: u64) -> Nanos {
+        Nanos(seconds * 1_000_000_000)
+    }
+
+    /// This many seconds.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The span from `earlier` to this moment, 0 if `earlier` is later.
+    pub fn since(self, earlier: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Nanos;
+    fn add(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Nanos;
+    fn sub(self, other: Nanos) -> Nanos {
+        self.since(other)
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", humantime::format_duration(Duration::from_nanos(self.0)))
+    }
+}
+
+impl Serialize for Nanos {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Nanos {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        parse_duration(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+/// A size in bytes, written with its unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}B", self.0)
+    }
+}
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        parse_size(&text).map(Bytes).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Messages per second, of all clients together or of each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// Messages per second; positive and finite.
+    pub per_second: f64,
+    /// True if every client sends at this rate, false if all clients share it.
+    pub per_client: bool,
+}
+
+impl Rate {
+    /// The rate of `clients` clients together, messages per second.
+    pub fn total_per_second(self, clients: u32) -> f64 {
+        if self.per_client { self.per_second * f64::from(clients) } else { self.per_second }
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let client = if self.per_client { "/client" } else { "" };
+        write!(f, "{}/s{client}", self.per_second)
+    }
+}
+
+impl Serialize for Rate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Rate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rate, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        parse_rate(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Reads `10s`, `500ms`, `2m`, `1h30m`, `100us`.
+pub fn parse_duration(text: &str) -> Result<Nanos, String> {
+    let text = text.trim();
+    if is_bare_number(text) {
+        return Err(format!("{text:?} has no unit: type {text}s or {text}ms"));
+    }
+    let plain = text.replace("µs", "us");
+    let duration = humantime::parse_duration(&plain)
+        .map_err(|_| format!("{text:?} is not a duration: type for example 10s, 500ms or 2m"))?;
+    u64::try_from(duration.as_nanos())
+        .map(Nanos)
+        .map_err(|_| format!("{text:?} is longer than 584 years: type a shorter duration"))
+}
+
+/// Reads `64B`, `1KiB` (1,024 bytes), `1KB` (1,000 bytes), `2MiB`; the result is in bytes.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    if is_bare_number(text) {
+        return Err(format!("{text:?} has no unit: type {text}B, {text}KB or {text}KiB"));
+    }
+    text.parse::<bytesize::ByteSize>()
+        .map(|size| size.as_u64())
+        .map_err(|_| format!("{text:?} is not a size: type for example 64B, 1KiB or 1KB"))
+}
+
+/// Reads `1000/s`, `5k/s`, `50/1s`, `600/m`, `1/s/client`; k is 1,000 and M is 1,000,000.
+pub fn parse_rate(text: &str) -> Result<Rate, String> {
+    let text = text.trim();
+    if is_bare_number(text) {
+        return Err(format!("{text:?} has no unit: type {text}/s, or {text}/s/client for each"));
+    }
+    let wrong = || format!("{text:?} is not a rate: type for example 1000/s, 5k/s or 1/s/client");
+    let (shared, per_client) = match text.strip_suffix("/client") {
+        Some(rest) => (rest, true),
+        None => (text, false),
+    };
+    let (count, span) = shared.split_once('/').ok_or_else(wrong)?;
+    let count = parse_count(count).ok_or_else(wrong)?;
+    let span = if span.starts_with(|c: char| c.is_ascii_digit()) {
+        parse_duration(span).map_err(|_| wrong())?
+    } else {
+        parse_duration(&format!("1{span}")).map_err(|_| wrong())?
+    };
+    let per_second = count / span.as_secs_f64();
+    if per_second.is_finite() && per_second > 0.0 {
+        Ok(Rate { per_second, per_client })
+    } else {
+        Err(format!("{text:?} is no rate anything can be sent at: type a positive one"))
+    }
+}
+
+/// A count with an optional `k` or `M`: `250`, `5k`, `1.5M`.
+fn parse_count(text: &str) -> Option<f64> {
+    let (digits, factor) = match text.as_bytes().last()? {
+        b'k' => (&text[..text.len() - 1], 1e3),
+        b'M' => (&text[..text.len() - 1], 1e6),
+        _ => (text, 1.0),
+    };
+    digits.parse::<f64>().ok().map(|count| count * factor)
+}
+
+fn is_bare_number(text: &str) -> bool {
+    text.parse::<f64>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_read_as_written() {
+        assert_eq!(parse_duration("500ms"), Ok(Nanos::from_millis(500)));
+        assert_eq!(parse_duration("100µs"), Ok(Nanos::from_micros(100)));
+        assert_eq!(parse_duration("1m 30s"), Ok(Nanos::from_secs(90)));
+        assert_eq!(parse_size("1KiB"), Ok(1024));
+        assert_eq!(parse_size("1KB"), Ok(1000));
+        assert_eq!(parse_size("64B"), Ok(64));
+        assert_eq!(parse_rate("5k/s"), Ok(Rate { per_second: 5000.0, per_client: false }));
+        assert_eq!(parse_rate("50/1s"), Ok(Rate { per_second: 50.0, per_client: false }));
+        assert_eq!(parse_rate("600/m"), Ok(Rate { per_second: 10.0, per_client: false }));
+        assert_eq!(parse_rate("1/s/client"), Ok(Rate { per_second: 1.0, per_client: true }));
+    }
+
+    #[test]
+    fn a_bare_number_is_told_what_to_type() {
+        assert!(parse_duration("10").unwrap_err().contains("type 10s"));
+        assert!(parse_size("64").unwrap_err().contains("type 64B"));
+        assert!(parse_rate("1000").unwrap_err().contains("type 1000/s"));
+    }
+
+    #[test]
+    fn nonsense_is_refused_not_guessed() {
+        for text in ["", "x", "-5s", "5 parsecs"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+        for text in ["", "0/s", "-1/s", "1/parsec", "nan/s", "1/0s"] {
+            assert!(parse_rate(text).is_err(), "{text}");
+        }
+    }
+}

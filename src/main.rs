@@ -1,0 +1,2 @@
+//! weigh.
+fn main() {}
