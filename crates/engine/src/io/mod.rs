@@ -1,0 +1,113 @@
+//! The door to sockets and time. Two implementations stand behind it: epoll on real sockets,
+//! and a simulated world on virtual time. It is shaped as completions: bytes come in with the
+//! event that announces them, so that other kernels interfaces fit without touching a caller.
+
+use std::net::{IpAddr, SocketAddr};
+
+use weigh_model::Nanos;
+
+/// Names a socket of one `Io` while it is open; numbers are used again after
+/// [`Io::close`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Token(pub u32);
+
+/// What can go wrong with a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
+pub enum IoFault {
+    /// Nobody listens there.
+    #[error("connection refused: nobody listens there")]
+    Refused,
+    /// The peer or the kernel reset the connection.
+    #[error("connection reset by the peer")]
+    Reset,
+    /// The host cannot be reached, or does not answer.
+    #[error("host unreachable or silent")]
+    Unreachable,
+    /// No descriptors left in this table.
+    #[error("no file descriptors left")]
+    Descriptors,
+    /// No local port left towards this address.
+    #[error("no local ports left")]
+    Ports,
+    /// The address to listen on is taken.
+    #[error("the address is in use")]
+    AddressInUse,
+    /// Anything else, by its errno.
+    #[error("system error {0}")]
+    Other(i32),
+}
+
+/// What happened on a socket.
+#[derive(Debug)]
+pub enum Happening<'a> {
+    /// A connection asked for with [`Io::connect`] stands.
+    Connected(Token),
+    /// A connection came in on a listening socket.
+    Accepted {
+        /// The new connection.
+        connection: Token,
+    },
+    /// Bytes came in; they are gone after the call.
+    Received(Token, &'a [u8]),
+    /// After a short write: the socket takes bytes again.
+    Writable(Token),
+    /// The peer closed its side; no more bytes will come. The token stays open until
+    /// [`Io::close`].
+    Ended(Token),
+    /// The connection failed, or could not be made. The token stays until [`Io::close`].
+    Failed(Token, IoFault),
+    /// Another thread poked this `Io` through its [`Poker`].
+    Poked,
+}
+
+/// How to close a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Close {
+    /// What was written still goes out, then FIN.
+    Graceful,
+    /// At once, by a reset; leaves no port in TIME_WAIT.
+    Abort,
+}
+
+/// Sockets and the clock of one thread.
+pub trait Io {
+    /// Nanoseconds on the trial's one monotonic clock.
+    fn now(&mut self) -> Nanos;
+
+    /// Starts to connect; [`Happening::Connected`] or [`Happening::Failed`] follows in a later
+    /// turn. `from` chooses the local address.
+    fn connect(&mut self, to: SocketAddr, from: Option<IpAddr>) -> Result<Token, IoFault>;
+
+    /// Listens; port 0 takes a free one. Returns the address taken.
+    fn listen(&mut self, on: SocketAddr, backlog: u32) -> Result<SocketAddr, IoFault>;
+
+    /// Hands bytes to a connected socket and returns how many it took. When that is fewer than
+    /// all, [`Happening::Writable`] follows once it takes more.
+    fn write(&mut self, to: Token, bytes: &[u8]) -> Result<usize, IoFault>;
+
+    /// Closes and frees the token.
+    fn close(&mut self, which: Token, how: Close);
+
+    /// Waits until something happens or `until` has come ([`Nanos::NEVER`]: for as long as it
+    /// takes), then reports everything that is ready. It may also return early with nothing.
+    /// Nothing is read again within one turn from a socket that has been drained.
+    fn turn(&mut self, until: Nanos, happened: &mut dyn FnMut(Happening<'_>));
+
+    /// Wakes this `Io` from other threads.
+    fn poker(&self) -> Poker;
+
+    /// All bytes written to and read from sockets so far.
+    fn bytes(&self) -> (u64, u64);
+}
+
+/// Wakes an [`Io`] from another thread: its turn ends with [`Happening::Poked`]. Several pokes
+/// may become one.
+#[derive(Clone)]
+pub struct Poker(pub std::sync::Arc<dyn Fn() + Send + Sync>);
+
+impl Poker {
+    /// Pokes.
+    pub fn poke(&self) {
+        (self.0)();
+    }
+}
