@@ -1,6 +1,6 @@
 //! The door to sockets and time. Two implementations stand behind it: epoll on real sockets,
 //! and a simulated world on virtual time. It is shaped as completions: bytes come in with the
-//! event that announces them, so that other kernels interfaces fit without touching a caller.
+//! event that announces them, so that other kernel interfaces fit without touching a caller.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -90,8 +90,9 @@ pub trait Io {
 
     /// Waits until something happens or `until` has come ([`Nanos::NEVER`]: for as long as it
     /// takes), then reports everything that is ready. It may also return early with nothing.
-    /// Nothing is read again within one turn from a socket that has been drained.
-    fn turn(&mut self, until: Nanos, happened: &mut dyn FnMut(Happening<'_>));
+    /// Each report carries the time at which the kernel handed it over. Nothing is read again
+    /// within one turn from a socket that has been drained.
+    fn turn(&mut self, until: Nanos, happened: &mut dyn FnMut(Nanos, Happening<'_>));
 
     /// Wakes this `Io` from other threads.
     fn poker(&self) -> Poker;
