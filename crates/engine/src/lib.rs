@@ -2,3 +2,4 @@
 //! It knows no protocol by name; wires and servers are handed to it.
 
 pub mod io;
+pub mod serving;

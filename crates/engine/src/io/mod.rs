@@ -2,6 +2,11 @@
 //! and a simulated world on virtual time. It is shaped as completions: bytes come in with the
 //! event that announces them, so that other kernel interfaces fit without touching a caller.
 
+pub mod descriptors;
+pub mod doorbell;
+pub mod epoll;
+mod socket;
+
 use std::net::{IpAddr, SocketAddr};
 
 use weigh_model::Nanos;
@@ -75,14 +80,16 @@ pub trait Io {
     fn now(&mut self) -> Nanos;
 
     /// Starts to connect; [`Happening::Connected`] or [`Happening::Failed`] follows in a later
-    /// turn. `from` chooses the local address.
+    /// turn. `from` chooses the local address. An error means that no socket could be made: no
+    /// descriptors, no local ports, no such local address.
     fn connect(&mut self, to: SocketAddr, from: Option<IpAddr>) -> Result<Token, IoFault>;
 
     /// Listens; port 0 takes a free one. Returns the address taken.
     fn listen(&mut self, on: SocketAddr, backlog: u32) -> Result<SocketAddr, IoFault>;
 
     /// Hands bytes to a connected socket and returns how many it took. When that is fewer than
-    /// all, [`Happening::Writable`] follows once it takes more.
+    /// all, [`Happening::Writable`] follows once it takes more. After an error what has come in
+    /// is still reported, then [`Happening::Ended`] or [`Happening::Failed`].
     fn write(&mut self, to: Token, bytes: &[u8]) -> Result<usize, IoFault>;
 
     /// Closes and frees the token.

@@ -1,0 +1,425 @@
+//! Sockets and time through epoll. A socket is registered once, edge-triggered, and never again
+//! touched through epoll_ctl; a read that does not fill the buffer means that the socket is
+//! drained, so an exchange costs one send, one receive and its share of one wait.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, sockopt};
+use weigh_model::Nanos;
+
+use super::doorbell::Doorbell;
+use super::{Close, Happening, Io, IoFault, Poker, Token, socket};
+
+/// One epoll and its sockets. It belongs to one thread, though it may be made on another.
+/// A socket without traffic takes 8 bytes here, whatever the kernel needs beside.
+pub struct EpollIo {
+    epoll: OwnedFd,
+    doorbell: Doorbell,
+    epoch: Instant,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    events: Vec<Event>,
+    buffer: Box<[u8]>,
+    /// Sockets with more to read or accept, of which no new edge will tell.
+    again: VecDeque<Token>,
+    /// Connections that failed in the very call that started them.
+    stillborn: Vec<(Token, IoFault)>,
+    /// When listeners that ran out of descriptors try again.
+    paused_until: Option<Nanos>,
+    accept_pauses: u64,
+    bytes_written: u64,
+    bytes_read: u64,
+    slack_set: bool,
+}
+
+impl EpollIo {
+    /// An empty one whose clock counts from `epoch`. Shards of one trial share the epoch.
+    pub fn new(epoch: Instant) -> Result<EpollIo, IoFault> {
+        EpollIo::with_doorbell(epoch, Doorbell::new().map_err(socket::fault)?)
+    }
+
+    /// The same with a doorbell made before, perhaps in another descriptor table.
+    pub fn with_doorbell(epoch: Instant, doorbell: Doorbell) -> Result<EpollIo, IoFault> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(socket::fault)?;
+        let flags = EventFlags::IN | EventFlags::ET;
+        epoll::add(&epoll, &doorbell, EventData::new_u64(DOORBELL), flags)
+            .map_err(socket::fault)?;
+        Ok(EpollIo {
+            epoll,
+            doorbell,
+            epoch,
+            slots: Vec::new(),
+            free: Vec::new(),
+            events: Vec::with_capacity(EVENTS_PER_TURN),
+            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            again: VecDeque::new(),
+            stillborn: Vec::new(),
+            paused_until: None,
+            accept_pauses: 0,
+            bytes_written: 0,
+            bytes_read: 0,
+            slack_set: false,
+        })
+    }
+
+    /// Listens on a port that other `Io`s of this user may share by the same call; the kernel
+    /// spreads the connections over them. The first may ask for port 0, the others then name
+    /// the port it was given.
+    pub fn listen_shared(&mut self, on: SocketAddr, backlog: u32) -> Result<SocketAddr, IoFault> {
+        let (listener, address) = socket::listener(on, backlog, true)?;
+        self.adopt_listener(listener)?;
+        Ok(address)
+    }
+
+    /// Takes over a socket that listens already; it is made non-blocking.
+    pub fn adopt_listener(&mut self, listener: OwnedFd) -> Result<Token, IoFault> {
+        rustix::io::ioctl_fionbio(&listener, true).map_err(socket::fault)?;
+        self.insert(listener, LISTENER)
+    }
+
+    /// How often a listener ran out of descriptors and stopped accepting for a while.
+    pub fn accept_pauses(&self) -> u64 {
+        self.accept_pauses
+    }
+
+    /// How many sockets are open, listeners included.
+    pub fn open(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    fn insert(&mut self, socket: OwnedFd, state: u8) -> Result<Token, IoFault> {
+        let index = match self.free.last() {
+            Some(&index) => index,
+            None => {
+                self.slots.push(Slot { socket: None, generation: 0, state: 0 });
+                let index = self.slots.len() as u32 - 1;
+                self.free.push(index);
+                index
+            }
+        };
+        let slot = &mut self.slots[index as usize];
+        let data = EventData::new_u64(u64::from(index) | u64::from(slot.generation) << 32);
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        epoll::add(&self.epoll, &socket, data, flags).map_err(socket::fault)?;
+        slot.socket = Some(socket);
+        slot.state = state;
+        self.free.pop();
+        Ok(Token(index))
+    }
+
+    /// Waits for events; false if there are none.
+    fn wait(&mut self, until: Nanos) -> bool {
+        if !self.slack_set {
+            // 1 ns instead of 50 us: PR_SET_TIMERSLACK holds for the calling thread only.
+            let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+            self.slack_set = true;
+        }
+        let until = self.paused_until.map_or(until, |retry| until.min(retry));
+        let timeout = if !self.again.is_empty() || !self.stillborn.is_empty() {
+            Some(Timespec { tv_sec: 0, tv_nsec: 0 })
+        } else if until == Nanos::NEVER {
+            None
+        } else {
+            let rest = until.since(self.now()).0;
+            Some(Timespec { tv_sec: (rest / NS_PER_S) as i64, tv_nsec: (rest % NS_PER_S) as i64 })
+        };
+        self.events.clear();
+        // A signal ends the wait early, which a turn may do; nothing else can fail here.
+        epoll::wait(&self.epoll, spare_capacity(&mut self.events), timeout.as_ref()).is_ok()
+    }
+
+    fn handle(&mut self, event: Event, happened: &mut dyn FnMut(Nanos, Happening<'_>)) {
+        let (data, flags) = (event.data.u64(), event.flags);
+        if data == DOORBELL {
+            self.doorbell.answer();
+            return happened(self.now(), Happening::Poked);
+        }
+        let token = Token(data as u32);
+        let Some(slot) = self.slots.get_mut(token.0 as usize) else { return };
+        if slot.socket.is_none() || u64::from(slot.generation) != data >> 32 {
+            return; // Closed since; another table may have held it open a little longer.
+        }
+        if slot.state & LISTENER != 0 {
+            return self.accept(token, happened);
+        }
+        let gone = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+        if flags.intersects(gone) {
+            slot.state |= GONE;
+        }
+        if slot.state & CONNECTING != 0 {
+            if !flags.intersects(EventFlags::OUT | gone) || !self.established(token, happened) {
+                return;
+            }
+        } else if self.slots[token.0 as usize].state & BLOCKED != 0
+            && flags.contains(EventFlags::OUT)
+        {
+            self.slots[token.0 as usize].state &= !BLOCKED;
+            happened(self.now(), Happening::Writable(token));
+        }
+        if flags.intersects(EventFlags::IN | gone) {
+            self.read(token, happened);
+        }
+    }
+
+    fn established(
+        &mut self,
+        token: Token,
+        happened: &mut dyn FnMut(Nanos, Happening<'_>),
+    ) -> bool {
+        let now = self.now();
+        let slot = &mut self.slots[token.0 as usize];
+        let Some(socket) = &slot.socket else { return false };
+        slot.state &= !CONNECTING;
+        match sockopt::socket_error(socket) {
+            Ok(Ok(())) => {
+                happened(now, Happening::Connected(token));
+                true
+            }
+            Ok(Err(errno)) | Err(errno) => {
+                slot.state |= FAILED;
+                happened(now, Happening::Failed(token, socket::fault(errno)));
+                false
+            }
+        }
+    }
+
+    /// Reads until the socket is drained, has ended, or has had its share of this turn.
+    fn read(&mut self, token: Token, happened: &mut dyn FnMut(Nanos, Happening<'_>)) {
+        let mut fills = 0;
+        loop {
+            let slot = &mut self.slots[token.0 as usize];
+            let Some(socket) = &slot.socket else { return };
+            if slot.state & (FAILED | CONNECTING) != 0 {
+                return;
+            }
+            let answer = rustix::net::recv(socket, &mut self.buffer[..], RecvFlags::empty());
+            let now = clock(self.epoch);
+            match answer {
+                Ok((0, _)) if slot.state & ENDED != 0 => return,
+                Ok((0, _)) => {
+                    slot.state |= ENDED;
+                    return happened(now, Happening::Ended(token));
+                }
+                Ok((length, _)) => {
+                    self.bytes_read += length as u64;
+                    fills += 1;
+                    let more = length == self.buffer.len() || slot.state & GONE != 0;
+                    let queued = slot.state & AGAIN != 0;
+                    if more && fills == FILLS_PER_TURN && !queued {
+                        slot.state |= AGAIN;
+                        self.again.push_back(token);
+                    }
+                    happened(now, Happening::Received(token, &self.buffer[..length]));
+                    if !more || fills == FILLS_PER_TURN {
+                        return;
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                Err(errno) => {
+                    slot.state |= FAILED;
+                    return happened(now, Happening::Failed(token, socket::fault(errno)));
+                }
+            }
+        }
+    }
+
+    /// Accepts what waits, up to this listener's share of a turn.
+    fn accept(&mut self, token: Token, happened: &mut dyn FnMut(Nanos, Happening<'_>)) {
+        for _ in 0..ACCEPTS_PER_TURN {
+            let slot = &self.slots[token.0 as usize];
+            let Some(listener) = &slot.socket else { return };
+            if slot.state & PAUSED != 0 {
+                return;
+            }
+            let taken = match socket::accept(listener) {
+                Ok(socket) => self.insert(socket, 0),
+                Err(Errno::AGAIN) => return,
+                Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
+                    Err(socket::fault(errno))
+                }
+                // The errors of a connection that died in the queue are told here, accept(2).
+                Err(_) => continue,
+            };
+            match taken {
+                Ok(connection) => happened(self.now(), Happening::Accepted { connection }),
+                Err(_) => {
+                    self.slots[token.0 as usize].state |= PAUSED;
+                    self.accept_pauses += 1;
+                    self.paused_until = Some(self.now() + ACCEPT_RETRY);
+                    return;
+                }
+            }
+        }
+        let slot = &mut self.slots[token.0 as usize];
+        if slot.state & AGAIN == 0 {
+            slot.state |= AGAIN;
+            self.again.push_back(token);
+        }
+    }
+
+    /// Lets paused listeners try again.
+    fn resume_listeners(&mut self) {
+        self.paused_until = None;
+        for (index, slot) in self.slots.iter_mut().enumerate() {
+            if slot.state & PAUSED != 0 && slot.socket.is_some() {
+                slot.state &= !PAUSED;
+                slot.state |= AGAIN;
+                self.again.push_back(Token(index as u32));
+            }
+        }
+    }
+}
+
+impl Io for EpollIo {
+    fn now(&mut self) -> Nanos {
+        clock(self.epoch)
+    }
+
+    fn connect(&mut self, to: SocketAddr, from: Option<IpAddr>) -> Result<Token, IoFault> {
+        let (socket, start) = socket::dial(to, from)?;
+        match start {
+            Ok(()) => self.insert(socket, CONNECTING),
+            Err(fault) => {
+                let token = self.insert(socket, FAILED)?;
+                self.stillborn.push((token, fault));
+                Ok(token)
+            }
+        }
+    }
+
+    fn listen(&mut self, on: SocketAddr, backlog: u32) -> Result<SocketAddr, IoFault> {
+        let (listener, address) = socket::listener(on, backlog, false)?;
+        self.insert(listener, LISTENER)?;
+        Ok(address)
+    }
+
+    fn write(&mut self, to: Token, bytes: &[u8]) -> Result<usize, IoFault> {
+        let Some(slot) = self.slots.get_mut(to.0 as usize) else { return Err(CLOSED) };
+        let Some(socket) = &slot.socket else { return Err(CLOSED) };
+        loop {
+            match rustix::net::send(socket, bytes, SendFlags::NOSIGNAL) {
+                Ok(length) => {
+                    self.bytes_written += length as u64;
+                    if length < bytes.len() {
+                        slot.state |= BLOCKED;
+                    }
+                    return Ok(length);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    slot.state |= BLOCKED;
+                    return Ok(0);
+                }
+                Err(errno) => return Err(socket::fault(errno)),
+            }
+        }
+    }
+
+    fn close(&mut self, which: Token, how: Close) {
+        let Some(slot) = self.slots.get_mut(which.0 as usize) else { return };
+        let Some(socket) = slot.socket.take() else { return };
+        if how == Close::Abort {
+            socket::reset_on_close(&socket);
+        }
+        drop(socket);
+        slot.generation = slot.generation.wrapping_add(1);
+        if slot.state & AGAIN != 0 {
+            self.again.retain(|token| *token != which);
+        }
+        if !self.stillborn.is_empty() {
+            self.stillborn.retain(|(token, _)| *token != which);
+        }
+        slot.state = 0;
+        self.free.push(which.0);
+        if self.paused_until.is_some() {
+            self.resume_listeners();
+        }
+    }
+
+    fn turn(&mut self, until: Nanos, happened: &mut dyn FnMut(Nanos, Happening<'_>)) {
+        let any = self.wait(until);
+        for (token, fault) in std::mem::take(&mut self.stillborn) {
+            happened(self.now(), Happening::Failed(token, fault));
+        }
+        if self.paused_until.is_some_and(|retry| retry <= clock(self.epoch)) {
+            self.resume_listeners();
+        }
+        let waiting = self.again.len();
+        if any {
+            let mut events = std::mem::take(&mut self.events);
+            for event in events.drain(..) {
+                self.handle(event, happened);
+            }
+            self.events = events;
+        }
+        for _ in 0..waiting {
+            let Some(token) = self.again.pop_front() else { break };
+            let slot = &mut self.slots[token.0 as usize];
+            slot.state &= !AGAIN;
+            match slot.state & LISTENER {
+                0 => self.read(token, happened),
+                _ => self.accept(token, happened),
+            }
+        }
+    }
+
+    fn poker(&self) -> Poker {
+        self.doorbell.poker()
+    }
+
+    fn bytes(&self) -> (u64, u64) {
+        (self.bytes_written, self.bytes_read)
+    }
+}
+
+/// One socket. The generation tells its events from those of an earlier socket in this place.
+struct Slot {
+    socket: Option<OwnedFd>,
+    generation: u16,
+    state: u8,
+}
+
+const _: () = assert!(size_of::<Slot>() == 8);
+
+/// A connect is under way.
+const CONNECTING: u8 = 1;
+/// Accepts; does not read.
+const LISTENER: u8 = 2;
+/// A write fell short, and the next room is to be reported.
+const BLOCKED: u8 = 4;
+/// It stands in the list of those to read again.
+const AGAIN: u8 = 8;
+/// The peer's end or an error was announced: read until it shows, short reads or not.
+const GONE: u8 = 16;
+/// The end was reported.
+const ENDED: u8 = 32;
+/// A failure was reported; nothing more is.
+const FAILED: u8 = 64;
+/// Out of descriptors; accepts nothing for a while.
+const PAUSED: u8 = 128;
+
+/// The doorbell's event data; no slot and generation give it.
+const DOORBELL: u64 = u64::MAX;
+const EVENTS_PER_TURN: usize = 1024;
+const BUFFER_BYTES: usize = 64 * 1024;
+/// Buffers read from one socket before the others have their turn.
+const FILLS_PER_TURN: u32 = 4;
+const ACCEPTS_PER_TURN: u32 = 256;
+/// How long a listener without descriptors waits for others to close some.
+const ACCEPT_RETRY: Nanos = Nanos::from_millis(100);
+const NS_PER_S: u64 = 1_000_000_000;
+/// EBADF: the token is not open.
+const CLOSED: IoFault = IoFault::Other(Errno::BADF.raw_os_error());
+
+fn clock(epoch: Instant) -> Nanos {
+    Nanos(epoch.elapsed().as_nanos() as u64)
+}

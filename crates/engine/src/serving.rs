@@ -1,0 +1,291 @@
+//! Reference servers: any number of shards, each a thread with its own sockets, all on one port.
+
+mod lines;
+mod shard;
+
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use serde::Serialize;
+use weigh_model::Nanos;
+use weigh_model::protocol::Host;
+use weigh_model::server::{Server, ServerReport};
+
+pub use shard::ServerShard;
+
+use crate::io::doorbell::Doorbell;
+use crate::io::epoll::EpollIo;
+use crate::io::{Io, IoFault, Poker, descriptors};
+
+/// A running reference server. Dropping it stops it.
+pub struct Serving {
+    address: SocketAddr,
+    shards: Vec<Running>,
+}
+
+/// What a server counted, and what its sockets saw beside.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ServingReport {
+    /// The protocol's own count, over all shards.
+    pub server: ServerReport,
+    /// Connections closed because what came broke the protocol.
+    pub faults: u64,
+    /// The first few of those, in words.
+    pub fault_reasons: Vec<String>,
+    /// How often accepting paused because no descriptors were left.
+    pub accept_pauses: u64,
+    /// Connections open now.
+    pub open_connections: u64,
+    /// Bytes handed to sockets.
+    pub bytes_written: u64,
+    /// Bytes read from sockets.
+    pub bytes_read: u64,
+}
+
+/// Why a server could not start.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ServeError {
+    /// The socket to listen on could not be made.
+    #[error("cannot listen on {on}: {fault}; choose another address, or port 0 for a free one")]
+    Listen {
+        /// The address asked for.
+        on: SocketAddr,
+        /// What went wrong.
+        fault: IoFault,
+    },
+    /// A thread or its resources could not be had.
+    #[error("cannot start shard {shard} of the server: {reason}")]
+    Shard {
+        /// Its index.
+        shard: u16,
+        /// What went wrong.
+        reason: String,
+    },
+}
+
+impl Serving {
+    /// Starts `shards` threads that serve on `on` (port 0: a free one) and returns once all of
+    /// them listen. With more than one, each has a descriptor table of its own, so that the
+    /// limit on open files holds per shard.
+    pub fn start(host: Host, on: SocketAddr, shards: u16) -> Result<Serving, ServeError> {
+        let shards = shards.max(1);
+        let bells = doorbells(shards)?;
+        let mut serving = Serving { address: on, shards: Vec::new() };
+        let epoch = Instant::now();
+        for shard in 0..shards {
+            let start = Start {
+                server: (host.make)(shard),
+                shard,
+                bells: bells.clone(),
+                on: serving.address,
+                epoch,
+            };
+            let running = start.spawn()?;
+            serving.address = running.1;
+            serving.shards.push(running.0);
+        }
+        Ok(serving)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The kernel's ids of the shards' threads, to account their CPU time.
+    pub fn thread_ids(&self) -> Vec<i32> {
+        self.shards.iter().map(|running| running.thread_id).collect()
+    }
+
+    /// Asks all shards what they have counted so far.
+    pub fn report(&self) -> ServingReport {
+        let answers: Vec<Receiver<ServingReport>> = self
+            .shards
+            .iter()
+            .filter_map(|running| {
+                let (answer, question) = channel();
+                running.commands.send(Command::Report(answer)).ok()?;
+                running.bell.ring();
+                Some(question)
+            })
+            .collect();
+        // A shard that has panicked does not answer; stopping will tell.
+        merged(answers.iter().filter_map(|answer| answer.recv().ok()))
+    }
+
+    /// Stops all shards, closes their connections and returns what they counted.
+    ///
+    /// # Panics
+    /// If a shard panicked, with its message.
+    pub fn stop(mut self) -> ServingReport {
+        let ended: Vec<_> = self.end();
+        merged(ended.into_iter().map(|result| match result {
+            Ok(report) => report,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }))
+    }
+
+    fn end(&mut self) -> Vec<std::thread::Result<ServingReport>> {
+        for running in &self.shards {
+            let _ = running.commands.send(Command::Stop);
+            running.bell.ring();
+        }
+        // The bells are dropped here, after the last thread has ended, see `Doorbell`.
+        let shards = std::mem::take(&mut self.shards);
+        let (threads, _bells): (Vec<_>, Vec<_>) =
+            shards.into_iter().map(|running| (running.thread, running.bell)).unzip();
+        threads.into_iter().map(JoinHandle::join).collect()
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl ServingReport {
+    /// Adds the report of another shard.
+    pub fn add(&mut self, other: ServingReport) {
+        self.server.add(&other.server);
+        self.faults += other.faults;
+        self.fault_reasons.extend(other.fault_reasons);
+        self.fault_reasons.truncate(shard::REASONS_KEPT);
+        self.accept_pauses += other.accept_pauses;
+        self.open_connections += other.open_connections;
+        self.bytes_written += other.bytes_written;
+        self.bytes_read += other.bytes_read;
+    }
+}
+
+struct Running {
+    thread: JoinHandle<ServingReport>,
+    thread_id: i32,
+    commands: Sender<Command>,
+    bell: Doorbell,
+}
+
+enum Command {
+    Report(Sender<ServingReport>),
+    Stop,
+}
+
+/// All that the thread of one shard is given.
+struct Start {
+    server: Box<dyn Server>,
+    shard: u16,
+    bells: Vec<Doorbell>,
+    on: SocketAddr,
+    epoch: Instant,
+}
+
+impl Start {
+    fn spawn(self) -> Result<(Running, SocketAddr), ServeError> {
+        let shard = self.shard;
+        let bell = self.bells[usize::from(shard)].clone();
+        let (commands, orders) = channel();
+        let (ready, started) = channel();
+        let thread = std::thread::Builder::new()
+            .name(format!("serve-{shard}"))
+            .spawn(move || match self.open() {
+                Ok((io, mut server_shard, address)) => {
+                    let _ = ready.send(Ok((address, rustix::thread::gettid())));
+                    serve(io, &mut server_shard, &orders)
+                }
+                Err(error) => {
+                    let _ = ready.send(Err(error));
+                    ServingReport::default()
+                }
+            })
+            .map_err(|error| ServeError::Shard { shard, reason: error.to_string() })?;
+        match started.recv() {
+            Ok(Ok((address, thread_id))) => {
+                let thread_id = thread_id.as_raw_nonzero().get();
+                Ok((Running { thread, thread_id, commands, bell }, address))
+            }
+            Ok(Err(error)) => {
+                let _ = thread.join();
+                Err(error)
+            }
+            Err(_) => match thread.join() {
+                Err(panic) => std::panic::resume_unwind(panic),
+                Ok(_) => Err(ServeError::Shard { shard, reason: "it ended at once".to_owned() }),
+            },
+        }
+    }
+
+    /// Runs on the shard's thread.
+    fn open(self) -> Result<(EpollIo, ServerShard, SocketAddr), ServeError> {
+        let shard = self.shard;
+        if self.bells.len() > 1 {
+            own_table(&self.bells).map_err(|reason| ServeError::Shard { shard, reason })?;
+        }
+        let bell = self.bells[usize::from(shard)].clone();
+        let mut io = EpollIo::with_doorbell(self.epoch, bell)
+            .map_err(|fault| ServeError::Shard { shard, reason: fault.to_string() })?;
+        let listening = match self.bells.len() {
+            1 => io.listen(self.on, BACKLOG),
+            _ => io.listen_shared(self.on, BACKLOG),
+        };
+        let address = listening.map_err(|fault| ServeError::Listen { on: self.on, fault })?;
+        let pokers: Vec<Poker> = self.bells.iter().map(Doorbell::poker).collect();
+        Ok((io, ServerShard::new(self.server, pokers), address))
+    }
+}
+
+fn serve(mut io: EpollIo, shard: &mut ServerShard, orders: &Receiver<Command>) -> ServingReport {
+    loop {
+        shard.step(&mut io, Nanos::NEVER);
+        // Every order comes with a ring, so none waits for longer than a turn.
+        for order in orders.try_iter() {
+            match order {
+                Command::Report(answer) => {
+                    let _ = answer.send(counted(&io, shard));
+                }
+                Command::Stop => {
+                    let report = counted(&io, shard);
+                    shard.shut(&mut io);
+                    return report;
+                }
+            }
+        }
+    }
+}
+
+fn counted(io: &EpollIo, shard: &ServerShard) -> ServingReport {
+    let mut report = shard.report();
+    report.accept_pauses = io.accept_pauses();
+    (report.bytes_written, report.bytes_read) = io.bytes();
+    report
+}
+
+fn merged(reports: impl Iterator<Item = ServingReport>) -> ServingReport {
+    let mut all = ServingReport::default();
+    reports.for_each(|report| all.add(report));
+    all
+}
+
+fn doorbells(shards: u16) -> Result<Vec<Doorbell>, ServeError> {
+    let bell = |shard| {
+        Doorbell::new().map_err(|errno| ServeError::Shard { shard, reason: errno.to_string() })
+    };
+    (0..shards).map(bell).collect()
+}
+
+fn own_table(bells: &[Doorbell]) -> Result<(), String> {
+    let keep: Vec<_> = bells.iter().map(AsFd::as_fd).collect();
+    #[expect(unsafe_code, reason = "descriptor tables have to be kept apart by hand")]
+    // SAFETY: the thread has just begun and has opened nothing; of the older descriptors it
+    // holds only the bells; what it opens stays in its own `EpollIo`.
+    unsafe { descriptors::own_table(&keep) }
+        .map_err(|errno| format!("no descriptor table of its own: {errno}"))
+}
+
+/// As many as the kernel will queue: it lowers this to net.core.somaxconn.
+const BACKLOG: u32 = 65_535;
+
+#[cfg(test)]
+mod tests;

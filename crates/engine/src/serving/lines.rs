@@ -1,0 +1,320 @@
+//! The connections of a shard as the server sees them. An idle one takes 8 bytes; buffers are
+//! lent to those that have something staged, unsent or half received.
+
+use weigh_model::server::{ConnectionId, Outlets};
+
+use crate::io::{Close, Io, Poker, Token};
+
+/// All connections, by the number of their token.
+pub(super) struct Lines {
+    lines: Vec<Line>,
+    buffers: Vec<Buffers>,
+    free: Vec<u32>,
+    /// Lines with something to send or an end to make.
+    dirty: Vec<Token>,
+    open: u64,
+    pokers: Vec<Poker>,
+    /// Takes what is staged for connections that are gone.
+    nowhere: Vec<u8>,
+}
+
+/// What became of a line.
+pub(super) enum Flushed {
+    /// It goes on.
+    Kept,
+    /// It took everything, and the server asked to hear of it.
+    Drained,
+    /// It is to be closed in this way.
+    Over(Close),
+}
+
+impl Lines {
+    pub(super) fn new(pokers: Vec<Poker>) -> Lines {
+        Lines {
+            lines: Vec::new(),
+            buffers: Vec::new(),
+            free: Vec::new(),
+            dirty: Vec::new(),
+            open: 0,
+            pokers,
+            nowhere: Vec::new(),
+        }
+    }
+
+    pub(super) fn open(&self) -> u64 {
+        self.open
+    }
+
+    pub(super) fn open_line(&mut self, token: Token) {
+        let index = token.0 as usize;
+        if self.lines.len() <= index {
+            self.lines.resize(index + 1, Line { buffers: NONE, state: 0 });
+        }
+        let state = OPEN | self.lines[index].state & DIRTY;
+        self.lines[index] = Line { buffers: NONE, state };
+        self.open += 1;
+    }
+
+    /// True unless the line is gone or about to be closed.
+    pub(super) fn reads(&self, token: Token) -> bool {
+        self.state(token) & (OPEN | CLOSING | FAILED) == OPEN
+    }
+
+    pub(super) fn mark_writable(&mut self, token: Token) {
+        if self.state(token) & OPEN != 0 {
+            self.lines[token.0 as usize].state &= !BLOCKED;
+            self.mark_dirty(token);
+        }
+    }
+
+    /// To be closed once staged bytes are out.
+    pub(super) fn mark_ended(&mut self, token: Token) {
+        self.mark(token, CLOSING);
+    }
+
+    /// To be closed at once.
+    pub(super) fn mark_failed(&mut self, token: Token) {
+        self.mark(token, FAILED);
+    }
+
+    pub(super) fn close_all(&mut self) {
+        (0..self.lines.len() as u32).for_each(|index| self.mark(Token(index), CLOSING));
+    }
+
+    pub(super) fn abort_all(&mut self) {
+        (0..self.lines.len() as u32).for_each(|index| self.mark(Token(index), FAILED));
+    }
+
+    /// The bytes left over from earlier reads, to be put back after.
+    pub(super) fn take_carry(&mut self, token: Token) -> Vec<u8> {
+        match self.lines[token.0 as usize].buffers {
+            NONE => Vec::new(),
+            held => std::mem::take(&mut self.buffers[held as usize].carry),
+        }
+    }
+
+    pub(super) fn put_carry(&mut self, token: Token, carry: Vec<u8>) {
+        if !carry.is_empty() {
+            self.lend(token).carry = carry;
+        } else if self.lines[token.0 as usize].buffers != NONE {
+            // Nothing is half received any more: the next flush gives the buffers back.
+            self.lend(token).carry = carry;
+            self.mark_dirty(token);
+        }
+    }
+
+    pub(super) fn any_dirty(&self) -> bool {
+        !self.dirty.is_empty()
+    }
+
+    /// The lines to flush now; what gets dirty from here on belongs to the next round.
+    pub(super) fn begin_flush(&mut self, round: &mut Vec<Token>) {
+        std::mem::swap(&mut self.dirty, round);
+        for token in round {
+            self.lines[token.0 as usize].state &= !DIRTY;
+        }
+    }
+
+    /// Sends what the socket takes.
+    pub(super) fn flush(&mut self, token: Token, io: &mut dyn Io) -> Flushed {
+        let line = self.lines[token.0 as usize];
+        if line.state & OPEN == 0 {
+            return Flushed::Kept;
+        }
+        if line.state & FAILED != 0 {
+            return Flushed::Over(Close::Abort);
+        }
+        if line.buffers != NONE && line.state & BLOCKED == 0 {
+            let buffers = &mut self.buffers[line.buffers as usize];
+            let rest = &buffers.staged[buffers.sent..];
+            if !rest.is_empty() {
+                match io.write(token, rest) {
+                    Ok(taken) if taken < rest.len() => {
+                        buffers.sent += taken;
+                        self.lines[token.0 as usize].state |= BLOCKED;
+                    }
+                    Ok(_) => buffers.empty(),
+                    Err(_) => return Flushed::Over(Close::Abort),
+                }
+            }
+        }
+        if self.pending(token) > 0 {
+            return Flushed::Kept;
+        }
+        self.return_if_empty(token);
+        let line = &mut self.lines[token.0 as usize];
+        if line.state & CLOSING != 0 {
+            return Flushed::Over(Close::Graceful);
+        }
+        if line.state & NOTIFY != 0 {
+            line.state &= !NOTIFY;
+            return Flushed::Drained;
+        }
+        Flushed::Kept
+    }
+
+    /// The line is gone; its number may be used again.
+    pub(super) fn forget(&mut self, token: Token) {
+        let line = &mut self.lines[token.0 as usize];
+        let held = std::mem::replace(&mut line.buffers, NONE);
+        line.state &= DIRTY;
+        self.open -= 1;
+        if held != NONE {
+            self.give_back(held);
+        }
+    }
+
+    fn state(&self, token: Token) -> u8 {
+        self.lines.get(token.0 as usize).map_or(0, |line| line.state)
+    }
+
+    fn mark(&mut self, token: Token, how: u8) {
+        if self.state(token) & OPEN != 0 {
+            self.lines[token.0 as usize].state |= how;
+            self.mark_dirty(token);
+        }
+    }
+
+    fn mark_dirty(&mut self, token: Token) {
+        let line = &mut self.lines[token.0 as usize];
+        if line.state & DIRTY == 0 {
+            line.state |= DIRTY;
+            self.dirty.push(token);
+        }
+    }
+
+    fn pending(&self, token: Token) -> usize {
+        match self.lines.get(token.0 as usize).map_or(NONE, |line| line.buffers) {
+            NONE => 0,
+            held => {
+                let buffers = &self.buffers[held as usize];
+                buffers.staged.len() - buffers.sent
+            }
+        }
+    }
+
+    /// The buffers of a line, lent now if it had none.
+    fn lend(&mut self, token: Token) -> &mut Buffers {
+        let line = &mut self.lines[token.0 as usize];
+        if line.buffers == NONE {
+            line.buffers = self.free.pop().unwrap_or_else(|| {
+                self.buffers.push(Buffers::default());
+                self.buffers.len() as u32 - 1
+            });
+        }
+        &mut self.buffers[line.buffers as usize]
+    }
+
+    fn return_if_empty(&mut self, token: Token) {
+        let line = &mut self.lines[token.0 as usize];
+        let held = line.buffers;
+        if held != NONE && self.buffers[held as usize].is_empty() {
+            line.buffers = NONE;
+            self.give_back(held);
+        }
+    }
+
+    fn give_back(&mut self, held: u32) {
+        let keep = self.free.len() < WARM_BUFFERS;
+        self.buffers[held as usize].reset(if keep { WARM_BYTES } else { 0 });
+        self.free.push(held);
+    }
+}
+
+impl Outlets for Lines {
+    fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
+        let token = Token(to.0);
+        if self.state(token) & (OPEN | FAILED) != OPEN {
+            self.nowhere.clear();
+            return &mut self.nowhere;
+        }
+        self.mark_dirty(token);
+        let buffers = self.lend(token);
+        buffers.compact();
+        &mut buffers.staged
+    }
+
+    fn pending_bytes(&self, of: ConnectionId) -> usize {
+        self.pending(Token(of.0))
+    }
+
+    fn notify_drained(&mut self, of: ConnectionId) {
+        self.mark(Token(of.0), NOTIFY);
+    }
+
+    fn close(&mut self, which: ConnectionId) {
+        self.mark_ended(Token(which.0));
+    }
+
+    fn abort(&mut self, which: ConnectionId) {
+        self.mark_failed(Token(which.0));
+    }
+
+    fn poke(&mut self, shard: u16) {
+        if let Some(poker) = self.pokers.get(usize::from(shard)) {
+            poker.poke();
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Line {
+    /// Index of the buffers lent to it, or [`NONE`].
+    buffers: u32,
+    state: u8,
+}
+
+const _: () = assert!(size_of::<Line>() == 8);
+
+#[derive(Default)]
+struct Buffers {
+    staged: Vec<u8>,
+    /// How much of `staged` the socket has taken.
+    sent: usize,
+    carry: Vec<u8>,
+}
+
+impl Buffers {
+    fn is_empty(&self) -> bool {
+        self.staged.is_empty() && self.carry.is_empty()
+    }
+
+    fn empty(&mut self) {
+        self.staged.clear();
+        self.sent = 0;
+    }
+
+    /// Moves the unsent rest to the front once that costs less than it frees.
+    fn compact(&mut self) {
+        if self.sent > self.staged.len() / 2 {
+            self.staged.drain(..self.sent);
+            self.sent = 0;
+        }
+    }
+
+    fn reset(&mut self, keep_bytes: usize) {
+        self.empty();
+        self.carry.clear();
+        self.staged.shrink_to(keep_bytes);
+        self.carry.shrink_to(keep_bytes);
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+/// It is a connection.
+const OPEN: u8 = 1;
+/// It stands in the list of dirty lines.
+const DIRTY: u8 = 2;
+/// The socket took less than all; wait until it is writable.
+const BLOCKED: u8 = 4;
+/// Close once everything is out.
+const CLOSING: u8 = 8;
+/// Close at once.
+const FAILED: u8 = 16;
+/// The server wants to know when everything is out.
+const NOTIFY: u8 = 32;
+
+/// How many buffers keep their memory while nobody needs them, and how much of it.
+const WARM_BUFFERS: usize = 256;
+const WARM_BYTES: usize = 4096;

@@ -1,0 +1,163 @@
+//! One shard of a server: what is read goes to the server, what it stages is sent when the whole
+//! batch has been read. It runs on whatever [`Io`] it is stepped with.
+
+use weigh_model::Nanos;
+use weigh_model::server::{ConnectionId, Server};
+
+use super::ServingReport;
+use super::lines::{Flushed, Lines};
+use crate::io::{Close, Happening, Io, Poker, Token};
+
+/// A server and its connections; its sockets are in the `Io` it is stepped with, always the
+/// same one. A listening socket is made by whoever owns both.
+pub struct ServerShard {
+    server: Box<dyn Server>,
+    lines: Lines,
+    wake_at: Option<Nanos>,
+    faults: u64,
+    fault_reasons: Vec<String>,
+    /// The lines of one round of flushing; kept for its memory.
+    round: Vec<Token>,
+}
+
+/// How many fault reasons a report keeps.
+pub(super) const REASONS_KEPT: usize = 8;
+
+impl ServerShard {
+    /// A shard that reaches all shards, itself included, through `pokers`, by index.
+    pub fn new(server: Box<dyn Server>, pokers: Vec<Poker>) -> ServerShard {
+        ServerShard {
+            server,
+            lines: Lines::new(pokers),
+            wake_at: Some(Nanos(0)),
+            faults: 0,
+            fault_reasons: Vec::new(),
+            round: Vec::new(),
+        }
+    }
+
+    /// One turn: waits for something to happen, at the longest until `until` or the server's
+    /// own next wake-up, and handles everything that has happened.
+    pub fn step(&mut self, io: &mut dyn Io, until: Nanos) {
+        self.wake(io);
+        self.flush(io);
+        let until = self.wake_at.map_or(until, |wake| wake.min(until));
+        // A server that stages again whenever it is drained goes on in the next turn.
+        let until = if self.lines.any_dirty() { Nanos(0) } else { until };
+        io.turn(until, &mut |now, happening| self.handle(now, happening));
+        self.wake(io);
+        self.flush(io);
+    }
+
+    /// True if there is more to send at once, so that the next step must not wait.
+    pub fn unfinished(&self) -> bool {
+        self.lines.any_dirty()
+    }
+
+    /// What was counted so far, without the figures that only the `Io` knows.
+    pub fn report(&self) -> ServingReport {
+        ServingReport {
+            server: self.server.report(),
+            faults: self.faults,
+            fault_reasons: self.fault_reasons.clone(),
+            open_connections: self.lines.open(),
+            ..ServingReport::default()
+        }
+    }
+
+    /// Closes all connections; what is staged is tried once.
+    pub fn shut(&mut self, io: &mut dyn Io) {
+        self.lines.close_all();
+        self.flush(io);
+        self.lines.abort_all();
+        self.flush(io);
+    }
+
+    fn wake(&mut self, io: &mut dyn Io) {
+        let Some(due) = self.wake_at else { return };
+        let now = io.now();
+        if due <= now {
+            self.wake_at = self.server.wake(now, &mut self.lines);
+        }
+    }
+
+    fn handle(&mut self, now: Nanos, happening: Happening<'_>) {
+        match happening {
+            Happening::Accepted { connection } => {
+                self.lines.open_line(connection);
+                self.server.accepted(ConnectionId(connection.0), now, &mut self.lines);
+            }
+            Happening::Received(token, bytes) => self.receive(now, token, bytes),
+            Happening::Writable(token) => self.lines.mark_writable(token),
+            Happening::Ended(token) => self.lines.mark_ended(token),
+            Happening::Failed(token, _) => self.lines.mark_failed(token),
+            Happening::Poked => self.server.poked(now, &mut self.lines),
+            // A server connects to nobody.
+            Happening::Connected(_) => {}
+        }
+    }
+
+    fn receive(&mut self, now: Nanos, token: Token, bytes: &[u8]) {
+        if !self.lines.reads(token) {
+            return;
+        }
+        let connection = ConnectionId(token.0);
+        let mut carry = self.lines.take_carry(token);
+        let carried = !carry.is_empty();
+        if carried {
+            carry.extend_from_slice(bytes);
+        }
+        let input = if carried { &carry[..] } else { bytes };
+        match self.server.receive(connection, input, now, &mut self.lines) {
+            Ok(taken) => {
+                let taken = taken.min(input.len());
+                if carried {
+                    carry.drain(..taken);
+                } else {
+                    carry.extend_from_slice(&bytes[taken..]);
+                }
+                self.lines.put_carry(token, carry);
+            }
+            Err(fault) => {
+                self.faults += 1;
+                if self.fault_reasons.len() < REASONS_KEPT {
+                    self.fault_reasons.push(fault.to_string());
+                }
+                carry.clear();
+                self.lines.put_carry(token, carry);
+                self.lines.mark_ended(token);
+            }
+        }
+    }
+
+    /// Sends what is staged and ends what is to be ended.
+    fn flush(&mut self, io: &mut dyn Io) {
+        for _ in 0..FLUSH_ROUNDS {
+            if !self.lines.any_dirty() {
+                return;
+            }
+            let now = io.now();
+            let mut round = std::mem::take(&mut self.round);
+            self.lines.begin_flush(&mut round);
+            for token in round.drain(..) {
+                match self.lines.flush(token, io) {
+                    Flushed::Kept => {}
+                    Flushed::Drained => {
+                        self.server.drained(ConnectionId(token.0), now, &mut self.lines);
+                    }
+                    Flushed::Over(how) => self.end(io, now, token, how),
+                }
+            }
+            self.round = round;
+        }
+    }
+
+    fn end(&mut self, io: &mut dyn Io, now: Nanos, token: Token, how: Close) {
+        self.lines.forget(token);
+        self.server.closed(ConnectionId(token.0), now, &mut self.lines);
+        io.close(token, how);
+    }
+}
+
+/// How often within one turn a server may stage more because it was drained.
+const FLUSH_ROUNDS: u32 = 8;

@@ -1,0 +1,203 @@
+//! Servers on real loopback sockets, clients on the standard library's.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use weigh_model::server::{ConnectionId, Outlets};
+use weigh_model::wire::Fault;
+
+use super::*;
+
+/// Sends back every line it gets; `bad` is a fault, `blast` asks for 1 MB, `stop` is answered by
+/// a reset, `poke` pokes every shard.
+pub(crate) struct Echo {
+    shards: u16,
+    report: ServerReport,
+    pokes: Arc<AtomicU64>,
+    closed: Arc<AtomicU64>,
+}
+
+impl Echo {
+    pub(crate) fn new() -> Echo {
+        Echo {
+            shards: 1,
+            report: ServerReport::default(),
+            pokes: Arc::default(),
+            closed: Arc::default(),
+        }
+    }
+}
+
+impl Server for Echo {
+    fn accepted(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outlets) {
+        self.report.connections += 1;
+    }
+
+    fn receive(
+        &mut self,
+        connection: ConnectionId,
+        input: &[u8],
+        _: Nanos,
+        out: &mut dyn Outlets,
+    ) -> Result<usize, Fault> {
+        let mut taken = 0;
+        while let Some(length) = input[taken..].iter().position(|byte| *byte == b'\n') {
+            let line = &input[taken..=taken + length];
+            taken += length + 1;
+            self.report.received += 1;
+            match line {
+                b"bad\n" => {
+                    out.stage(connection).extend_from_slice(b"no\n");
+                    return Err(Fault::Malformed("bad line".to_owned()));
+                }
+                b"blast\n" => out.stage(connection).extend_from_slice(&[b'x'; BLAST]),
+                b"stop\n" => out.abort(connection),
+                b"poke\n" => (0..self.shards).for_each(|shard| out.poke(shard)),
+                line => out.stage(connection).extend_from_slice(line),
+            }
+        }
+        if out.pending_bytes(connection) > 0 {
+            out.notify_drained(connection);
+        }
+        Ok(taken)
+    }
+
+    fn drained(&mut self, of: ConnectionId, _: Nanos, out: &mut dyn Outlets) {
+        assert_eq!(out.pending_bytes(of), 0);
+        self.report.forwarded += 1;
+    }
+
+    fn closed(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outlets) {
+        self.closed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn poked(&mut self, _: Nanos, _: &mut dyn Outlets) {
+        self.pokes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn report(&self) -> ServerReport {
+        self.report.clone()
+    }
+}
+
+const BLAST: usize = 1_000_000;
+
+struct Counts {
+    pokes: Arc<AtomicU64>,
+    closed: Arc<AtomicU64>,
+}
+
+fn echo(shards: u16) -> (Serving, Counts) {
+    let counts = Counts { pokes: Arc::default(), closed: Arc::default() };
+    let (pokes, closed) = (counts.pokes.clone(), counts.closed.clone());
+    let make = move |_| -> Box<dyn Server> {
+        Box::new(Echo {
+            shards,
+            report: ServerReport::default(),
+            pokes: pokes.clone(),
+            closed: closed.clone(),
+        })
+    };
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    (Serving::start(Host { make: Box::new(make) }, any, shards).unwrap(), counts)
+}
+
+fn read_line(stream: &mut TcpStream, expected: &[u8]) {
+    let mut answer = vec![0; expected.len()];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(answer, expected);
+}
+
+#[test]
+fn lines_come_back_whole_or_in_pieces() {
+    let (serving, counts) = echo(1);
+    let mut stream = TcpStream::connect(serving.address()).unwrap();
+    stream.write_all(b"one\ntwo\nthr").unwrap();
+    read_line(&mut stream, b"one\ntwo\n");
+    stream.write_all(b"ee\n").unwrap();
+    read_line(&mut stream, b"three\n");
+    assert_eq!(serving.report().open_connections, 1);
+    stream.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(stream.read(&mut [0; 8]).unwrap(), 0);
+    let report = serving.stop();
+    assert_eq!((report.server.connections, report.server.received), (1, 3));
+    assert_eq!((report.open_connections, report.faults), (0, 0));
+    assert_eq!((report.bytes_read, report.bytes_written), (14, 14));
+    assert_eq!(counts.closed.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_fault_closes_after_what_was_staged() {
+    let (serving, counts) = echo(1);
+    let mut stream = TcpStream::connect(serving.address()).unwrap();
+    stream.write_all(b"first\nbad\nnever\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    assert_eq!(answer, b"first\nno\n");
+    let report = serving.stop();
+    assert_eq!(report.faults, 1);
+    assert!(report.fault_reasons[0].contains("bad line"), "{:?}", report.fault_reasons);
+    assert_eq!(counts.closed.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn an_abort_is_a_reset() {
+    let (serving, counts) = echo(1);
+    let mut stream = TcpStream::connect(serving.address()).unwrap();
+    stream.write_all(b"stop\n").unwrap();
+    let error = stream.read(&mut [0; 8]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    serving.stop();
+    assert_eq!(counts.closed.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_slow_reader_gets_everything() {
+    let (serving, _) = echo(1);
+    let mut stream = TcpStream::connect(serving.address()).unwrap();
+    for _ in 0..10 {
+        stream.write_all(b"blast\n").unwrap();
+    }
+    // Ten megabytes do not fit into socket buffers: the rest waits at the server, which must
+    // serve others meanwhile.
+    let mut other = TcpStream::connect(serving.address()).unwrap();
+    other.write_all(b"still there\n").unwrap();
+    read_line(&mut other, b"still there\n");
+    let mut all = vec![0; 10 * BLAST];
+    stream.read_exact(&mut all).unwrap();
+    assert!(all.iter().all(|byte| *byte == b'x'));
+    drop((stream, other));
+    assert_eq!(serving.stop().bytes_written, 10 * BLAST as u64 + 12);
+}
+
+#[test]
+fn shards_share_a_port_and_poke_each_other() {
+    let (serving, counts) = echo(2);
+    assert_eq!(serving.thread_ids().len(), 2);
+    let mut streams: Vec<TcpStream> =
+        (0..64).map(|_| TcpStream::connect(serving.address()).unwrap()).collect();
+    for (index, stream) in streams.iter_mut().enumerate() {
+        let line = format!("line {index}\n");
+        stream.write_all(line.as_bytes()).unwrap();
+        read_line(stream, line.as_bytes());
+    }
+    streams[0].write_all(b"poke\n").unwrap();
+    while counts.pokes.load(Ordering::Relaxed) < 2 {
+        std::thread::yield_now();
+    }
+    drop(streams);
+    let report = serving.stop();
+    assert_eq!((report.server.connections, report.server.received), (64, 65));
+    assert_eq!(counts.closed.load(Ordering::Relaxed), 64);
+}
+
+#[test]
+fn a_taken_address_is_named() {
+    let (serving, _) = echo(1);
+    let make = |_| -> Box<dyn Server> { Box::new(Echo::new()) };
+    let error = Serving::start(Host { make: Box::new(make) }, serving.address(), 1);
+    let fault = IoFault::AddressInUse;
+    assert_eq!(error.err(), Some(ServeError::Listen { on: serving.address(), fault }));
+}
