@@ -1,5 +1,13 @@
 //! Makes load and serves it: the loop, the schedules, the recorder, the ledger's bookkeeping.
 //! It knows no protocol by name; wires and servers are handed to it.
 
+pub mod accounts;
+pub mod generator;
 pub mod io;
+pub mod job;
+mod link;
+pub mod outcome;
+pub mod recorder;
+pub mod schedule;
 pub mod serving;
+pub mod shard;

@@ -52,7 +52,13 @@ impl Schedule {
     /// The stream that all clients share, as far as shard `shard` of `shards` sends it. `trace`
     /// holds the times of [`Arrival::Trace`]. `None` where each client has its own stream, or
     /// where messages are not due by the clock.
-    pub fn shared(load: &Load, trace: &[Nanos], seed: u64, shard: u32, shards: u32) -> Option<Schedule> {
+    pub fn shared(
+        load: &Load,
+        trace: &[Nanos],
+        seed: u64,
+        shard: u32,
+        shards: u32,
+    ) -> Option<Schedule> {
         let gaps = match (&load.arrival, load.rate) {
             (Arrival::Constant, Some(rate)) if !rate.per_client => {
                 Gaps::Constant { per_second: rate.per_second, phase: Nanos(0) }
@@ -156,9 +162,7 @@ impl Gaps {
 /// The measured length that steps or a trace give themselves; `None` for other arrivals.
 pub fn own_duration(arrival: &Arrival, trace: &[Nanos]) -> Option<Nanos> {
     match arrival {
-        Arrival::Steps(steps) => {
-            Some(steps.iter().fold(Nanos(0), |total, step| total + step.hold))
-        }
+        Arrival::Steps(steps) => Some(steps.iter().fold(Nanos(0), |total, step| total + step.hold)),
         Arrival::Trace(_) => trace.last().map(|last| *last + Nanos(1)),
         _ => None,
     }
@@ -220,9 +224,11 @@ mod tests {
     /// Four shards together must offer exactly what one offers, for every kind of stream.
     #[test]
     fn shards_share_one_stream() {
-        for (arrival, rate) in
-            [("constant", Some("777/s")), ("poisson", Some("777/s")), ("steps:50/s@5s,90/s@5s", None)]
-        {
+        for (arrival, rate) in [
+            ("constant", Some("777/s")),
+            ("poisson", Some("777/s")),
+            ("steps:50/s@5s,90/s@5s", None),
+        ] {
             let load = load(arrival, rate);
             let whole = all(Schedule::shared(&load, &[], 3, 0, 1).unwrap());
             let mut parts: Vec<Due> = (0..4)
@@ -253,7 +259,9 @@ mod tests {
                     .enumerate()
                     .map(|(index, gap)| {
                         let theory = 1.0 - (-gap).exp();
-                        (theory - index as f64 / n).abs().max((theory - (index + 1) as f64 / n).abs())
+                        (theory - index as f64 / n)
+                            .abs()
+                            .max((theory - (index + 1) as f64 / n).abs())
                     })
                     .fold(0.0, f64::max);
                 distance * n.sqrt() < 1.628

@@ -176,7 +176,8 @@ impl Bits {
         self.words.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
-    fn memory_bytes(&self) -> usize {
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
         self.words.capacity() * size_of::<u64>()
     }
 }

@@ -1,0 +1,221 @@
+//! The ledger's bookkeeping: what each producer sent and how it ended, what each consumer got,
+//! and, at the end, where every message went and why.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use weigh_model::ledger::{Cause, NotSentCause};
+use weigh_model::tally::{Bits, Tally};
+use weigh_model::{Ledger, Load, Pattern, Topology};
+
+/// What one producer did in the measured window, by sequence number where it matters.
+#[derive(Clone, Debug, Default)]
+pub struct ProducerAccount {
+    /// Index over all shards.
+    pub index: u32,
+    /// Warm-up messages handed to the transport.
+    pub warmup_sent: u64,
+    /// Messages handed to the transport: numbers 0 to `sent - 1`.
+    pub sent: u64,
+    /// Messages confirmed in time.
+    pub confirmed: u64,
+    /// Messages confirmed after Tmax.
+    pub confirmed_late: u64,
+    /// Messages confirmed with the word that nobody subscribes.
+    pub no_subscriber: u64,
+    /// Messages that were lost on the way to the server, by cause.
+    pub failed: BTreeMap<Cause, u64>,
+    /// Which were confirmed; kept only where consumers tell what arrived.
+    pub confirmed_bits: Bits,
+    /// Which failed and why; kept only where consumers tell what arrived.
+    pub failed_numbers: BTreeMap<u64, Cause>,
+    /// Numbers sent over connections that were lost, of which nobody can say how far they got.
+    pub cut: Vec<Range<u64>>,
+}
+
+/// What one consumer got.
+#[derive(Clone, Debug, Default)]
+pub struct ConsumerAccount {
+    /// Index over all shards.
+    pub index: u32,
+    /// Everything that arrived, by identity.
+    pub tally: Tally,
+    /// True if its connection was lost before the end.
+    pub was_disconnected: bool,
+}
+
+/// The books of one shard, or of all shards together.
+#[derive(Clone, Debug, Default)]
+pub struct Accounts {
+    /// Every producer's.
+    pub producers: Vec<ProducerAccount>,
+    /// Every consumer's.
+    pub consumers: Vec<ConsumerAccount>,
+    /// Measured messages that were due and never handed over, by cause.
+    pub not_sent: BTreeMap<NotSentCause, u64>,
+}
+
+impl ProducerAccount {
+    /// Message `number` failed on its way to the server.
+    pub fn fail(&mut self, number: u64, cause: Cause, has_consumers: bool) {
+        *self.failed.entry(cause).or_default() += 1;
+        if has_consumers {
+            self.failed_numbers.insert(number, cause);
+        }
+    }
+
+    /// Message `number` was confirmed.
+    pub fn confirm(&mut self, number: u64, is_late: bool, has_consumers: bool) {
+        if is_late {
+            self.confirmed_late += 1;
+        } else {
+            self.confirmed += 1;
+        }
+        if has_consumers {
+            self.confirmed_bits.set(number);
+        }
+    }
+}
+
+impl Accounts {
+    /// Adds another shard's books.
+    pub fn merge(&mut self, other: Accounts) {
+        self.producers.extend(other.producers);
+        self.consumers.extend(other.consumers);
+        for (cause, count) in other.not_sent {
+            *self.not_sent.entry(cause).or_default() += count;
+        }
+    }
+
+    /// Where every message went. `confirms` tells whether the protocol confirms messages.
+    pub fn settle(&self, load: &Load, confirms: bool) -> Ledger {
+        let not_sent: u64 = self.not_sent.values().sum();
+        let sent: u64 = self.producers.iter().map(|producer| producer.sent).sum();
+        let copies = load.copies();
+        let mut ledger = Ledger {
+            messages: sent + not_sent,
+            scheduled: (sent + not_sent) * copies,
+            not_sent: not_sent * copies,
+            sent: sent * copies,
+            not_sent_causes: self
+                .not_sent
+                .iter()
+                .filter(|(_, count)| **count > 0)
+                .map(|(cause, count)| (*cause, count * copies))
+                .collect(),
+            acknowledged: copies * self.sum(|p| p.confirmed + p.confirmed_late),
+            no_subscriber: copies * self.sum(|p| p.no_subscriber),
+            ..Ledger::zero()
+        };
+        match load.pattern {
+            Pattern::Deliver => self.settle_pairs(load, &mut ledger),
+            _ if confirms => self.settle_confirmed(&mut ledger),
+            _ => (ledger.delivered, ledger.lost) = (None, None),
+        }
+        ledger
+    }
+
+    /// Bytes of memory that identities take.
+    pub fn memory_bytes(&self) -> u64 {
+        let consumers: usize = self.consumers.iter().map(|c| c.tally.memory_bytes()).sum();
+        let producers: usize = self
+            .producers
+            .iter()
+            .map(|p| p.confirmed_bits.memory_bytes() + p.failed_numbers.len() * FAILED_BYTES)
+            .sum();
+        (consumers + producers) as u64
+    }
+
+    fn sum(&self, of: impl Fn(&ProducerAccount) -> u64) -> u64 {
+        self.producers.iter().map(of).sum()
+    }
+
+    /// Delivered means confirmed: each message ended exactly once, so counts are enough.
+    fn settle_confirmed(&self, ledger: &mut Ledger) {
+        ledger.delivered = Some(self.sum(|p| p.confirmed));
+        ledger.late = self.sum(|p| p.confirmed_late);
+        ledger.received = ledger.acknowledged;
+        for producer in &self.producers {
+            for (cause, count) in &producer.failed {
+                *ledger.causes.entry(*cause).or_default() += count;
+            }
+        }
+        ledger.lost = Some(ledger.causes.values().sum());
+    }
+
+    /// Delivered means that a consumer got it: every pair is looked up by identity.
+    fn settle_pairs(&self, load: &Load, ledger: &mut Ledger) {
+        let mut delivered = 0;
+        for consumer in &self.consumers {
+            ledger.received += consumer.tally.received;
+            ledger.duplicates += consumer.tally.duplicates;
+            ledger.reordered += consumer.tally.reordered;
+            ledger.corrupt += consumer.tally.corrupt;
+            ledger.foreign += consumer.tally.foreign;
+            let mut corrupt_unknown = consumer.tally.corrupt_unknown;
+            for producer in self.producers.iter().filter(|p| hears(load, consumer.index, p.index)) {
+                let lane = consumer.tally.lane(producer.index);
+                for number in 0..producer.sent {
+                    match (lane.has(number), lane.was_late(number)) {
+                        (true, false) => delivered += 1,
+                        (true, true) => ledger.late += 1,
+                        (false, _) => {
+                            let cause = why_lost(consumer, producer, number, &mut corrupt_unknown);
+                            *ledger.causes.entry(cause).or_default() += 1;
+                            ledger.acked_not_delivered +=
+                                u64::from(producer.confirmed_bits.get(number));
+                        }
+                    }
+                }
+            }
+        }
+        ledger.delivered = Some(delivered);
+        ledger.lost = Some(ledger.causes.values().sum());
+    }
+}
+
+/// True if consumer `consumer` should get what producer `producer` sends.
+pub fn hears(load: &Load, consumer: u32, producer: u32) -> bool {
+    load.topology != Topology::Pairs || consumer == producer
+}
+
+/// The cause of a lost pair: what is known of this very message first, what is known of its
+/// connections after that.
+fn why_lost(
+    consumer: &ConsumerAccount,
+    producer: &ProducerAccount,
+    number: u64,
+    corrupt_unknown: &mut u64,
+) -> Cause {
+    if consumer.tally.lane(producer.index).was_corrupt(number) {
+        return Cause::Corrupt;
+    }
+    if let Some(cause) = producer.failed_numbers.get(&number) {
+        return *cause;
+    }
+    if *corrupt_unknown > 0 {
+        *corrupt_unknown -= 1;
+        return Cause::Corrupt;
+    }
+    if consumer.was_disconnected {
+        return Cause::SubscriberDisconnected;
+    }
+    if producer.cut.iter().any(|range| range.contains(&number)) {
+        return Cause::ConnectionClosed;
+    }
+    Cause::Unknown
+}
+
+/// Gives up to `dropped` of the losses without a known cause to the server's own drop counter.
+pub fn attribute_server_drops(ledger: &mut Ledger, dropped: u64) {
+    let unknown = ledger.causes.get(&Cause::Unknown).copied().unwrap_or(0);
+    let attributed = unknown.min(dropped);
+    if attributed > 0 {
+        *ledger.causes.entry(Cause::ServerDropped).or_default() += attributed;
+        ledger.causes.insert(Cause::Unknown, unknown - attributed);
+        ledger.causes.retain(|_, count| *count > 0);
+    }
+}
+
+/// Bytes that one entry of a map of failed numbers takes, its share of the tree included.
+const FAILED_BYTES: usize = 24;

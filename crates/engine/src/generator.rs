@@ -1,0 +1,170 @@
+//! A trial on real sockets and real time: one thread per shard, each with its own epoll and,
+//! where there are several, its own descriptor table.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use rustix::time::{ClockId, clock_gettime};
+use weigh_model::Nanos;
+
+use crate::io::doorbell::Doorbell;
+use crate::io::epoll::EpollIo;
+use crate::io::{Io, descriptors};
+use crate::job::{Failure, Job, Progress};
+use crate::outcome::{Outcome, ShardOutcome};
+use crate::shard::{Phase, Shard};
+
+/// What the caller wants done at moments of a trial, in the thread of a shard.
+pub trait Attendant: Send + Sync {
+    /// A shard's thread has started: the place to pin it.
+    fn thread_started(&self, _shard: u32) {}
+
+    /// The measured window begins, as the first shard sees it; `now` is on the trial's clock.
+    fn window_began(&self, _now: Nanos) {}
+
+    /// Everything is accounted for; no connection has been closed yet.
+    fn window_ended(&self, _now: Nanos) {}
+
+    /// A shard has something to tell.
+    fn progress(&self, shard: u32, progress: Progress);
+}
+
+/// A trial that is running.
+pub struct Generator {
+    job: Arc<Job>,
+    threads: Vec<thread::JoinHandle<ShardOutcome>>,
+    bells: Vec<Doorbell>,
+}
+
+impl Generator {
+    /// Starts the threads of a trial. The trial's clock stands at 0 at `epoch`.
+    pub fn start(
+        job: Arc<Job>,
+        epoch: Instant,
+        attendant: &Arc<dyn Attendant>,
+    ) -> Result<Generator, Failure> {
+        let _ = descriptors::raise();
+        let bells = (0..job.shards).map(|_| Doorbell::new()).collect::<Result<Vec<_>, _>>();
+        let bells = bells.map_err(|errno| {
+            Failure::Ourselves(format!("no descriptors to start shards with: {errno}"))
+        })?;
+        let mut threads = Vec::new();
+        for (index, bell) in bells.iter().enumerate() {
+            let start = Start {
+                job: Arc::clone(&job),
+                index: index as u32,
+                epoch,
+                bell: bell.clone(),
+                attendant: Arc::clone(attendant),
+            };
+            let thread = thread::Builder::new()
+                .name(format!("weigh-shard-{index}"))
+                .spawn(move || start.run())
+                .map_err(|error| Failure::Ourselves(format!("no thread for a shard: {error}")))?;
+            threads.push(thread);
+        }
+        Ok(Generator { job, threads, bells })
+    }
+
+    /// Something that stops the trial from anywhere: once to finish the record, twice to end it.
+    pub fn stopper(&self) -> impl Fn() + Send + Sync + use<> {
+        let (job, bells) = (Arc::clone(&self.job), self.bells.clone());
+        move || {
+            job.shared.stop();
+            bells.iter().for_each(Doorbell::ring);
+        }
+    }
+
+    /// Waits for the end of the trial.
+    pub fn finish(self) -> Result<Outcome, Failure> {
+        let mut shards = Vec::new();
+        for thread in self.threads {
+            let shard = thread
+                .join()
+                .map_err(|_| Failure::Ourselves("a shard of the generator panicked".to_owned()))?;
+            shards.push(shard);
+        }
+        if let Some(failure) = shards.iter().find_map(|shard| shard.failure.clone()) {
+            return Err(failure);
+        }
+        let (load, dial) = (self.job.load(), &self.job.dial);
+        Ok(Outcome::merge(shards, load, dial.confirms, self.job.composer.is_marked()))
+    }
+}
+
+/// All that the thread of a shard starts with.
+struct Start {
+    job: Arc<Job>,
+    index: u32,
+    epoch: Instant,
+    bell: Doorbell,
+    attendant: Arc<dyn Attendant>,
+}
+
+impl Start {
+    fn run(self) -> ShardOutcome {
+        self.attendant.thread_started(self.index);
+        let mut io = match self.io() {
+            Ok(io) => io,
+            Err(reason) => {
+                self.job.shared.stop();
+                let failure = Some(Failure::Ourselves(reason));
+                return ShardOutcome { failure, ..ShardOutcome::default() };
+            }
+        };
+        let teller = Arc::clone(&self.attendant);
+        let index = self.index;
+        let progress = Box::new(move |progress| teller.progress(index, progress));
+        let shard = Shard::new(Arc::clone(&self.job), index, progress);
+        self.drive(shard, &mut io)
+    }
+
+    /// The shard's epoll, in a descriptor table of its own where there are several shards.
+    fn io(&self) -> Result<EpollIo, String> {
+        if self.job.shards > 1 {
+            // SAFETY: this thread has opened nothing yet; of what was opened before it uses
+            // only its doorbell, which is kept. What it opens stays with it until it ends.
+            #[expect(unsafe_code, reason = "a table per shard lifts the limit on open files")]
+            let own = unsafe { descriptors::own_table(&[self.bell.as_fd()]) };
+            own.map_err(|errno| format!("no descriptor table for a shard: {errno}"))?;
+        }
+        EpollIo::with_doorbell(self.epoch, self.bell.clone())
+            .map_err(|fault| format!("no epoll for a shard: {fault}"))
+    }
+
+    fn drive(&self, mut shard: Shard, io: &mut EpollIo) -> ShardOutcome {
+        let mut cpu_before = thread_cpu();
+        let mut cpu_after = None;
+        let mut phase = shard.phase();
+        while shard.step(io) {
+            if shard.phase() == phase {
+                continue;
+            }
+            phase = shard.phase();
+            match phase {
+                Phase::Measuring => {
+                    cpu_before = thread_cpu();
+                    if self.index == 0 {
+                        self.attendant.window_began(io.now());
+                    }
+                }
+                Phase::Lingering(_) => cpu_after = Some(thread_cpu()),
+                _ => {}
+            }
+        }
+        let cpu = cpu_after.unwrap_or_else(thread_cpu) - cpu_before;
+        let ended = io.now();
+        if self.index == 0 {
+            self.attendant.window_ended(ended);
+        }
+        ShardOutcome { cpu, ended, bytes: io.bytes(), ..shard.outcome() }
+    }
+}
+
+/// Processor time of the calling thread.
+fn thread_cpu() -> Nanos {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}

@@ -1,0 +1,121 @@
+//! What all shards of a trial share: the trial itself, and the few numbers they tell each other.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use weigh_model::body::Composer;
+use weigh_model::event::Interval;
+use weigh_model::protocol::Dial;
+use weigh_model::{Arrival, Load, Nanos, Pattern, Trial};
+
+/// A trial with everything the engine needs to run it.
+pub struct Job {
+    /// The trial.
+    pub trial: Trial,
+    /// How its clients are made.
+    pub dial: Dial,
+    /// Makes its bodies.
+    pub composer: Composer,
+    /// Where the target listens.
+    pub address: SocketAddr,
+    /// Local addresses to connect from, in turn; empty leaves the choice to the kernel.
+    pub sources: Vec<IpAddr>,
+    /// The due times of a traced arrival.
+    pub trace: Vec<Nanos>,
+    /// How many shards run it.
+    pub shards: u32,
+    /// What the shards tell each other.
+    pub shared: Shared,
+}
+
+impl Job {
+    /// The load of the trial.
+    pub fn load(&self) -> &Load {
+        &self.trial.load
+    }
+
+    /// True where a message completes by being delivered, because nobody confirms it.
+    pub fn completes_on_delivery(&self) -> bool {
+        let load = self.load();
+        load.pattern == Pattern::Deliver && !self.dial.confirms && !load.arrival.is_open()
+    }
+
+    /// True where consumers tell what arrived.
+    pub fn has_consumers(&self) -> bool {
+        self.load().pattern == Pattern::Deliver
+    }
+
+    /// True where every client has a share of the total of its own.
+    pub fn has_quotas(&self) -> bool {
+        let load = self.load();
+        load.messages.is_some() && matches!(load.arrival, Arrival::Closed | Arrival::Ramp(_))
+    }
+}
+
+/// What the shards of a trial tell each other, and what is told to them.
+#[derive(Debug, Default)]
+pub struct Shared {
+    /// Shards whose connections all stand.
+    pub(crate) ready: AtomicU32,
+    /// When the load starts, in nanoseconds; 0 until all are ready.
+    pub(crate) start_ns: AtomicU64,
+    /// Measured messages handed over by all shards that have finished sending.
+    pub(crate) sent: AtomicU64,
+    /// Shards that have finished sending.
+    pub(crate) sending_done: AtomicU32,
+    /// Shards to which nothing more will come.
+    pub(crate) complete: AtomicU32,
+    /// The last due time of any shard, in nanoseconds.
+    pub(crate) last_due_ns: AtomicU64,
+    /// True once a shard has failed: the others give up.
+    pub(crate) has_failed: AtomicBool,
+    stop: AtomicU8,
+}
+
+impl Shared {
+    /// Asks all shards to finish the record: nothing more is sent, what is in flight is awaited
+    /// for a moment. A second call ends them at once.
+    pub fn stop(&self) {
+        let _ = self.stop.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |level| {
+            Some(level.saturating_add(1))
+        });
+    }
+
+    /// How often [`Shared::stop`] was called.
+    pub fn stop_level(&self) -> u8 {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// What a shard tells the outside while it runs.
+#[derive(Clone, Debug)]
+pub enum Progress {
+    /// This many of its connections stand, of so many.
+    Opening(u64, u64),
+    /// What it did in the last interval.
+    Interval(Interval),
+}
+
+/// Why a trial could not start or go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// Nobody answers at the target's address.
+    #[error("{address}: {reason}")]
+    Unreachable {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        reason: String,
+    },
+    /// The target answers, and the session is refused or is not of this protocol.
+    #[error("{address}: {reason}")]
+    Session {
+        /// The address.
+        address: SocketAddr,
+        /// What the protocol says.
+        reason: String,
+    },
+    /// Something on our own side is missing: descriptors, ports, a thread.
+    #[error("{0}")]
+    Ourselves(String),
+}

@@ -1,0 +1,314 @@
+//! Where signals are booked: the flight ends, the times are recorded, the slot is free again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use weigh_model::Nanos;
+use weigh_model::event::Interval;
+use weigh_model::ledger::{Cause, NotSentCause};
+use weigh_model::mark::{Mark, Reading};
+use weigh_model::protocol::{Lifetime, Role};
+use weigh_model::tally::Arrived;
+use weigh_model::wire::{Signal, Ticket};
+
+use crate::accounts::{Accounts, ConsumerAccount, ProducerAccount, hears};
+use crate::job::{Failure, Job};
+use crate::link::{Flight, LinkPhase, LinkState};
+use crate::outcome::ShardOutcome;
+use crate::recorder::Recorder;
+
+/// The books of a shard, apart from its links so that both can be borrowed at once.
+pub(super) struct Desk {
+    job: Arc<Job>,
+    pub(super) accounts: Accounts,
+    pub(super) recorder: Recorder,
+    /// Links with a slot that is free again, and since when.
+    pub(super) freed: Vec<(u32, Nanos)>,
+    /// Links that may take more, because something ended or came up.
+    pub(super) stirred: Vec<u32>,
+    /// Deliveries that end the flight of a producer: its index, the number, whether of the
+    /// warm-up.
+    pub(super) deliveries: Vec<(u32, u64, bool, Nanos)>,
+    /// Messages in flight on all links, expired ones included.
+    pub(super) in_flight: u64,
+    /// When the measured window begins.
+    pub(super) measure_from: Nanos,
+    /// Measured messages that have become due.
+    pub(super) due_count: u64,
+    /// The latest due time of a measured message.
+    pub(super) last_due: Nanos,
+    /// Sessions that stand.
+    pub(super) open_links: u64,
+    /// Sessions that ever stood.
+    pub(super) opened: u64,
+    /// Connections that failed or were lost, and the first reason.
+    pub(super) lost_links: u64,
+    pub(super) first_loss: Option<String>,
+    /// Different messages each consumer got in time or late, by account.
+    pub(super) unique: Vec<u64>,
+    /// Sessions that stood at the end.
+    held: u64,
+    granted: BTreeMap<&'static str, u64>,
+    pub(super) was_interrupted: bool,
+    tag: u16,
+    is_marked: bool,
+    delivers_complete: bool,
+    order: Vec<BTreeMap<u32, u64>>,
+}
+
+impl Desk {
+    pub(super) fn new(job: Arc<Job>) -> Desk {
+        Desk {
+            accounts: Accounts::default(),
+            recorder: Recorder::default(),
+            freed: Vec::new(),
+            stirred: Vec::new(),
+            deliveries: Vec::new(),
+            in_flight: 0,
+            measure_from: Nanos::NEVER,
+            due_count: 0,
+            last_due: Nanos(0),
+            open_links: 0,
+            opened: 0,
+            lost_links: 0,
+            first_loss: None,
+            unique: Vec::new(),
+            held: 0,
+            granted: BTreeMap::new(),
+            was_interrupted: false,
+            tag: job.trial.tag(),
+            is_marked: job.composer.is_marked(),
+            delivers_complete: job.completes_on_delivery(),
+            order: Vec::new(),
+            job,
+        }
+    }
+
+    pub(super) fn open_producer(&mut self, index: u32) -> u32 {
+        self.accounts.producers.push(ProducerAccount { index, ..ProducerAccount::default() });
+        self.accounts.producers.len() as u32 - 1
+    }
+
+    pub(super) fn open_consumer(&mut self, index: u32) -> u32 {
+        self.accounts.consumers.push(ConsumerAccount { index, ..ConsumerAccount::default() });
+        self.unique.push(0);
+        self.order.push(BTreeMap::new());
+        self.accounts.consumers.len() as u32 - 1
+    }
+
+    /// A message has become due.
+    pub(super) fn scheduled(&mut self, warmup: bool) {
+        self.due_count += u64::from(!warmup);
+    }
+
+    /// That many measured messages have become due.
+    pub(super) fn scheduled_many(&mut self, count: u64) {
+        self.due_count += count;
+    }
+
+    /// Books a signal of link `link`.
+    pub(super) fn signal(
+        &mut self,
+        link: u32,
+        state: &mut LinkState,
+        now: Nanos,
+        signal: Signal<'_>,
+    ) {
+        match signal {
+            Signal::Ready => self.ready(link, state, now),
+            Signal::Done(ticket) => self.confirmed(link, state, now, ticket, false),
+            Signal::NoSubscriber(ticket) => self.confirmed(link, state, now, ticket, true),
+            Signal::Refused(ticket, _) => self.refused(link, state, now, ticket),
+            Signal::Message { topic, body } => self.message(state, now, topic, body),
+            Signal::Granted(what, value) => {
+                let least = self.granted.entry(what).or_insert(value);
+                *least = value.min(*least);
+            }
+            Signal::Closing => state.phase = LinkPhase::Closing,
+        }
+    }
+
+    fn ready(&mut self, link: u32, state: &mut LinkState, now: Nanos) {
+        state.phase = LinkPhase::Ready;
+        state.attempts = 0;
+        self.open_links += 1;
+        self.opened += 1;
+        self.recorder.connect.record((now - state.connecting_since).0);
+        self.stirred.push(link);
+    }
+
+    fn confirmed(
+        &mut self,
+        link: u32,
+        state: &mut LinkState,
+        now: Nanos,
+        ticket: Ticket,
+        no_subscriber: bool,
+    ) {
+        let Some(flight) = state.flights.end(ticket) else { return };
+        self.in_flight -= 1;
+        self.recorder.confirmed(flight.due, flight.sent, now, flight.warmup);
+        if !flight.warmup {
+            let is_late = now - flight.due > self.job.load().timeout;
+            let has_consumers = self.job.has_consumers();
+            let account = &mut self.accounts.producers[state.account as usize];
+            account.confirm(flight.number, is_late, has_consumers);
+            account.no_subscriber += u64::from(no_subscriber);
+        }
+        self.end_of_message(state);
+        self.free_slot(link, &flight, now);
+    }
+
+    /// Where a connection lives for one message, its end ends the connection.
+    fn end_of_message(&self, state: &mut LinkState) {
+        if self.job.dial.lifetime == Lifetime::PerMessage {
+            state.phase = LinkPhase::Closing;
+        }
+    }
+
+    fn refused(&mut self, link: u32, state: &mut LinkState, now: Nanos, ticket: Ticket) {
+        let Some(flight) = state.flights.end(ticket) else { return };
+        self.in_flight -= 1;
+        self.recorder.refused(flight.due, now, flight.warmup);
+        self.fail(state, &flight, Cause::ErrorAnswer);
+        self.end_of_message(state);
+        self.free_slot(link, &flight, now);
+    }
+
+    /// Books a flight that ended without success. A flight that was to complete by delivery is
+    /// not given a cause here: the consumers' books tell.
+    pub(super) fn fail(&mut self, state: &LinkState, flight: &Flight, cause: Cause) {
+        if !flight.warmup && !self.delivers_complete {
+            let has_consumers = self.job.has_consumers();
+            let account = &mut self.accounts.producers[state.account as usize];
+            account.fail(flight.number, cause, has_consumers);
+        }
+    }
+
+    /// The flight no longer counts against the window: in a closed loop the next may follow.
+    pub(super) fn free_slot(&mut self, link: u32, flight: &Flight, now: Nanos) {
+        if flight.is_expired || self.job.load().arrival.is_open() {
+            self.stirred.push(link);
+        } else {
+            self.freed.push((link, now));
+        }
+    }
+
+    fn message(&mut self, state: &LinkState, now: Nanos, topic: &[u8], body: &[u8]) {
+        if state.role != Role::Consumer {
+            return;
+        }
+        let reading = self.read(state, topic, body);
+        let account = &mut self.accounts.consumers[state.account as usize];
+        let (Reading::Whole(mark) | Reading::Corrupt(Some(mark))) = reading else {
+            account.tally.note(reading, false);
+            return;
+        };
+        let is_whole = matches!(reading, Reading::Whole(_));
+        let is_late = self.is_marked && now - mark.due > self.job.load().timeout;
+        let arrived = account.tally.note(reading, is_late);
+        let is_new = matches!(arrived, Arrived::First | Arrived::Late);
+        if is_new {
+            self.unique[state.account as usize] += 1;
+        }
+        if (is_new || (mark.warmup && is_whole)) && self.is_marked {
+            self.recorder.delivered(mark.due, mark.due + mark.lag, now, mark.warmup);
+        } else if is_new {
+            self.recorder.done(now);
+        }
+        if self.delivers_complete && (is_new || (mark.warmup && is_whole)) {
+            self.deliveries.push((mark.producer, mark.sequence, mark.warmup, now));
+        }
+    }
+
+    /// Reads the identity of a body: from its mark, or from connection and order where bodies
+    /// are too small for one.
+    fn read(&mut self, state: &LinkState, topic: &[u8], body: &[u8]) -> Reading {
+        let producers = self.job.load().connections;
+        let reading = if self.is_marked {
+            Mark::read(body, self.tag)
+        } else {
+            let known = self.job.dial.producer_of.as_ref().and_then(|of| of(topic));
+            let only = (producers == 1).then_some(0);
+            match known.or(only) {
+                Some(producer) => {
+                    let next = self.order[state.account as usize].entry(producer).or_default();
+                    let number = *next;
+                    *next += 1;
+                    self.by_order(producer, number)
+                }
+                None => Reading::Foreign,
+            }
+        };
+        match reading {
+            Reading::Whole(mark) | Reading::Corrupt(Some(mark))
+                if mark.producer >= producers
+                    || !hears(self.job.load(), state.index, mark.producer) =>
+            {
+                Reading::Foreign
+            }
+            reading => reading,
+        }
+    }
+
+    /// The mark that the `number`th message of `producer` would have had: its warm-up messages
+    /// come first.
+    fn by_order(&self, producer: u32, number: u64) -> Reading {
+        let warmups = self.warmup_sent(producer);
+        let warmup = number < warmups;
+        let sequence = if warmup { number } else { number - warmups };
+        let (tag, due, lag) = (self.tag, Nanos(0), Nanos(0));
+        Reading::Whole(Mark { tag, warmup, producer, sequence, due, lag })
+    }
+
+    /// Warm-up messages that `producer` has sent, as far as this shard knows.
+    fn warmup_sent(&self, producer: u32) -> u64 {
+        let place = (producer / self.job.shards) as usize;
+        let account = self.accounts.producers.get(place);
+        account.filter(|account| account.index == producer).map_or(0, |own| own.warmup_sent)
+    }
+
+    /// The flight of a producer that waited for delivery has ended.
+    pub(super) fn completed_by_delivery(&mut self, link: u32, flight: &Flight, now: Nanos) {
+        self.in_flight -= 1;
+        self.free_slot(link, flight, now);
+    }
+
+    pub(super) fn take_interval(&mut self, now: Nanos, warmup: bool) -> Interval {
+        self.recorder.take_interval(now, warmup, self.open_links)
+    }
+
+    /// Notes that a connection failed or was lost.
+    pub(super) fn note_loss(&mut self, reason: &str) {
+        self.lost_links += 1;
+        self.first_loss.get_or_insert_with(|| reason.to_owned());
+    }
+
+    /// Notes messages that were due and will not be sent.
+    pub(super) fn note_not_sent(&mut self, cause: NotSentCause, count: u64) {
+        if count > 0 {
+            *self.accounts.not_sent.entry(cause).or_default() += count;
+        }
+    }
+
+    /// The trial is over; the sessions that stand now were held to the end.
+    pub(super) fn note_end(&mut self) {
+        self.held = self.open_links;
+    }
+
+    pub(super) fn into_outcome(self, failure: Option<Failure>) -> ShardOutcome {
+        ShardOutcome {
+            accounts: self.accounts,
+            recorder: self.recorder,
+            granted: self.granted.into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
+            opened: self.opened,
+            held: self.held,
+            lost_links: self.lost_links,
+            first_loss: self.first_loss,
+            was_interrupted: self.was_interrupted,
+            measure_from: self.measure_from,
+            failure,
+            ..ShardOutcome::default()
+        }
+    }
+}

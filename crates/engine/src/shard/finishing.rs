@@ -1,0 +1,172 @@
+//! The end of a trial: what is in flight is awaited, what did not come is booked as lost.
+
+use std::sync::atomic::Ordering;
+
+use weigh_model::ledger::{Cause, NotSentCause};
+use weigh_model::protocol::Role;
+use weigh_model::{Nanos, Topology};
+
+use super::{Phase, Shard};
+use crate::io::Io;
+use crate::link::LinkPhase;
+
+impl Shard {
+    /// Nothing more is sent from here on.
+    pub(super) fn start_draining(&mut self) {
+        self.phase = Phase::Draining;
+        let shared = &self.job.shared;
+        let sent: u64 = self.desk.accounts.producers.iter().map(|account| account.sent).sum();
+        shared.sent.fetch_add(sent, Ordering::SeqCst);
+        shared.last_due_ns.fetch_max(self.desk.last_due.0, Ordering::SeqCst);
+        shared.sending_done.fetch_add(1, Ordering::SeqCst);
+        self.book_unsent();
+    }
+
+    fn book_unsent(&mut self) {
+        let measure_from = self.measure_from;
+        let is_open = self.job.load().arrival.is_open();
+        let cause = if self.desk.was_interrupted {
+            NotSentCause::Interrupted
+        } else if self.links.iter().all(|link| link.state.phase != LinkPhase::Ready) {
+            NotSentCause::ConnectionClosed
+        } else {
+            NotSentCause::WindowFull
+        };
+        let measured = |dues: &std::collections::VecDeque<Nanos>| {
+            dues.iter().filter(|due| **due >= measure_from).count() as u64
+        };
+        let mut unsent = measured(&self.backlog);
+        self.backlog.clear();
+        self.stream_next = None;
+        self.timers.clear();
+        for link in &mut self.links {
+            let waiting = std::mem::take(&mut link.state.waiting);
+            unsent += if is_open { measured(&waiting) } else { 0 };
+            unsent += std::mem::take(&mut link.state.quota);
+            unsent += std::mem::take(&mut link.state.burst_left);
+        }
+        self.owed = 0;
+        self.desk.note_not_sent(cause, unsent);
+    }
+
+    /// When the trial ends even if messages are missing: Tmax after the last due time.
+    pub(super) fn deadline(&self) -> Nanos {
+        let last_due = Nanos(self.job.shared.last_due_ns.load(Ordering::SeqCst));
+        let patience = if self.desk.was_interrupted {
+            self.job.load().timeout.min(INTERRUPTED_PATIENCE)
+        } else {
+            self.job.load().timeout
+        };
+        last_due.max(self.desk.last_due) + patience
+    }
+
+    /// How soon to look again whether other shards are done.
+    pub(super) fn drain_poll(&self, io: &mut dyn Io) -> Nanos {
+        if self.job.shards > 1 || self.is_told_complete {
+            io.now() + DRAIN_POLL
+        } else {
+            Nanos::NEVER
+        }
+    }
+
+    /// Awaits what is in flight.
+    pub(super) fn drain(&mut self, io: &mut dyn Io, now: Nanos) {
+        self.settle_deliveries();
+        self.desk.freed.clear();
+        self.desk.stirred.clear();
+        self.eager.clear();
+        let shared = &self.job.shared;
+        let all_sent = shared.sending_done.load(Ordering::SeqCst) >= self.job.shards;
+        if all_sent && !self.is_told_complete && self.is_complete() {
+            self.is_told_complete = true;
+            shared.complete.fetch_add(1, Ordering::SeqCst);
+        }
+        let all_complete = shared.complete.load(Ordering::SeqCst) >= self.job.shards;
+        if all_complete && self.job.has_consumers() {
+            self.phase = Phase::Lingering(now + LINGER);
+        } else if all_complete || (all_sent && now >= self.deadline()) {
+            self.finish(io);
+        }
+    }
+
+    /// True if nothing more can come to this shard: no answer is awaited, no bytes wait for a
+    /// socket, and every consumer that is still there has everything it should get.
+    fn is_complete(&self) -> bool {
+        let is_waiting = |link: &crate::link::Link| {
+            let is_open = matches!(link.state.phase, LinkPhase::Ready | LinkPhase::Closing);
+            is_open && !link.state.out.is_empty()
+        };
+        self.desk.in_flight == 0
+            && !self.links.iter().any(is_waiting)
+            && (0..self.desk.accounts.consumers.len()).all(|account| self.has_everything(account))
+    }
+
+    fn has_everything(&self, account: usize) -> bool {
+        let consumer = &self.desk.accounts.consumers[account];
+        let expected = match self.job.load().topology {
+            Topology::Pairs => self
+                .desk
+                .accounts
+                .producers
+                .iter()
+                .find(|producer| producer.index == consumer.index)
+                .map_or(0, |producer| producer.sent),
+            Topology::FanIn | Topology::FanOut => self.job.shared.sent.load(Ordering::SeqCst),
+        };
+        consumer.was_disconnected || self.desk.unique[account] >= expected
+    }
+
+    /// Books what is still in flight as lost, says goodbye on every connection, and is done.
+    pub(super) fn finish(&mut self, io: &mut dyn Io) {
+        self.phase = Phase::Lingering(Nanos(0));
+        for index in 0..self.links.len() as u32 {
+            let flights = self.links[index as usize].state.flights.take_all();
+            for flight in &flights {
+                self.desk.fail(&self.links[index as usize].state, flight, Cause::Timeout);
+            }
+        }
+        self.desk.in_flight = 0;
+        self.desk.note_end();
+        for role in [Role::Producer, Role::Consumer] {
+            for index in 0..self.links.len() as u32 {
+                let state = &self.links[index as usize].state;
+                if state.role == role && state.token.is_some() {
+                    self.close_link(index, io);
+                }
+            }
+        }
+        self.drop_lost(io);
+        self.phase = Phase::Done;
+    }
+
+    /// Reacts to a request to stop: the first finishes the record, the second ends it now.
+    pub(super) fn heed_stop(&mut self, io: &mut dyn Io) {
+        let level = self.job.shared.stop_level();
+        if level == 0 || self.phase == Phase::Done {
+            return;
+        }
+        if !self.desk.was_interrupted {
+            self.desk.was_interrupted = true;
+            match self.phase {
+                Phase::Opening | Phase::Waiting => {
+                    self.job.shared.has_failed.store(true, Ordering::Relaxed);
+                    self.finish(io);
+                }
+                Phase::WarmingUp | Phase::Measuring => self.start_draining(),
+                Phase::Draining | Phase::Lingering(_) | Phase::Done => {}
+            }
+        }
+        if level > 1 && self.phase != Phase::Done {
+            self.finish(io);
+        }
+    }
+}
+
+/// How long what may still come twice is awaited.
+const LINGER: Nanos = Nanos::from_millis(50);
+
+/// How often a shard looks whether the others are done.
+const DRAIN_POLL: Nanos = Nanos::from_millis(2);
+
+/// How long answers are awaited after an interrupt.
+const INTERRUPTED_PATIENCE: Nanos = Nanos::from_secs(1);

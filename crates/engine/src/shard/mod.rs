@@ -1,0 +1,367 @@
+//! One thread of the generator: its connections, its loop, its record. It shares nothing but a
+//! few numbers with the others, and everything it does is a step over an [`Io`], so that a
+//! whole trial can run on virtual time.
+
+mod desk;
+mod finishing;
+mod opening;
+mod receiving;
+mod sending;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use weigh_model::protocol::{Lifetime, Role};
+use weigh_model::{Arrival, Nanos, Pattern};
+
+use crate::io::Io;
+use crate::job::{Failure, Job, Progress};
+use crate::link::{Link, LinkState};
+use crate::outcome::ShardOutcome;
+use crate::schedule::{Due, Schedule};
+use desk::Desk;
+use receiving::Loss;
+
+/// One shard of a trial.
+pub struct Shard {
+    job: Arc<Job>,
+    links: Vec<Link>,
+    desk: Desk,
+    /// The link of each token.
+    by_token: Vec<u32>,
+    phase: Phase,
+    /// When the load started; the schedule counts from here.
+    start: Nanos,
+    /// When warm-up ends.
+    measure_from: Nanos,
+    /// When nothing more becomes due.
+    end: Nanos,
+    /// The stream that all clients share, and its next entry.
+    stream: Option<Schedule>,
+    stream_next: Option<Due>,
+    /// Shared messages that are due and wait for a link.
+    backlog: VecDeque<Nanos>,
+    /// Links that may take a shared message, in turn.
+    takers: VecDeque<u32>,
+    /// The stream of each producer, where each has its own.
+    streams: Vec<Schedule>,
+    /// Links that had no time to send all they could.
+    eager: Vec<u32>,
+    timers: BinaryHeap<Reverse<(Nanos, Timer, u32)>>,
+    wakes: BinaryHeap<Reverse<(Nanos, u32)>>,
+    next_unopened: usize,
+    next_source: usize,
+    last_release: Nanos,
+    next_interval: Nanos,
+    next_sweep: Nanos,
+    /// Messages that quotas or bursts still owe.
+    owed: u64,
+    /// Client streams that are not spent.
+    streams_left: usize,
+    /// Links that were given up, by role: producers, consumers.
+    dead: (usize, usize),
+    /// Connections to take down.
+    losses: Vec<Loss>,
+    /// Links with bytes to flush.
+    dirty: Vec<u32>,
+    /// The body being composed.
+    body: Vec<u8>,
+    tag: u16,
+    delivers_complete: bool,
+    has_begun: bool,
+    is_told_complete: bool,
+    progress: Box<dyn FnMut(Progress) + Send>,
+    failure: Option<Failure>,
+}
+
+/// How far the trial is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Connections are being made.
+    Opening,
+    /// Ours stand; other shards are not ready yet, or the start lies ahead.
+    Waiting,
+    /// Messages before the measured window are sent.
+    WarmingUp,
+    /// Measured messages are sent.
+    Measuring,
+    /// Nothing more is sent; answers and deliveries are awaited.
+    Draining,
+    /// Everything is accounted for; what may still come twice is awaited for a moment.
+    Lingering(Nanos),
+    /// Over.
+    Done,
+}
+
+/// What a timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// A slot of a closed loop is free again after the think time.
+    Slot,
+    /// The next message of a client's own stream is due.
+    Client,
+    /// A lost connection is tried again.
+    Reopen,
+}
+
+impl Shard {
+    /// Shard `index` of the job; `progress` hears what it does.
+    pub fn new(job: Arc<Job>, index: u32, progress: Box<dyn FnMut(Progress) + Send>) -> Shard {
+        let load = job.load();
+        let mut links = Vec::new();
+        let mut desk = Desk::new(Arc::clone(&job));
+        let mine = |count: u32| (index..count).step_by(job.shards as usize);
+        for consumer in mine(load.subscribers) {
+            let account = desk.open_consumer(consumer);
+            links.push(Link {
+                wire: None,
+                state: LinkState::new(consumer, account, Role::Consumer),
+            });
+        }
+        let mut streams = Vec::new();
+        let mut owed = 0;
+        for producer in mine(load.connections) {
+            let account = desk.open_producer(producer);
+            let mut state = LinkState::new(producer, account, Role::Producer);
+            let share = load
+                .messages
+                .map_or(0, |total| load.split.share(total, load.connections, producer));
+            if job.has_quotas() {
+                state.quota = share;
+            }
+            if load.arrival == Arrival::Burst {
+                state.burst_left = share;
+            }
+            owed += state.quota + state.burst_left;
+            streams.extend(Schedule::client(load, job.trial.seed, producer));
+            links.push(Link { wire: None, state });
+        }
+        let stream = Schedule::shared(load, &job.trace, job.trial.seed, index, job.shards);
+        Shard {
+            links,
+            desk,
+            by_token: Vec::new(),
+            phase: Phase::Opening,
+            start: Nanos::NEVER,
+            measure_from: Nanos::NEVER,
+            end: Nanos::NEVER,
+            stream,
+            stream_next: None,
+            backlog: VecDeque::new(),
+            takers: VecDeque::new(),
+            streams,
+            eager: Vec::new(),
+            timers: BinaryHeap::new(),
+            wakes: BinaryHeap::new(),
+            next_unopened: 0,
+            next_source: index as usize,
+            last_release: Nanos(0),
+            next_interval: Nanos(0),
+            next_sweep: Nanos(0),
+            owed,
+            streams_left: 0,
+            dead: (0, 0),
+            losses: Vec::new(),
+            dirty: Vec::new(),
+            body: Vec::with_capacity(job.composer.bytes_max()),
+            tag: job.trial.tag(),
+            delivers_complete: job.completes_on_delivery(),
+            has_begun: false,
+            is_told_complete: false,
+            progress,
+            failure: None,
+            job,
+        }
+    }
+
+    /// How far it is.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Waits for the next thing to happen and does what follows from it. False once the trial
+    /// is over for this shard.
+    pub fn step(&mut self, io: &mut dyn Io) -> bool {
+        let until = self.next_moment(io);
+        io.turn(until, &mut |now, happening| self.happened(now, happening));
+        self.drop_lost(io);
+        let now = io.now();
+        if now >= self.next_sweep {
+            self.next_sweep = now + SWEEP;
+            self.sweep(io, now);
+        }
+        match self.phase {
+            Phase::Opening => self.open_more(io),
+            Phase::Waiting => self.wait_for_start(io),
+            Phase::WarmingUp | Phase::Measuring if now < self.start => {}
+            Phase::WarmingUp | Phase::Measuring => {
+                if !self.has_begun {
+                    self.begin(now);
+                }
+                self.send_due(io, now);
+            }
+            Phase::Draining => self.drain(io, now),
+            Phase::Lingering(until) if now >= until => self.finish(io),
+            Phase::Lingering(_) => {}
+            Phase::Done => return false,
+        }
+        self.wake_wires(io, now);
+        self.flush_dirty(io);
+        self.drop_lost(io);
+        self.tell_interval(now);
+        self.heed_stop(io);
+        self.phase != Phase::Done
+    }
+
+    /// What the shard has to tell when it is done.
+    pub fn outcome(self) -> ShardOutcome {
+        self.desk.into_outcome(self.failure)
+    }
+
+    /// The next moment at which something must be done even if nothing happens.
+    fn next_moment(&mut self, io: &mut dyn Io) -> Nanos {
+        let is_sending = matches!(self.phase, Phase::WarmingUp | Phase::Measuring);
+        let is_stirred = !self.desk.stirred.is_empty() || !self.desk.freed.is_empty();
+        if is_sending && self.has_begun && (is_stirred || !self.eager.is_empty()) {
+            return Nanos(0);
+        }
+        let mut until = match self.phase {
+            Phase::Opening if self.has_openable() => return Nanos(0),
+            Phase::Waiting if self.start == Nanos::NEVER => io.now() + SHARD_POLL,
+            Phase::Waiting => self.start - START_LEAD,
+            _ if is_sending && !self.has_begun => self.start,
+            Phase::Draining => self.deadline().min(self.drain_poll(io)),
+            Phase::Lingering(until) => until,
+            _ => self.next_interval,
+        };
+        until = until.min(self.next_sweep);
+        if let Some(Reverse((at, _))) = self.wakes.peek() {
+            until = until.min(*at);
+        }
+        if is_sending && self.has_begun {
+            until = until.min(self.next_due_moment()).min(self.end);
+        }
+        if let Some(Reverse((at, Timer::Reopen, _))) = self.timers.peek() {
+            until = until.min(*at);
+        }
+        until
+    }
+
+    /// When the next message is due, put off so that wake-ups keep a quantum between them: at
+    /// high rates all that is due within it starts together.
+    fn next_due_moment(&self) -> Nanos {
+        let stream = self.stream_next.map_or(Nanos::NEVER, |due| self.start + due.at);
+        let timer = self.timers.peek().map_or(Nanos::NEVER, |Reverse((at, _, _))| *at);
+        match stream.min(timer) {
+            Nanos::NEVER => Nanos::NEVER,
+            due => due.max(self.last_release + QUANTUM),
+        }
+    }
+
+    fn wait_for_start(&mut self, io: &mut dyn Io) {
+        let shared = &self.job.shared;
+        let now = io.now();
+        if self.start == Nanos::NEVER {
+            if shared.ready.load(Ordering::SeqCst) < self.job.shards {
+                return;
+            }
+            let ahead = (now + START_AHEAD).0;
+            let set =
+                shared.start_ns.compare_exchange(0, ahead, Ordering::SeqCst, Ordering::SeqCst);
+            self.set_start(Nanos(set.map_or_else(|already| already, |_| ahead)));
+        }
+        if now + START_LEAD >= self.start {
+            let has_warmup = self.start < self.measure_from;
+            self.phase = if has_warmup { Phase::WarmingUp } else { Phase::Measuring };
+            self.next_interval = self.start + INTERVAL;
+        }
+    }
+
+    fn set_start(&mut self, start: Nanos) {
+        let load = self.job.load();
+        self.start = start;
+        self.measure_from = start + load.warmup;
+        self.end = load.duration.map_or(Nanos::NEVER, |duration| self.measure_from + duration);
+        self.desk.measure_from = self.measure_from;
+    }
+
+    /// The load starts: slots open, streams begin.
+    fn begin(&mut self, now: Nanos) {
+        self.phase =
+            if self.start < self.measure_from { Phase::WarmingUp } else { Phase::Measuring };
+        self.next_interval = self.start + INTERVAL;
+        self.stream_next = self.stream.as_mut().and_then(Schedule::next_due);
+        let load = self.job.load().clone();
+        let is_kept = self.job.dial.lifetime == Lifetime::Kept;
+        let mut stream = 0;
+        for index in 0..self.links.len() as u32 {
+            if self.links[index as usize].state.role == Role::Consumer {
+                continue;
+            }
+            if let Some(schedule) = self.streams.get_mut(stream) {
+                if let Some(due) = schedule.next_due() {
+                    self.desk.scheduled(due.warmup);
+                    self.timers.push(Reverse((self.start + due.at, Timer::Client, index)));
+                    self.streams_left += 1;
+                }
+                stream += 1;
+                continue;
+            }
+            match load.arrival {
+                Arrival::Closed if load.pattern != Pattern::Hold => {
+                    self.open_slots(index, self.start);
+                }
+                Arrival::Ramp(over) => {
+                    let place = u64::from(self.links[index as usize].state.index);
+                    let offset = over.0 * place / u64::from(load.connections);
+                    self.timers.push(Reverse((self.start + Nanos(offset), Timer::Slot, index)));
+                }
+                _ => {}
+            }
+            let burst = self.links[index as usize].state.burst_left;
+            self.desk.scheduled_many(burst);
+            if burst > 0 {
+                self.eager.push(index);
+            } else if is_kept {
+                self.offer(index);
+            } else {
+                self.takers.push_back(index);
+                self.links[index as usize].state.is_queued = true;
+            }
+        }
+        self.last_release = now;
+    }
+
+    fn tell_interval(&mut self, now: Nanos) {
+        let is_running = !matches!(self.phase, Phase::Opening | Phase::Waiting);
+        if is_running && now >= self.next_interval {
+            self.next_interval = now + INTERVAL;
+            let warmup = now <= self.measure_from;
+            let interval = self.desk.take_interval(now, warmup);
+            (self.progress)(Progress::Interval(interval));
+        }
+    }
+}
+
+/// How long after the last connection stood the load starts: long enough for all shards to
+/// notice.
+const START_AHEAD: Nanos = Nanos::from_millis(2);
+
+/// How long before the start the phase changes, so that whoever attends can read counters
+/// without making the first message late.
+const START_LEAD: Nanos = Nanos::from_millis(1);
+
+/// How often a shard looks whether the others are ready.
+const SHARD_POLL: Nanos = Nanos::from_micros(500);
+
+/// How often intervals are told.
+const INTERVAL: Nanos = Nanos::from_secs(1);
+
+/// How often flights and connection attempts are checked against their time limits.
+const SWEEP: Nanos = Nanos::from_millis(100);
+
+/// Least time between two wake-ups for due messages. A precise wake-up costs some 25 µs of
+/// processor time, so this bounds their cost at a quarter of a core.
+const QUANTUM: Nanos = Nanos::from_micros(100);

@@ -1,0 +1,368 @@
+//! Messages that are due: from the schedule to a link, from there to the wire and the socket.
+
+use std::cmp::Reverse;
+
+use weigh_model::mark::Mark;
+use weigh_model::protocol::{Lifetime, Role};
+use weigh_model::wire::{Op, Reply};
+use weigh_model::{Arrival, Nanos, Pattern};
+
+use super::{Phase, Shard, Timer};
+use crate::io::Io;
+use crate::link::{Flight, Link, LinkPhase};
+use crate::schedule::{Due, Schedule};
+
+impl Shard {
+    /// Releases what has become due, serves every link that can send, and sees whether that was
+    /// all.
+    pub(super) fn send_due(&mut self, io: &mut dyn Io, now: Nanos) {
+        if self.phase == Phase::WarmingUp && now >= self.measure_from {
+            self.phase = Phase::Measuring;
+        }
+        self.settle_deliveries();
+        self.release(io, now);
+        self.serve_all(io);
+        self.end_sending(now);
+    }
+
+    /// Puts everything that is due by `now` where it waits for a link.
+    fn release(&mut self, io: &mut dyn Io, now: Nanos) {
+        let think = self.job.load().think;
+        let mut freed = std::mem::take(&mut self.desk.freed);
+        for (link, since) in freed.drain(..) {
+            if think.0 == 0 {
+                self.offer_slot(link, since);
+            } else {
+                self.timers.push(Reverse((since + think, Timer::Slot, link)));
+            }
+        }
+        self.desk.freed = freed;
+        while let Some(Reverse((at, timer, link))) = self.timers.peek().copied() {
+            if at > now {
+                break;
+            }
+            self.timers.pop();
+            self.last_release = now;
+            match timer {
+                Timer::Slot => self.open_or_offer_slot(link, at),
+                Timer::Client => self.client_due(link, at),
+                Timer::Reopen if self.links[link as usize].state.phase == LinkPhase::Idle => {
+                    self.open(link, io);
+                }
+                Timer::Reopen => {}
+            }
+        }
+        while let Some(due) = self.stream_next.filter(|due| self.start + due.at <= now) {
+            self.last_release = now;
+            self.desk.scheduled(due.warmup);
+            self.backlog.push_back(self.start + due.at);
+            self.stream_next = self.stream.as_mut().and_then(Schedule::next_due);
+        }
+    }
+
+    /// The first due time of a ramp's client opens all its slots; later ones are single slots.
+    fn open_or_offer_slot(&mut self, link: u32, at: Nanos) {
+        let state = &self.links[link as usize].state;
+        let is_fresh =
+            state.sequence == 0 && state.warmup_sequence == 0 && state.flights.live() == 0;
+        if is_fresh && matches!(self.job.load().arrival, Arrival::Ramp(_)) {
+            self.open_slots(link, at);
+        } else {
+            self.offer_slot(link, at);
+        }
+    }
+
+    /// Every slot of a closed loop's window is free from `since` on.
+    pub(super) fn open_slots(&mut self, link: u32, since: Nanos) {
+        let room = match (&self.links[link as usize].wire, self.job.dial.lifetime) {
+            (Some(wire), Lifetime::Kept) => wire.room(),
+            (None, Lifetime::Kept) => u32::MAX,
+            (_, Lifetime::PerMessage) => 1,
+        };
+        for _ in 0..self.job.load().window_within(room) {
+            self.offer_slot(link, since);
+        }
+    }
+
+    fn offer_slot(&mut self, link: u32, since: Nanos) {
+        let state = &mut self.links[link as usize].state;
+        let is_spent = self.job.has_quotas() && since >= self.measure_from && state.quota == 0;
+        if state.phase != LinkPhase::Dead && since < self.end && !is_spent {
+            state.waiting.push_back(since);
+            self.eager.push(link);
+        }
+    }
+
+    fn client_due(&mut self, link: u32, at: Nanos) {
+        let producers_before = self.desk.accounts.consumers.len();
+        let stream = &mut self.streams[link as usize - producers_before];
+        let next = stream.next_due();
+        if let Some(Due { at, warmup }) = next {
+            self.desk.scheduled(warmup);
+            self.timers.push(Reverse((self.start + at, Timer::Client, link)));
+        } else {
+            self.streams_left -= 1;
+        }
+        let state = &mut self.links[link as usize].state;
+        if state.phase == LinkPhase::Dead {
+            let cause = weigh_model::ledger::NotSentCause::ConnectionClosed;
+            self.desk.note_not_sent(cause, u64::from(at >= self.measure_from));
+        } else {
+            state.waiting.push_back(at);
+            self.eager.push(link);
+        }
+    }
+
+    /// Lets every link that has something to send, and every link that something happened on,
+    /// send what it may.
+    fn serve_all(&mut self, io: &mut dyn Io) {
+        let mut stirred = std::mem::take(&mut self.desk.stirred);
+        for link in stirred.drain(..) {
+            let state = &self.links[link as usize].state;
+            if !state.waiting.is_empty() || state.burst_left > 0 {
+                self.eager.push(link);
+            } else {
+                self.offer(link);
+            }
+        }
+        self.desk.stirred = stirred;
+        let eager = std::mem::take(&mut self.eager);
+        for link in eager {
+            if self.serve(link, io) {
+                self.eager.push(link);
+            }
+        }
+        self.serve_backlog(io);
+    }
+
+    /// Puts a link into the queue of those that may take a shared message.
+    pub(super) fn offer(&mut self, link: u32) {
+        if self.stream.is_none() || !self.may_take(link) {
+            return;
+        }
+        let state = &mut self.links[link as usize].state;
+        if !state.is_queued && state.role == Role::Producer {
+            state.is_queued = true;
+            self.takers.push_back(link);
+        }
+    }
+
+    fn may_take(&self, link: u32) -> bool {
+        match (self.job.dial.lifetime, self.links[link as usize].state.phase) {
+            (Lifetime::PerMessage, LinkPhase::Idle) => {
+                self.links[link as usize].state.waiting.is_empty()
+            }
+            (_, LinkPhase::Ready) => self.has_window(link),
+            _ => false,
+        }
+    }
+
+    /// True if one more message may be in flight on a link that stands.
+    fn has_window(&self, link: u32) -> bool {
+        let Link { wire, state } = &self.links[link as usize];
+        let Some(wire) = wire else { return false };
+        let room = wire.room();
+        !state.is_blocked
+            && room > 0
+            && state.flights.awaited() < self.job.load().window.unwrap_or(u32::MAX)
+    }
+
+    /// Hands shared messages to links in turn, one at a time.
+    fn serve_backlog(&mut self, io: &mut dyn Io) {
+        while !self.backlog.is_empty() {
+            let Some(link) = self.takers.pop_front() else { break };
+            self.links[link as usize].state.is_queued = false;
+            if !self.may_take(link) {
+                continue;
+            }
+            let Some(due) = self.backlog.pop_front() else { break };
+            self.links[link as usize].state.waiting.push_back(due);
+            if self.links[link as usize].state.phase == LinkPhase::Idle {
+                self.open(link, io);
+            } else {
+                self.send_one(link, due, io);
+                self.links[link as usize].state.waiting.pop_front();
+                self.mark_dirty(link);
+                self.offer(link);
+            }
+            if self.dirty.len() >= FLUSH_LINKS {
+                self.flush_dirty(io);
+            }
+        }
+    }
+
+    /// Sends what waits for this link, as far as window, socket and one turn's share allow, and
+    /// hands it to the socket. True if it could have sent more.
+    fn serve(&mut self, link: u32, io: &mut dyn Io) -> bool {
+        let state = &self.links[link as usize].state;
+        if state.phase == LinkPhase::Idle && self.job.dial.lifetime == Lifetime::PerMessage {
+            if self.next_due_of(link).is_some() {
+                self.open(link, io);
+            }
+            return false;
+        }
+        let mut could_more = false;
+        while self.links[link as usize].state.phase == LinkPhase::Ready && self.has_window(link) {
+            let Some(due) = self.next_due_of(link) else { break };
+            if self.links[link as usize].state.out.len() >= TURN_BYTES {
+                could_more = true;
+                break;
+            }
+            self.take_due_of(link);
+            self.send_one(link, due, io);
+        }
+        self.flush(link, io);
+        could_more && !self.links[link as usize].state.is_blocked
+    }
+
+    /// The due time of the next message that waits for this link.
+    fn next_due_of(&self, link: u32) -> Option<Nanos> {
+        let state = &self.links[link as usize].state;
+        match state.waiting.front() {
+            Some(due) if self.job.has_quotas() => {
+                let is_warmup = *due < self.measure_from;
+                (is_warmup || state.quota > 0).then_some(*due)
+            }
+            Some(due) => Some(*due),
+            None if state.burst_left > 0 => Some(self.start),
+            None => None,
+        }
+    }
+
+    fn take_due_of(&mut self, link: u32) {
+        let state = &mut self.links[link as usize].state;
+        if state.waiting.pop_front().is_none() {
+            state.burst_left -= 1;
+            self.owed -= 1;
+        }
+    }
+
+    /// Encodes one message into the outbox of a link that has room for it.
+    fn send_one(&mut self, index: u32, due: Nanos, io: &mut dyn Io) {
+        let warmup = due < self.measure_from;
+        let sent = io.now();
+        let Link { wire, state } = &mut self.links[index as usize];
+        let Some(wire) = wire else { return };
+        let account = &mut self.desk.accounts.producers[state.account as usize];
+        let number = if warmup { state.warmup_sequence } else { state.sequence };
+        let mark = Mark {
+            tag: self.tag,
+            warmup,
+            producer: state.index,
+            sequence: number,
+            due,
+            lag: sent - due,
+        };
+        self.body.clear();
+        self.job.composer.compose(&mark, &mut self.body);
+        let copies = if self.delivers_complete { self.job.load().copies() as u32 } else { 1 };
+        let is_expired = false;
+        let ticket = state.flights.start(Flight { due, sent, number, copies, warmup, is_expired });
+        let op = Op { ticket, body: &self.body };
+        let reply = wire.send(&op, sent, &mut state.out);
+        if warmup {
+            state.warmup_sequence += 1;
+            account.warmup_sent += 1;
+        } else {
+            state.sequence += 1;
+            account.sent += 1;
+            if state.quota > 0 {
+                state.quota -= 1;
+                self.owed -= 1;
+            }
+            self.desk.last_due = self.desk.last_due.max(due);
+        }
+        self.desk.recorder.sent(due, sent, warmup);
+        if reply == Reply::None && !self.delivers_complete {
+            state.flights.end(ticket);
+            if !warmup {
+                self.desk.recorder.done(sent);
+            }
+            self.free_unanswered(index, sent);
+            if self.job.dial.lifetime == Lifetime::PerMessage {
+                self.links[index as usize].state.phase = LinkPhase::Closing;
+                self.mark_dirty(index);
+            }
+        } else {
+            self.desk.in_flight += 1;
+        }
+    }
+
+    /// A message that nobody will answer has left: in a closed loop its slot is free at once,
+    /// and the next one may follow in the same write.
+    fn free_unanswered(&mut self, link: u32, sent: Nanos) {
+        let load = self.job.load();
+        if load.arrival.is_open() {
+            return;
+        }
+        if load.think.0 == 0 && self.job.dial.lifetime == Lifetime::Kept {
+            if sent < self.end {
+                self.links[link as usize].state.waiting.push_back(sent);
+            }
+        } else {
+            self.desk.freed.push((link, sent));
+        }
+    }
+
+    /// Ends the flights of producers whose messages were delivered, where that completes them.
+    pub(super) fn settle_deliveries(&mut self) {
+        let mut deliveries = std::mem::take(&mut self.desk.deliveries);
+        for (producer, number, warmup, now) in deliveries.drain(..) {
+            let Some(link) = self.producer_link(producer) else { continue };
+            let state = &mut self.links[link as usize].state;
+            if let Some(flight) = state.flights.deliver(number, warmup) {
+                self.desk.completed_by_delivery(link, &flight, now);
+            }
+        }
+        self.desk.deliveries = deliveries;
+    }
+
+    /// The link of a producer of this shard.
+    fn producer_link(&self, producer: u32) -> Option<u32> {
+        let place = self.desk.accounts.consumers.len() as u32 + producer / self.job.shards;
+        let link = self.links.get(place as usize)?;
+        (link.state.index == producer).then_some(place)
+    }
+
+    /// Goes on to drain once everything is sent, or the time is over, or nobody is left to send.
+    fn end_sending(&mut self, now: Nanos) {
+        let load = self.job.load();
+        let is_out_of_time = now >= self.end;
+        let is_over = match (&load.arrival, load.pattern) {
+            (_, Pattern::Hold) => is_out_of_time,
+            (Arrival::Closed | Arrival::Ramp(_), _) if self.job.has_quotas() => {
+                now >= self.measure_from && self.owed == 0
+            }
+            (Arrival::Closed | Arrival::Ramp(_), _) => is_out_of_time,
+            (Arrival::Burst, _) => self.owed == 0,
+            _ => {
+                let is_spent = self.stream_next.is_none() && self.streams_left == 0;
+                is_spent && (!self.has_backlog() || self.is_past_waiting(now))
+            }
+        };
+        let producers = self.desk.accounts.producers.len();
+        let nobody_sends = producers > 0 && self.dead.0 == producers;
+        let consumers = self.desk.accounts.consumers.len();
+        let nobody_hears = self.delivers_complete && consumers > 0 && self.dead.1 == consumers;
+        if is_over || nobody_sends || nobody_hears {
+            self.start_draining();
+        }
+    }
+
+    fn has_backlog(&self) -> bool {
+        !self.backlog.is_empty() || self.links.iter().any(|link| !link.state.waiting.is_empty())
+    }
+
+    /// True once even the last message that became due has waited for longer than Tmax.
+    fn is_past_waiting(&self, now: Nanos) -> bool {
+        let newest = self.backlog.back().copied().unwrap_or(self.desk.last_due);
+        now > newest + self.job.load().timeout
+    }
+}
+
+/// Bytes one link may stage in one turn before the next link has its turn.
+const TURN_BYTES: usize = 64 * 1024;
+
+/// Links with staged bytes after which they are flushed, so that the time a message is stamped
+/// with stays close to the time the kernel gets it.
+const FLUSH_LINKS: usize = 32;
