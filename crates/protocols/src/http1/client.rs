@@ -1,0 +1,232 @@
+//! The client's end: requests as fast as a copy, answers matched to them in order.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use weigh_model::Nanos;
+use weigh_model::wire::{Emit, Fault, Op, Outbox, Reply, Signal, Ticket, Wire};
+
+use super::answer::{self, Answer, Body};
+use super::chunked::Chunked;
+use super::codec::Memory;
+use super::request::Template;
+
+/// A client connection.
+pub(super) struct HttpWire {
+    template: Arc<Template>,
+    in_flight: VecDeque<Ticket>,
+    memory: Memory<Answer>,
+    state: State,
+    /// Status of the answer whose body is coming in, and whether the connection outlives it.
+    status: u16,
+    keeps_alive: bool,
+    has_heard: bool,
+    held: Option<Box<Held>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Unopened,
+    Head,
+    Length(u64),
+    Chunked(Chunked),
+    UntilClose,
+    /// No more operations; what still comes is thrown away.
+    Closing,
+}
+
+/// A body that waits for 100 (Continue).
+struct Held {
+    body: Vec<u8>,
+    since: Nanos,
+}
+
+impl HttpWire {
+    pub(super) fn new(template: Arc<Template>) -> HttpWire {
+        HttpWire {
+            template,
+            in_flight: VecDeque::new(),
+            memory: Memory::new(Box::default()),
+            state: State::Unopened,
+            status: 0,
+            keeps_alive: true,
+            has_heard: false,
+            held: None,
+        }
+    }
+
+    /// Takes the head at the start of `input`; 0 if it is not all there.
+    fn take_head(
+        &mut self,
+        input: &[u8],
+        out: &mut Outbox,
+        emit: Emit<'_>,
+    ) -> Result<usize, Fault> {
+        if let Some((answer, head_bytes)) = self.memory.recall(input) {
+            self.begin(answer, emit)?;
+            return Ok(head_bytes);
+        }
+        if !self.has_heard && !input.iter().zip(b"HTTP/").all(|(byte, due)| byte == due) {
+            let start = &input[..input.len().min(SHOWN_BYTES_MAX)];
+            let text = format!("it starts with \"{}\"", start.escape_ascii());
+            return Err(Fault::OtherProtocol(text));
+        }
+        let Some((answer, head_bytes)) = answer::read(input, self.template.is_head())? else {
+            return Ok(0);
+        };
+        self.has_heard = true;
+        if answer.status < 200 {
+            self.take_interim(answer.status, out)?;
+            return Ok(head_bytes);
+        }
+        self.memory.keep(&input[..head_bytes], answer);
+        self.begin(answer, emit)?;
+        Ok(head_bytes)
+    }
+
+    /// RFC 9110, section 15.2: interim answers are no answer; 100 sets a held body free.
+    fn take_interim(&mut self, status: u16, out: &mut Outbox) -> Result<(), Fault> {
+        match status {
+            _ if self.in_flight.is_empty() => Err(unasked(status)),
+            101 => Err(Fault::Malformed("it switched protocols unasked".to_owned())),
+            100 => {
+                self.release(out);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn begin(&mut self, answer: Answer, emit: Emit<'_>) -> Result<(), Fault> {
+        if self.in_flight.is_empty() {
+            return Err(unasked(answer.status));
+        }
+        self.status = answer.status;
+        // An answer that comes before the body was asked for leaves the server waiting for a
+        // body that will not come: such a connection is of no further use.
+        self.keeps_alive = answer.keeps_alive && self.held.take().is_none();
+        match answer.body {
+            Body::Length(0) => self.finish(emit),
+            Body::Length(length) => self.state = State::Length(length),
+            Body::Chunked => self.state = State::Chunked(Chunked::START),
+            Body::UntilClose => self.state = State::UntilClose,
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, emit: Emit<'_>) {
+        if let Some(ticket) = self.in_flight.pop_front() {
+            match self.status {
+                200..=299 => emit(Signal::Done(ticket)),
+                status => emit(Signal::Refused(ticket, status)),
+            }
+        }
+        self.state = State::Head;
+        if !self.keeps_alive {
+            self.state = State::Closing;
+            emit(Signal::Closing);
+        }
+    }
+
+    fn release(&mut self, out: &mut Outbox) {
+        if let Some(held) = self.held.take() {
+            out.put(&held.body);
+        }
+    }
+}
+
+impl Wire for HttpWire {
+    fn open(&mut self, _now: Nanos, _out: &mut Outbox, emit: Emit<'_>) {
+        self.state = State::Head;
+        emit(Signal::Ready);
+    }
+
+    fn room(&self) -> u32 {
+        match self.state {
+            State::Unopened | State::Closing | State::UntilClose => 0,
+            _ => self.template.pipeline.saturating_sub(self.in_flight.len() as u32),
+        }
+    }
+
+    fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply {
+        if !self.template.render(op.body, out.buffer()) {
+            self.held = Some(Box::new(Held { body: op.body.to_vec(), since: now }));
+        }
+        self.in_flight.push_back(op.ticket);
+        Reply::Awaited
+    }
+
+    fn receive(
+        &mut self,
+        input: &[u8],
+        _now: Nanos,
+        out: &mut Outbox,
+        emit: Emit<'_>,
+    ) -> Result<usize, Fault> {
+        let mut taken = 0;
+        while taken < input.len() {
+            let rest = &input[taken..];
+            taken += match &mut self.state {
+                State::Unopened | State::Head => match self.take_head(rest, out, emit)? {
+                    0 => break,
+                    head_bytes => head_bytes,
+                },
+                State::Length(length) => {
+                    let here = rest.len().min(usize::try_from(*length).unwrap_or(usize::MAX));
+                    *length -= here as u64;
+                    if *length == 0 {
+                        self.finish(emit);
+                    }
+                    here
+                }
+                State::Chunked(chunked) => {
+                    let advance = chunked.advance(rest, &mut |_| {});
+                    let advance = advance.map_err(|flaw| Fault::Malformed(flaw.to_string()))?;
+                    if advance.is_whole {
+                        self.finish(emit);
+                    } else if advance.taken == 0 {
+                        break;
+                    }
+                    advance.taken
+                }
+                State::UntilClose | State::Closing => rest.len(),
+            };
+        }
+        Ok(taken)
+    }
+
+    fn end(&mut self, rest: &[u8], emit: Emit<'_>) -> Result<(), Fault> {
+        match self.state {
+            State::UntilClose => {
+                self.finish(emit);
+                Ok(())
+            }
+            State::Unopened | State::Head if rest.is_empty() => Ok(()),
+            State::Closing => Ok(()),
+            _ => Err(Fault::Ended("in the middle of an answer".to_owned())),
+        }
+    }
+
+    /// RFC 9110, section 10.1.1: a client does not wait for 100 (Continue) for ever.
+    fn wake(&mut self, now: Nanos, out: &mut Outbox) -> Result<Option<Nanos>, Fault> {
+        if !self.template.expects() {
+            return Ok(None);
+        }
+        if self.held.as_ref().is_some_and(|held| now.since(held.since) >= CONTINUE_PATIENCE) {
+            self.release(out);
+        }
+        let due = self.held.as_ref().map_or(now, |held| held.since) + CONTINUE_PATIENCE;
+        Ok(Some(due))
+    }
+}
+
+fn unasked(status: u16) -> Fault {
+    match status {
+        // RFC 9110, section 15.5.9: the server tires of an idle connection.
+        408 => Fault::Ended("it waited too long for a request (408)".to_owned()),
+        _ => Fault::Malformed(format!("an answer ({status}) that nobody asked for")),
+    }
+}
+
+const CONTINUE_PATIENCE: Nanos = Nanos::from_secs(1);
+const SHOWN_BYTES_MAX: usize = 16;

@@ -1,0 +1,208 @@
+//! The head of a request, as the reference server reads it: what is wanted, how long the body
+//! is, and what is wrong with it.
+
+use std::mem::MaybeUninit;
+
+use httparse::{Error, Header, ParserConfig, Request, Status};
+
+use super::codec::{FIELDS_MAX, Flaw, Framing, HEAD_BYTES_MAX};
+
+/// A request without its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Intake {
+    pub(super) route: Route,
+    pub(super) body: Body,
+    pub(super) is_head: bool,
+    pub(super) expects: bool,
+    /// The minor version, 0 or 1.
+    pub(super) minor: u8,
+    pub(super) keeps_alive: bool,
+}
+
+/// What a request wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Route {
+    Store,
+    List {
+        since: u64,
+        limit: u64,
+    },
+    Count,
+    Health,
+    /// The query makes no sense.
+    BadQuery,
+    Missing,
+    /// The path exists for these methods only.
+    Allows(&'static str),
+}
+
+/// How a request's body is delimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Body {
+    Length(u64),
+    Chunked,
+}
+
+/// A request that is answered by its head alone, after which the connection closes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) status: u16,
+    pub(super) reason: &'static str,
+}
+
+/// Reads the head at the start of `input`; `None` if it is not all there. Messages are stored
+/// under `path`.
+pub(super) fn read(input: &[u8], path: &str) -> Result<Option<(Intake, usize)>, Refusal> {
+    let mut headers = [const { MaybeUninit::uninit() }; FIELDS_MAX];
+    let mut request = Request::new(&mut []);
+    let seen = &input[..input.len().min(HEAD_BYTES_MAX)];
+    let parsed =
+        ParserConfig::default().parse_request_with_uninit_headers(&mut request, seen, &mut headers);
+    let head_bytes = match parsed {
+        Ok(Status::Complete(head_bytes)) => head_bytes,
+        Ok(Status::Partial) if input.len() < HEAD_BYTES_MAX => return Ok(None),
+        Ok(Status::Partial) if seen.contains(&b'\n') => {
+            return Err(refusal(431, "the head is longer than 16 KiB"));
+        }
+        Ok(Status::Partial) => return Err(refusal(414, "the request line is too long")),
+        Err(error) => return Err(flawed(error, seen)),
+    };
+    let (Some(method), Some(target), Some(minor)) = (request.method, request.path, request.version)
+    else {
+        return Err(refusal(400, "the request line is not whole"));
+    };
+    let intake = understand(method, target, minor, request.headers, path)?;
+    Ok(Some((intake, head_bytes)))
+}
+
+fn understand(
+    method: &str,
+    target: &str,
+    minor: u8,
+    headers: &[Header<'_>],
+    path: &str,
+) -> Result<Intake, Refusal> {
+    let framing = Framing::of(headers, minor).map_err(framing_refusal)?;
+    let mut hosts = 0;
+    let mut expects = false;
+    for header in headers {
+        match header.name.len() {
+            4 if header.name.eq_ignore_ascii_case("host") => hosts += 1,
+            6 if header.name.eq_ignore_ascii_case("expect") => {
+                if !header.value.trim_ascii().eq_ignore_ascii_case(b"100-continue") {
+                    return Err(refusal(417, "the only expectation it can meet is 100-continue"));
+                }
+                expects = minor >= 1;
+            }
+            _ => {}
+        }
+    }
+    if hosts > 1 || (hosts == 0 && minor >= 1) {
+        return Err(refusal(400, "a request has exactly one Host field"));
+    }
+    if !KNOWN_METHODS.contains(&method) {
+        return Err(refusal(501, "the method is not known"));
+    }
+    let route = route(method, target, path)?;
+    let body = match framing.length {
+        _ if framing.has_other_coding && framing.is_chunked => {
+            return Err(refusal(501, "the only transfer coding it knows is chunked"));
+        }
+        _ if framing.has_other_coding => {
+            return Err(refusal(400, "the last transfer coding of a request is chunked"));
+        }
+        _ if framing.is_chunked => Body::Chunked,
+        Some(length) => Body::Length(length),
+        None if route == Route::Store => {
+            return Err(refusal(411, "a message needs Content-Length or chunked"));
+        }
+        None => Body::Length(0),
+    };
+    let keeps_alive = framing.keeps_alive(minor);
+    Ok(Intake { route, body, is_head: method == "HEAD", expects, minor, keeps_alive })
+}
+
+/// Finds what a target in origin form or absolute form (RFC 9112, section 3.2) names.
+fn route(method: &str, target: &str, path: &str) -> Result<Route, Refusal> {
+    let origin = match target.split_once("://") {
+        Some((scheme, rest)) if !scheme.contains('/') => {
+            rest.find('/').map_or("/", |slash| &rest[slash..])
+        }
+        _ => target,
+    };
+    if !origin.starts_with('/') && origin != "*" {
+        return Err(refusal(400, "the target starts with a slash"));
+    }
+    let (place, query) = origin.split_once('?').unwrap_or((origin, ""));
+    let reads = method == "GET" || method == "HEAD";
+    Ok(match place {
+        _ if place == path && method == "POST" => Route::Store,
+        "/messages" if method == "POST" => Route::Store,
+        "/messages/count" if reads => Route::Count,
+        "/messages/count" | "/healthz" if !reads => Route::Allows("GET, HEAD"),
+        "/healthz" => Route::Health,
+        _ if (place == path || place == "/messages") && reads => list(query),
+        _ if place == path || place == "/messages" => Route::Allows("GET, HEAD, POST"),
+        _ => Route::Missing,
+    })
+}
+
+fn list(query: &str) -> Route {
+    let (mut since, mut limit) = (0, LIMIT_DEFAULT);
+    for part in query.split('&').filter(|part| !part.is_empty()) {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        let number = super::codec::decimal(value.as_bytes());
+        match (key, number) {
+            ("since", Some(number)) => since = number,
+            ("limit", Some(number)) => limit = number.min(LIMIT_MAX),
+            ("since" | "limit", None) => return Route::BadQuery,
+            _ => {}
+        }
+    }
+    Route::List { since, limit }
+}
+
+fn flawed(error: Error, seen: &[u8]) -> Refusal {
+    match error {
+        Error::TooManyHeaders => refusal(431, "more than 64 header fields"),
+        Error::Version if has_other_version(seen) => refusal(505, "it speaks HTTP/1.0 and 1.1"),
+        Error::HeaderName => refusal(400, "a header field name is malformed"),
+        Error::HeaderValue => refusal(400, "a header field value is malformed"),
+        Error::NewLine => refusal(400, "a line end is malformed"),
+        _ => refusal(400, "the request line is malformed"),
+    }
+}
+
+/// True if the first line ends in an HTTP version, one that we do not speak. `seen` may end
+/// right behind the first octet that shows it.
+fn has_other_version(seen: &[u8]) -> bool {
+    let start = seen.trim_ascii_start();
+    let first = start.split(|byte| *byte == b'\r' || *byte == b'\n').next().unwrap_or_default();
+    let version = first.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
+    version.strip_prefix(b"HTTP/").is_some_and(|rest| !rest.is_empty() && rest[0].is_ascii_digit())
+}
+
+fn framing_refusal(flaw: Flaw) -> Refusal {
+    refusal(
+        400,
+        match flaw {
+            Flaw::BadLength => "Content-Length is no whole number",
+            Flaw::LengthConflict => "two Content-Length fields differ",
+            Flaw::LengthAndCoding => "both Content-Length and Transfer-Encoding",
+            Flaw::CodingInHttp10 => "Transfer-Encoding in HTTP/1.0",
+            Flaw::ChunkedMisplaced => "chunked is not the last transfer coding",
+            Flaw::UnknownCoding => "an empty transfer coding",
+        },
+    )
+}
+
+fn refusal(status: u16, reason: &'static str) -> Refusal {
+    Refusal { status, reason }
+}
+
+/// RFC 9110, section 9.1, and PATCH of RFC 5789.
+const KNOWN_METHODS: [&str; 9] =
+    ["POST", "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PATCH"];
+
+const LIMIT_DEFAULT: u64 = 100;
+const LIMIT_MAX: u64 = 1000;

@@ -1,0 +1,130 @@
+//! Length-prefixed frames over TCP: the least that a messaging protocol can be, and so the
+//! floor under all others. The format is in `README.md`.
+
+use weigh_model::load::{Pattern, Topology};
+use weigh_model::protocol::{
+    Dial, Guarantee, Host, Invalid, Lifetime, Protocol, Role, Seat, Setting, SettingKind,
+};
+use weigh_model::trial::{Settings, Trial};
+
+mod client;
+mod codec;
+mod server;
+
+/// The protocol `tcp`.
+pub struct Tcp;
+
+impl Protocol for Tcp {
+    fn name(&self) -> &'static str {
+        "tcp"
+    }
+
+    fn scheme(&self) -> &'static str {
+        "tcp"
+    }
+
+    fn patterns(&self) -> &'static [Pattern] {
+        &[Pattern::Request, Pattern::Publish, Pattern::Deliver, Pattern::Session, Pattern::Hold]
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        SETTINGS
+    }
+
+    fn guarantee(&self, settings: &Settings) -> Guarantee {
+        match settings.flag("acknowledge") {
+            true => Guarantee::AtLeastOnce,
+            false => Guarantee::AtMostOnce,
+        }
+    }
+
+    fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
+        let asks = asks(&trial.settings)?;
+        let frame_bytes_max = frame_bytes_max(&trial.settings);
+        let body_bytes_max = frame_bytes_max - codec::HEAD_BYTES;
+        if let Some(size) = trial.load.size.filter(|size| size.0 > body_bytes_max as u64) {
+            return Err(Invalid::new(
+                "load.size",
+                format!("{size} do not fit into a frame of {frame_bytes_max} bytes"),
+                format!("make bodies at most {body_bytes_max}B or raise tcp.frame_bytes_max"),
+            ));
+        }
+        let deliver = (trial.load.pattern == Pattern::Deliver).then_some(trial.load.topology);
+        let greeting = move |seat: Seat| match (deliver, seat.role) {
+            (Some(Topology::Pairs), Role::Consumer) => client::Greeting::Subscribe(seat.index),
+            (_, Role::Consumer) => client::Greeting::Subscribe(codec::EVERYONE),
+            (Some(_), Role::Producer) => client::Greeting::Hello(seat.index),
+            (None, Role::Producer) => client::Greeting::None,
+        };
+        Ok(Dial {
+            lifetime: match trial.load.pattern {
+                Pattern::Session => Lifetime::PerMessage,
+                _ => Lifetime::Kept,
+            },
+            confirms: asks != client::Asks::Nothing,
+            producer_of: Some(Box::new(codec::producer_of)),
+            make: Box::new(move |seat| {
+                Box::new(client::TcpWire::new(asks, greeting(seat), frame_bytes_max))
+            }),
+        })
+    }
+
+    fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
+        let frame_bytes_max = frame_bytes_max(settings);
+        let queue_bytes_max = match settings.integer("queue_bytes_max") {
+            0 => usize::MAX,
+            bytes => bytes as usize,
+        };
+        let exchange = server::Exchange::default();
+        Ok(Host {
+            make: Box::new(move |shard| {
+                let exchange = exchange.clone();
+                Box::new(server::TcpServer::new(shard, exchange, frame_bytes_max, queue_bytes_max))
+            }),
+        })
+    }
+}
+
+fn asks(settings: &Settings) -> Result<client::Asks, Invalid> {
+    match (settings.flag("acknowledge"), settings.flag("echo")) {
+        (true, true) => Ok(client::Asks::Echo),
+        (true, false) => Ok(client::Asks::Acknowledgement),
+        (false, false) => Ok(client::Asks::Nothing),
+        (false, true) => Err(Invalid::new(
+            "tcp.echo",
+            "an echo is an answer, and tcp.acknowledge = false asks for none",
+            "leave tcp.acknowledge at true, or tcp.echo at false",
+        )),
+    }
+}
+
+fn frame_bytes_max(settings: &Settings) -> usize {
+    settings.integer("frame_bytes_max") as usize
+}
+
+static SETTINGS: &[Setting] = &[
+    Setting {
+        key: "acknowledge",
+        kind: SettingKind::Flag,
+        default: "true",
+        doc: "Whether the server confirms every message.",
+    },
+    Setting {
+        key: "echo",
+        kind: SettingKind::Flag,
+        default: "false",
+        doc: "Whether the server confirms by sending the body back.",
+    },
+    Setting {
+        key: "frame_bytes_max",
+        kind: SettingKind::Integer(64, 1 << 30),
+        default: "16777216",
+        doc: "Largest frame taken or sent, its 9 bytes of head included.",
+    },
+    Setting {
+        key: "queue_bytes_max",
+        kind: SettingKind::Integer(0, 1 << 40),
+        default: "0",
+        doc: "Bytes the server keeps for a slow consumer before it drops messages; 0 is no limit.",
+    },
+];

@@ -1,0 +1,51 @@
+//! The registry finds protocols as people write them.
+
+use weigh_model::trial::Settings;
+use weigh_protocols::{PROTOCOLS, find, find_by_scheme};
+
+#[test]
+fn every_protocol_is_found_by_its_names_and_scheme() {
+    for protocol in PROTOCOLS {
+        assert_eq!(find(protocol.name()).ok().map(|found| found.name()), Some(protocol.name()));
+        for alias in protocol.aliases() {
+            assert_eq!(find(alias).ok().map(|found| found.name()), Some(protocol.name()));
+        }
+        let by_scheme = find_by_scheme(protocol.scheme()).map(|found| found.name());
+        assert_eq!(by_scheme, Some(protocol.name()));
+    }
+    assert_eq!(find("HTTP").ok().map(|found| found.name()), Some("http1"));
+}
+
+#[test]
+fn names_are_told_apart() {
+    let mut names: Vec<&str> = PROTOCOLS
+        .iter()
+        .flat_map(|protocol| [&[protocol.name()], protocol.aliases()].concat())
+        .collect();
+    names.sort_unstable();
+    let count = names.len();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
+
+#[test]
+fn a_typo_is_answered_with_the_nearest_name() {
+    let mend = |name| find(name).err().map(|invalid| invalid.to_string()).unwrap_or_default();
+    assert!(mend("htpp1").contains("did you mean http1?"), "{}", mend("htpp1"));
+    assert!(mend("tpc").contains("did you mean tcp?"), "{}", mend("tpc"));
+    assert!(mend("carrier pigeon").contains("type one of"), "{}", mend("carrier pigeon"));
+}
+
+#[test]
+fn defaults_and_lanes_are_values_their_settings_take() {
+    for protocol in PROTOCOLS {
+        for lane in std::iter::once(&&[][..]).chain(protocol.lanes()) {
+            let defaults = protocol.settings().iter().map(|known| (known.key, known.default));
+            let given = defaults.chain(lane.iter().copied());
+            let settings = Settings::new(protocol.name(), protocol.settings(), given).unwrap();
+            protocol.guarantee(&settings);
+            assert!(protocol.host(&settings).is_ok());
+        }
+        assert!(protocol.settings().iter().all(|known| known.doc.ends_with('.')));
+    }
+}

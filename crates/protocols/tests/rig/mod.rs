@@ -1,0 +1,267 @@
+//! Wires and servers in memory: bytes in arbitrary pieces, signals as they come out.
+#![allow(dead_code, unreachable_pub, reason = "every test binary uses its own part of it")]
+
+use std::collections::BTreeMap;
+
+use weigh_model::arrival::Arrival;
+use weigh_model::body::BodySource;
+use weigh_model::load::{Load, Pattern, Split, Topology};
+use weigh_model::protocol::{Invalid, Protocol, Role, Seat};
+use weigh_model::server::{ConnectionId, Outlets, Server};
+use weigh_model::trial::{Settings, Trial};
+use weigh_model::wire::{Fault, Op, Outbox, Reply, Signal, Ticket, Wire};
+use weigh_model::{Endpoint, Nanos};
+
+/// A signal that owns its bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Heard {
+    Ready,
+    Done(u32),
+    Refused(u32, u16),
+    NoSubscriber(u32),
+    Message(Vec<u8>, Vec<u8>),
+    Granted(&'static str, u64),
+    Closing,
+}
+
+impl From<Signal<'_>> for Heard {
+    fn from(signal: Signal<'_>) -> Heard {
+        match signal {
+            Signal::Ready => Heard::Ready,
+            Signal::Done(ticket) => Heard::Done(ticket.0),
+            Signal::Refused(ticket, status) => Heard::Refused(ticket.0, status),
+            Signal::NoSubscriber(ticket) => Heard::NoSubscriber(ticket.0),
+            Signal::Message { topic, body } => Heard::Message(topic.to_vec(), body.to_vec()),
+            Signal::Granted(what, value) => Heard::Granted(what, value),
+            Signal::Closing => Heard::Closing,
+        }
+    }
+}
+
+/// A trial of `protocol` with these settings.
+pub fn trial(
+    protocol: &dyn Protocol,
+    pattern: Pattern,
+    topology: Topology,
+    url: &str,
+    given: &[(&str, &str)],
+) -> Result<Trial, Invalid> {
+    Ok(Trial {
+        id: String::new(),
+        point: BTreeMap::new(),
+        repetition: 0,
+        seed: 1,
+        protocol: protocol.name().to_owned(),
+        target: "reference".to_owned(),
+        endpoint: Some(Endpoint::parse(url).expect("a URL")),
+        load: Load {
+            pattern,
+            connections: 1,
+            subscribers: 0,
+            topology,
+            messages: Some(1),
+            duration: None,
+            warmup: Nanos(0),
+            arrival: Arrival::Closed,
+            rate: None,
+            window: None,
+            think: Nanos(0),
+            split: Split::Exact,
+            body: BodySource::Filler,
+            size: None,
+            timeout: Nanos::from_secs(5),
+        },
+        settings: Settings::new(protocol.name(), protocol.settings(), given.iter().copied())?,
+    })
+}
+
+/// A client's end and everything that came out of it.
+pub struct Client {
+    pub wire: Box<dyn Wire>,
+    pub out: Outbox,
+    pub heard: Vec<Heard>,
+    carry: Vec<u8>,
+}
+
+impl Client {
+    pub fn new(wire: Box<dyn Wire>) -> Client {
+        let mut client =
+            Client { wire, out: Outbox::default(), heard: Vec::new(), carry: Vec::new() };
+        let heard = &mut client.heard;
+        client.wire.open(Nanos(0), &mut client.out, &mut |signal| heard.push(signal.into()));
+        client
+    }
+
+    /// A client of the pattern `request`.
+    pub fn of(protocol: &dyn Protocol, url: &str, given: &[(&str, &str)]) -> Client {
+        let trial = trial(protocol, Pattern::Request, Topology::FanIn, url, given).unwrap();
+        let dial = protocol.dial(&trial).unwrap();
+        Client::new((dial.make)(Seat { index: 0, role: Role::Producer }))
+    }
+
+    pub fn send(&mut self, ticket: u32, body: &[u8]) -> Reply {
+        assert!(self.wire.room() > 0);
+        let op = Op { ticket: Ticket(ticket), body };
+        self.wire.send(&op, Nanos(0), &mut self.out)
+    }
+
+    /// Bytes sent since the last call.
+    pub fn sent(&mut self) -> Vec<u8> {
+        let bytes = self.out.bytes().to_vec();
+        self.out.clear();
+        bytes
+    }
+
+    /// Feeds one piece as the engine does: with what the wire left over before it.
+    pub fn feed(&mut self, piece: &[u8]) -> Result<(), Fault> {
+        self.carry.extend_from_slice(piece);
+        let heard = &mut self.heard;
+        let mut emit = |signal: Signal<'_>| heard.push(signal.into());
+        let taken = self.wire.receive(&self.carry, Nanos(0), &mut self.out, &mut emit)?;
+        assert!(taken <= self.carry.len());
+        self.carry.drain(..taken);
+        Ok(())
+    }
+
+    pub fn end(&mut self) -> Result<(), Fault> {
+        let heard = &mut self.heard;
+        self.wire.end(&self.carry, &mut |signal| heard.push(signal.into()))
+    }
+
+    /// Feeds `input` in pieces that end at `cuts`.
+    pub fn feed_cut(&mut self, input: &[u8], cuts: &[usize]) -> Result<(), Fault> {
+        pieces(input, cuts).try_for_each(|piece| self.feed(piece))
+    }
+}
+
+/// What a server staged, per connection.
+#[derive(Default)]
+pub struct Desk {
+    pub staged: BTreeMap<u32, Vec<u8>>,
+    pub closed: Vec<u32>,
+    pub poked: Vec<u16>,
+}
+
+impl Outlets for Desk {
+    fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
+        self.staged.entry(to.0).or_default()
+    }
+
+    fn pending_bytes(&self, of: ConnectionId) -> usize {
+        self.staged.get(&of.0).map_or(0, Vec::len)
+    }
+
+    fn notify_drained(&mut self, _of: ConnectionId) {}
+
+    fn close(&mut self, which: ConnectionId) {
+        self.closed.push(which.0);
+    }
+
+    fn abort(&mut self, which: ConnectionId) {
+        self.closed.push(which.0);
+    }
+
+    fn poke(&mut self, shard: u16) {
+        self.poked.push(shard);
+    }
+}
+
+/// A server's shard, its connections and what it staged.
+pub struct Shard {
+    pub server: Box<dyn Server>,
+    pub desk: Desk,
+    carry: BTreeMap<u32, Vec<u8>>,
+}
+
+impl Shard {
+    pub fn new(server: Box<dyn Server>) -> Shard {
+        Shard { server, desk: Desk::default(), carry: BTreeMap::new() }
+    }
+
+    /// The only shard of the reference server with these settings.
+    pub fn of(protocol: &dyn Protocol, given: &[(&str, &str)]) -> Shard {
+        let given = given.iter().copied();
+        let settings = Settings::new(protocol.name(), protocol.settings(), given).unwrap();
+        Shard::new((protocol.host(&settings).unwrap().make)(0))
+    }
+
+    pub fn accept(&mut self, connection: u32) {
+        self.carry.insert(connection, Vec::new());
+        self.server.accepted(ConnectionId(connection), Nanos(0), &mut self.desk);
+    }
+
+    pub fn close(&mut self, connection: u32) {
+        self.carry.remove(&connection);
+        self.server.closed(ConnectionId(connection), Nanos(0), &mut self.desk);
+    }
+
+    /// Feeds one piece as the engine does; nothing more is read after a close.
+    pub fn feed(&mut self, connection: u32, piece: &[u8]) -> Result<(), Fault> {
+        if self.desk.closed.contains(&connection) {
+            return Ok(());
+        }
+        let carry = self.carry.get_mut(&connection).expect("an open connection");
+        carry.extend_from_slice(piece);
+        let id = ConnectionId(connection);
+        let taken = self.server.receive(id, carry, Nanos(0), &mut self.desk)?;
+        assert!(taken <= carry.len());
+        carry.drain(..taken);
+        Ok(())
+    }
+
+    pub fn feed_cut(&mut self, connection: u32, input: &[u8], cuts: &[usize]) -> Result<(), Fault> {
+        pieces(input, cuts).try_for_each(|piece| self.feed(connection, piece))
+    }
+
+    /// Bytes staged for a connection since the last call.
+    pub fn staged(&mut self, connection: u32) -> Vec<u8> {
+        self.desk.staged.remove(&connection).unwrap_or_default()
+    }
+
+    /// The answer of a fresh connection to `input`.
+    pub fn answer(&mut self, input: &[u8]) -> Vec<u8> {
+        self.desk.closed.clear();
+        self.accept(0);
+        self.feed(0, input).unwrap();
+        let answer = self.staged(0);
+        self.close(0);
+        answer
+    }
+}
+
+/// `input` in pieces that end at `cuts`, in any order and with repetitions.
+pub fn pieces<'a>(input: &'a [u8], cuts: &[usize]) -> impl Iterator<Item = &'a [u8]> {
+    let mut ends: Vec<usize> = cuts.iter().map(|cut| cut % (input.len() + 1)).collect();
+    ends.push(input.len());
+    ends.sort_unstable();
+    let mut from = 0;
+    ends.into_iter().map(move |end| {
+        let piece = &input[from..end];
+        from = end;
+        piece
+    })
+}
+
+/// Carries bytes both ways, cut at `cuts`, until neither end has more to say.
+pub fn exchange(client: &mut Client, shard: &mut Shard, connection: u32, cuts: &[usize]) {
+    loop {
+        let there = client.sent();
+        shard.feed_cut(connection, &there, cuts).unwrap();
+        let back = shard.staged(connection);
+        client.feed_cut(&back, cuts).unwrap();
+        if there.is_empty() && back.is_empty() {
+            return;
+        }
+    }
+}
+
+/// Kinds of faults, for comparisons in which the words may differ.
+pub fn kind(result: &Result<(), Fault>) -> &'static str {
+    match result {
+        Ok(()) => "ok",
+        Err(Fault::Refused { .. }) => "refused",
+        Err(Fault::OtherProtocol(_)) => "other protocol",
+        Err(Fault::Malformed(_)) => "malformed",
+        Err(Fault::Ended(_)) => "ended",
+    }
+}
