@@ -120,6 +120,11 @@ fn varied_keys<'a>(points: &[&'a Point]) -> BTreeSet<&'a str> {
     keys.filter(|key| points.iter().any(|point| point.get(*key) != points[0].get(*key))).collect()
 }
 
+/// A point's name outside the table: `mqtt qos=1 on reference`.
+pub(crate) fn point_name(point: &Point) -> String {
+    name(point, &BTreeSet::new())
+}
+
 /// Protocol, the protocol's own keys and whatever varies in the run, and the target:
 /// `mqtt qos=1 on reference`.
 fn name(point: &Point, varied: &BTreeSet<&str>) -> String {

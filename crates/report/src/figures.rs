@@ -87,10 +87,15 @@ pub fn lost(lost: u64, n: u64, is_ascii: bool) -> String {
     format!("0 ({sign} {} %)", two_digits(zero_events_share_max(n) * 100.0))
 }
 
-/// Two significant digits, for a bound of a share in percent.
+/// At most two significant digits, for a bound of a share in percent.
 fn two_digits(value: f64) -> String {
     let decimals = (1 - value.abs().log10().floor() as i32).clamp(0, DECIMALS_MAX) as usize;
-    format!("{value:.decimals$}")
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
 }
 
 const DECIMALS_MAX: i32 = 12;
@@ -140,8 +145,8 @@ mod tests {
         assert_eq!(share(0, 3), "0.0 %");
         assert_eq!(share(u64::MAX - 1, u64::MAX), "99.999999999999 %");
         assert_eq!(lost(2, 10, false), "2");
-        assert_eq!(lost(0, 1_000, false), "0 (≤ 0.30 %)");
-        assert_eq!(lost(0, 10_000, true), "0 (<= 0.030 %)");
+        assert_eq!(lost(0, 1_000, false), "0 (≤ 0.3 %)");
+        assert_eq!(lost(0, 10_000, true), "0 (<= 0.03 %)");
         assert_eq!(lost(0, 0, true), "0");
     }
 }

@@ -6,14 +6,21 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use weigh_model::doubt::{DoubtRecord, Severity};
 
-use crate::figures::{count, share};
-use crate::summary::{Cell, Summary};
-use crate::table::{Style, shows_delivery_time};
+use crate::cells::{is_reference, point_name};
+use crate::figures::{count, share, three_digits};
+use crate::summary::{Cell, Comparison, Failure, Ratio, Summary, Verdict};
+use crate::table::{INVALID_MARK, Style, shows_delivery_time};
 
 /// All notes, each block after an empty line; empty blocks are left out.
 pub(crate) fn below(summary: &Summary, style: Style) -> String {
-    let blocks =
-        [legend(summary), losses(summary), doubts(summary), failures(summary), outcome(summary)];
+    let blocks = [
+        legend(summary),
+        losses(summary),
+        differences(summary),
+        doubts(summary),
+        failures(summary),
+        outcome(summary),
+    ];
     let mut text = String::new();
     for block in blocks.iter().filter(|block| !block.is_empty()) {
         text.push('\n');
@@ -27,6 +34,15 @@ pub(crate) fn below(summary: &Summary, style: Style) -> String {
 fn legend(summary: &Summary) -> Vec<String> {
     let cells = &summary.cells;
     let mut lines = Vec::new();
+    if !cells.is_empty() && !cells.iter().all(is_reference) {
+        lines.push(
+            "reference: a server that Weighbridge carries; real: a server as others run it"
+                .to_owned(),
+        );
+    }
+    if cells.iter().any(|cell| !cell.valid) {
+        lines.push(format!("{INVALID_MARK}  invalid, not to be used: see the doubts"));
+    }
     if cells.iter().any(shows_delivery_time) {
         lines.push(
             "d  delivery time (due to delivered): nothing confirms, so there is no response time"
@@ -39,7 +55,10 @@ fn legend(summary: &Summary) -> Vec<String> {
         lines.push("∞  falls into the lost share: a lost message waits for ever".to_owned());
     }
     if cells.iter().any(|cell| cell.ledger.lost == Some(0) && cell.ledger.sent > 0) {
-        lines.push("0 (≤ x)  none lost; at 95 % the true share is at most x (3/n)".to_owned());
+        lines.push(
+            "0 (≤ x)  0 of n lost (≤ 3/n at 95 %): x is the largest share that agrees with it"
+                .to_owned(),
+        );
     }
     if cells.iter().any(|cell| cell.repetitions > 1) {
         lines.push("times and rates are means over repetitions, messages are sums".to_owned());
@@ -101,6 +120,26 @@ fn by_cause<'a, C: Serialize + 'a>(causes: impl IntoIterator<Item = (&'a C, &'a 
     texts.collect::<Vec<_>>().join(", ")
 }
 
+/// Every pair of cells of which something can be said, metric by metric.
+fn differences(summary: &Summary) -> Vec<String> {
+    let mut lines = Vec::new();
+    for comparison in &summary.comparisons {
+        let verdict = match comparison.verdict {
+            Verdict::Lower => "lower",
+            Verdict::Higher => "higher",
+            Verdict::TooClose => "too close to call",
+            Verdict::Refused => continue,
+        };
+        let Some(Ratio { value, low: Some(low), high: Some(high) }) = comparison.ratio else {
+            continue;
+        };
+        let [value, low, high] = [value, low, high].map(three_digits);
+        let Comparison { metric, left, right, .. } = comparison;
+        lines.push(format!("{metric}: {left} / {right} = {value} ({low} to {high}): {verdict}"));
+    }
+    titled("ratios of means, with their intervals at 95 % over the repetitions", lines)
+}
+
 /// Every doubt once, with the cells it is about; those that make results invalid first.
 fn doubts(summary: &Summary) -> Vec<String> {
     let mut seen: Vec<(&DoubtRecord, Vec<&str>)> = Vec::new();
@@ -126,10 +165,7 @@ fn doubts(summary: &Summary) -> Vec<String> {
 }
 
 fn failures(summary: &Summary) -> Vec<String> {
-    let line = |failure: &crate::summary::Failure| {
-        let point = serde_json::to_string(&failure.point).unwrap_or_default();
-        format!("{point}: {}", failure.error)
-    };
+    let line = |failure: &Failure| format!("{}: {}", point_name(&failure.point), failure.error);
     titled("not done", summary.failures.iter().map(line).collect())
 }
 

@@ -1,7 +1,7 @@
 //! The table of `weigh compare`: one row a cell, grouped by guarantee, reference and real
 //! targets apart, with everything below it that a reader must know before using a figure.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use weigh_model::Guarantee;
 
 use crate::cells::is_reference;
@@ -67,35 +67,46 @@ pub fn render(summary: &Summary, style: Style) -> String {
 
 fn tables(summary: &Summary, style: Style) -> String {
     let whole: Vec<&Column> = COLUMNS.iter().collect();
-    let one = draw(summary, &whole, style);
+    let one = draw(summary, &whole, style, ContentArrangement::Disabled);
     let fits = |text: &str| text.lines().all(|line| line.chars().count() <= style.width.into());
     if style.is_markdown || fits(&one) {
         return colour(&one, style);
     }
     let part = |part: Part| -> String {
-        let columns: Vec<&Column> = COLUMNS
-            .iter()
-            .filter(|column| column.part == part || column.part == Part::Both)
-            .collect();
-        colour(&draw(summary, &columns, style), style)
+        let belongs = |column: &&Column| column.part == part || column.part == Part::Both;
+        let columns: Vec<&Column> = COLUMNS.iter().filter(belongs).collect();
+        let wide = draw(summary, &columns, style, ContentArrangement::Disabled);
+        let text = if fits(&wide) {
+            wide
+        } else {
+            draw(summary, &columns, style, ContentArrangement::Dynamic)
+        };
+        colour(&text, style)
     };
     part(Part::Time) + "\n" + &part(Part::Ledger)
 }
 
-fn draw(summary: &Summary, columns: &[&Column], style: Style) -> String {
+/// Draws one table; a dynamic arrangement breaks the names so that the figures stay whole.
+fn draw(
+    summary: &Summary,
+    columns: &[&Column],
+    style: Style,
+    arrangement: ContentArrangement,
+) -> String {
     let mut table = Table::new();
     let preset = match (style.is_markdown, style.is_ascii) {
         (true, _) => presets::ASCII_MARKDOWN,
         (false, true) => presets::ASCII_HORIZONTAL_ONLY,
         (false, false) => presets::UTF8_HORIZONTAL_ONLY,
     };
-    table.load_style(preset).set_content_arrangement(ContentArrangement::Disabled);
+    table.load_style(preset).set_content_arrangement(arrangement);
+    table.set_width(style.width);
     let heading = |column: &&Column| {
         if style.is_markdown { column.heading.replace('\n', " ") } else { column.heading.into() }
     };
     table.set_header(columns.iter().map(heading));
     for (guarantee, is_reference, cells) in groups(summary) {
-        let kind = if is_reference { "reference" } else { "real targets" };
+        let kind = if is_reference { "reference" } else { "real" };
         let title = format!("{guarantee}, {kind}");
         let title = if style.is_markdown { format!("**{title}**") } else { title };
         table.add_row([title]);
@@ -106,7 +117,13 @@ fn draw(summary: &Summary, columns: &[&Column], style: Style) -> String {
     for index in 1..columns.len() {
         if let Some(column) = table.column_mut(index) {
             column.set_cell_alignment(CellAlignment::Right);
+            column.set_constraint(ColumnConstraint::ContentWidth);
         }
+    }
+    if !style.is_markdown {
+        table.column_iter_mut().for_each(|column| {
+            column.set_padding((0, 1));
+        });
     }
     let rows = if style.is_markdown {
         table.lines().collect()
@@ -151,10 +168,10 @@ fn colour(text: &str, style: Style) -> String {
         return text.to_owned();
     }
     let paint = |line: &str| match line {
-        line if line.contains(", reference") || line.contains(", real targets") => {
+        line if line.contains("once, re") => {
             format!("{BOLD}{line}{RESET}\n")
         }
-        line if line.contains(INVALID_MARK) => format!("{RED}{line}{RESET}\n"),
+        line if line.trim_start().starts_with(INVALID_MARK) => format!("{RED}{line}{RESET}\n"),
         line => format!("{line}\n"),
     };
     text.lines().map(paint).collect()
@@ -180,7 +197,7 @@ struct Column {
 }
 
 const COLUMNS: &[Column] = &[
-    Column { heading: "target", part: Part::Both, show: |cell, _| row_name(cell) },
+    Column { heading: "protocol, target", part: Part::Both, show: |cell, _| row_name(cell) },
     Column { heading: "response\np50", part: Part::Time, show: |c, s| latency(c, "p50", s) },
     Column { heading: "response\np99", part: Part::Time, show: |c, s| latency(c, "p99", s) },
     Column { heading: "response\nmax", part: Part::Time, show: |c, s| latency(c, "max", s) },
@@ -199,14 +216,15 @@ const COLUMNS: &[Column] = &[
 
 fn row_name(cell: &Cell) -> String {
     let name = cell.name.strip_suffix(" on reference").unwrap_or(&cell.name);
-    let mark = if cell.valid { "" } else { INVALID_MARK };
-    format!(" {name}{mark}")
+    let mark = if cell.valid { " " } else { INVALID_MARK };
+    format!("{mark}{name}")
 }
 
 /// Response time; delivery time marked by a `d` where nothing is confirmed.
 fn latency(cell: &Cell, statistic: &str, style: Style) -> String {
     let of = |time: &str| cell.metrics.get(&format!("{time}.{statistic}"));
-    let show = |metric: &Metric| metric.value.map_or(INFINITE.into(), |v| time(v, style.is_ascii));
+    let infinite = if style.is_ascii { "inf" } else { INFINITE };
+    let show = |metric: &Metric| metric.value.map_or(infinite.into(), |v| time(v, style.is_ascii));
     match (of("response_time_ns"), of("delivery_time_ns")) {
         (Some(response), _) => show(response),
         (None, Some(delivery)) => show(delivery) + DELIVERY_MARK,
@@ -249,7 +267,8 @@ const CPU_PERCENT: &str = "target_cpu_percent.mean";
 const CPU_US: &str = "target_cpu_us_per_message";
 const GENERATOR_PERCENT: &str = "generator_cpu_percent.max";
 const DELIVERY_MARK: &str = " d";
-const INVALID_MARK: &str = " INVALID";
+/// Stands before the name of a cell that must not be used.
+pub(crate) const INVALID_MARK: &str = "!";
 const ABSENT: &str = "–";
 const INFINITE: &str = "∞";
 const BOLD: &str = "\x1b[1m";
