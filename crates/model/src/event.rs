@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::doubt::DoubtRecord;
 use crate::ledger::Ledger;
@@ -124,7 +124,9 @@ pub struct TrialFinished {
     pub guarantee: Guarantee,
     /// What the target is: `Mosquitto 2.0.11`, `weigh 0.1.0 reference mqtt`.
     pub target: String,
-    /// Values by metric name (`response_time_ns.p99`); what was not measured is absent.
+    /// Values by metric name (`response_time_ns.p99`); what was not measured is absent. A quantile
+    /// in the lost share is infinite here and null in the journal (JSON has no infinity).
+    #[serde(deserialize_with = "null_is_infinite")]
     pub metrics: BTreeMap<String, f64>,
     /// How many samples each recorded time has (`response_time_ns`).
     pub samples: BTreeMap<String, u64>,
@@ -142,4 +144,13 @@ pub struct TrialFinished {
     pub counters: BTreeMap<String, f64>,
     /// Recorded times as HdrHistogram V2 in base64, by name (`response_time_ns`).
     pub histograms: BTreeMap<String, String>,
+}
+
+fn null_is_infinite<'de, D>(deserializer: D) -> Result<BTreeMap<String, f64>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let values = BTreeMap::<String, Option<f64>>::deserialize(deserializer)?;
+    let finite = |value: Option<f64>| value.unwrap_or(f64::INFINITY);
+    Ok(values.into_iter().map(|(name, value)| (name, finite(value))).collect())
 }

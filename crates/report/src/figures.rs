@@ -1,0 +1,152 @@
+//! Numbers as people read them: three significant digits, adaptive units, counts in full.
+
+use weigh_stats::share::zero_events_share_max;
+
+/// `value` with three significant digits: `0.0123`, `1.23`, `12.3`, `123`, `12,300`.
+pub fn three_digits(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return if value == 0.0 { "0".to_owned() } else { value.to_string() };
+    }
+    let exponent = |value: f64| value.abs().log10().floor() as i32;
+    // Rounding may carry into the next power of ten (9.996 is 10.0), so it comes first.
+    let scale = 10f64.powi(2 - exponent(value));
+    let rounded = (value * scale).round() / scale;
+    let decimals = (2 - exponent(rounded)).clamp(0, DECIMALS_MAX) as usize;
+    if rounded.abs() >= 1000.0 {
+        let sign = if rounded < 0.0 { "-" } else { "" };
+        return format!("{sign}{}", count(rounded.abs().round() as u64));
+    }
+    format!("{rounded:.decimals$}")
+}
+
+/// A whole number in full, with separators: `1,000,000`.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A time given in nanoseconds: `873 ns`, `1.23 µs`, `45.6 ms`, `2.50 s`.
+pub fn time(nanoseconds: f64, is_ascii: bool) -> String {
+    let micro = if is_ascii { "us" } else { "µs" };
+    let (divisor, unit) = match nanoseconds.abs() {
+        // The borders are where three digits would round up to 1,000 of the smaller unit.
+        small if small < 999.5 => (1.0, "ns"),
+        small if small < 999.5e3 => (1e3, micro),
+        small if small < 999.5e6 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    format!("{} {unit}", three_digits(nanoseconds / divisor))
+}
+
+/// A size given in bytes: `512 B`, `1.50 KiB`, `3.21 MiB`.
+pub fn bytes(size: f64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut scaled = size;
+    let mut index = 0;
+    while scaled.abs() >= 1023.5 && index + 1 < units.len() {
+        scaled /= 1024.0;
+        index += 1;
+    }
+    if index == 0 {
+        return format!("{scaled:.0} B");
+    }
+    format!("{} {}", three_digits(scaled), units[index])
+}
+
+/// The share of `part` in `whole` in percent, rounded down and with as many decimals as it takes
+/// to tell it from 100 %: `99.987 %`. Only a whole is `100 %`.
+pub fn share(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "0 %".to_owned();
+    }
+    if part >= whole {
+        return "100 %".to_owned();
+    }
+    let missing = (whole - part) as f64 / whole as f64 * 100.0;
+    let decimals = ((-missing.log10()).ceil() as i32 + 1).clamp(1, DECIMALS_MAX) as usize;
+    // In whole numbers, so that nothing rounds up: 10^12 times 2^64 fits into 128 bits.
+    let scaled = u128::from(part) * 100 * 10u128.pow(decimals as u32) / u128::from(whole);
+    let power = 10u128.pow(decimals as u32);
+    format!("{}.{:0decimals$} %", scaled / power, scaled % power)
+}
+
+/// How many of `n` were lost. Nothing lost among n is not nothing lost ever: the bound at 95 %
+/// stands beside it.
+pub fn lost(lost: u64, n: u64, is_ascii: bool) -> String {
+    if lost > 0 || n == 0 {
+        return count(lost);
+    }
+    let sign = if is_ascii { "<=" } else { "≤" };
+    format!("0 ({sign} {} %)", two_digits(zero_events_share_max(n) * 100.0))
+}
+
+/// At most two significant digits, for a bound of a share in percent.
+fn two_digits(value: f64) -> String {
+    let decimals = (1 - value.abs().log10().floor() as i32).clamp(0, DECIMALS_MAX) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+const DECIMALS_MAX: i32 = 12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_are_three_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.012_34, "0.0123"),
+            (1.0, "1.00"),
+            (9.996, "10.0"),
+            (99.96, "100"),
+            (123.4, "123"),
+            (999.6, "1,000"),
+            (12_345.0, "12,300"),
+            (-2_500_000.0, "-2,500,000"),
+        ] {
+            assert_eq!(three_digits(value), text);
+        }
+    }
+
+    #[test]
+    fn units_adapt() {
+        assert_eq!(time(873.0, false), "873 ns");
+        assert_eq!(time(999.7, false), "1.00 µs");
+        assert_eq!(time(1_234.0, true), "1.23 us");
+        assert_eq!(time(45_600_000.0, true), "45.6 ms");
+        assert_eq!(time(2.5e9, true), "2.50 s");
+        assert_eq!(bytes(512.0), "512 B");
+        assert_eq!(bytes(1536.0), "1.50 KiB");
+        assert_eq!(bytes(3.4e6), "3.24 MiB");
+        assert_eq!(count(0), "0");
+        assert_eq!(count(1_000), "1,000");
+        assert_eq!(count(12_345_678), "12,345,678");
+    }
+
+    #[test]
+    fn loss_is_never_rounded_away() {
+        assert_eq!(share(10, 10), "100 %");
+        assert_eq!(share(99_987, 100_000), "99.987 %");
+        assert_eq!(share(9_999_999, 10_000_000), "99.999990 %");
+        assert_eq!(share(1, 3), "33.3 %");
+        assert_eq!(share(0, 3), "0.0 %");
+        assert_eq!(share(u64::MAX - 1, u64::MAX), "99.999999999999 %");
+        assert_eq!(lost(2, 10, false), "2");
+        assert_eq!(lost(0, 1_000, false), "0 (≤ 0.3 %)");
+        assert_eq!(lost(0, 10_000, true), "0 (<= 0.03 %)");
+        assert_eq!(lost(0, 0, true), "0");
+    }
+}

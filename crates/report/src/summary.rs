@@ -1,0 +1,337 @@
+//! The result of a run as one document, `weigh/summary/1`: what `summary.json` holds and `--json`
+//! prints. It is made from the run's events alone, so a replayed journal gives the same.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weigh_model::doubt::DoubtRecord;
+use weigh_model::event::{Event, HostFacts, RunStarted, TrialFinished};
+use weigh_model::ledger::Ledger;
+use weigh_model::plan::Plan;
+use weigh_model::protocol::Guarantee;
+use weigh_model::trial::Point;
+use weigh_stats::Estimate;
+
+use crate::cells;
+use crate::comparisons;
+use crate::shape::{DoubtShape, GuaranteeShape, HostShape, LedgerShape};
+
+/// The name and version of the document's format.
+pub const SUMMARY_SCHEMA: &str = "weigh/summary/1";
+
+/// The result of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// [`SUMMARY_SCHEMA`].
+    pub schema: String,
+    /// What was run, when, and where.
+    pub run: Run,
+    /// One entry per point of the matrix that has a result, in the order they were begun.
+    pub cells: Vec<Cell>,
+    /// Pairs of cells, metric by metric.
+    pub comparisons: Vec<Comparison>,
+    /// Sentences of a published study and whether they held; empty outside studies.
+    pub claims: Vec<serde_json::Value>,
+    /// Trials that could not be done.
+    pub failures: Vec<Failure>,
+}
+
+/// What was run, when, and where.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// The run's id: its folder's name.
+    pub id: String,
+    /// When it started, RFC 3339.
+    pub started: String,
+    /// The version of Weighbridge.
+    pub version: String,
+    /// `done`, `interrupted`, `failed`, or `unfinished` where the journal has no last line.
+    pub outcome: String,
+    /// The machine.
+    #[schemars(with = "HostShape")]
+    pub host: HostFacts,
+    /// The plan as resolved.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub plan: Plan,
+}
+
+/// All repetitions of one point of the matrix.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cell {
+    /// A short name, unique in the run; comparisons refer to it.
+    pub name: String,
+    /// Plan keys with dots, and their values.
+    pub point: Point,
+    /// What the protocol promises here.
+    #[schemars(with = "GuaranteeShape")]
+    pub guarantee: Guarantee,
+    /// What the target is, as it told itself.
+    pub target: String,
+    /// How many trials the cell rests on.
+    pub repetitions: u32,
+    /// False when a doubt says that the result must not be used.
+    pub valid: bool,
+    /// By name (`response_time_ns.p99`); what was not measured is absent.
+    pub metrics: BTreeMap<String, Metric>,
+    /// Where every message went: the sum over the repetitions.
+    #[schemars(with = "LedgerShape")]
+    pub ledger: Ledger,
+    /// What makes the result doubtful, each once.
+    #[schemars(with = "Vec<DoubtShape>")]
+    pub doubts: Vec<DoubtRecord>,
+    /// What the server granted or announced, the least over all repetitions.
+    pub granted: BTreeMap<String, u64>,
+}
+
+/// One metric of a cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Metric {
+    /// The mean over the repetitions; null where one of them is: a quantile in the lost share.
+    pub value: Option<f64>,
+    /// Lower end of the interval at 95 %; null with fewer than 3 repetitions.
+    pub low: Option<f64>,
+    /// Upper end of the interval at 95 %; null with fewer than 3 repetitions.
+    pub high: Option<f64>,
+    /// The unit of all of them.
+    pub unit: String,
+    /// How many repetitions gave a value.
+    pub n: u32,
+    /// The value of every repetition.
+    pub values: Vec<Option<f64>>,
+}
+
+/// Two cells in one metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// The metric's name.
+    pub metric: String,
+    /// Name of the left cell.
+    pub left: String,
+    /// Name of the right cell.
+    pub right: String,
+    /// Left over right; null where the two must not be put in one ratio.
+    pub ratio: Option<Ratio>,
+    /// `lower`, `higher`, `too close to call` or `refused`: left as seen from right.
+    pub verdict: Verdict,
+    /// Why it was refused; null where it was not.
+    pub reason: Option<String>,
+}
+
+/// Left over right.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ratio {
+    /// The ratio of the means.
+    pub value: f64,
+    /// Lower end of the interval at 95 %; null with fewer than 3 repetitions a side.
+    pub low: Option<f64>,
+    /// Upper end of the interval at 95 %; null with fewer than 3 repetitions a side.
+    pub high: Option<f64>,
+}
+
+/// What can be said of left, as seen from right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Verdict {
+    /// The interval of the ratio is below 1.
+    #[serde(rename = "lower")]
+    Lower,
+    /// The interval of the ratio is above 1.
+    #[serde(rename = "higher")]
+    Higher,
+    /// The interval of the ratio contains 1.
+    #[serde(rename = "too close to call")]
+    TooClose,
+    /// The two must not be, or cannot be, compared.
+    #[serde(rename = "refused")]
+    Refused,
+}
+
+/// A trial that could not be done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    /// Its id.
+    pub trial: String,
+    /// Its point of the matrix.
+    pub point: Point,
+    /// What went wrong.
+    pub error: String,
+}
+
+/// A stream of events without its first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no run_started among the events: this is not the journal of a run")]
+pub struct NotARun;
+
+impl Summary {
+    /// Sums up a run, finished or not. A trial that stands in the events twice (a resumed run)
+    /// counts once, and a failure that was mended later not at all.
+    pub fn from_events(events: &[Event]) -> Result<Summary, NotARun> {
+        let started = events.iter().find_map(|event| match event {
+            Event::RunStarted(started) => Some(&**started),
+            _ => None,
+        });
+        let started = started.ok_or(NotARun)?;
+        let trials = finished_trials(events);
+        let failures = failures(events, &trials);
+        let cells = cells::build(&trials, &failures);
+        let comparisons = comparisons::build(&cells, &started.plan);
+        Ok(Summary {
+            schema: SUMMARY_SCHEMA.to_owned(),
+            run: run(started, events),
+            cells,
+            comparisons,
+            claims: Vec::new(),
+            failures,
+        })
+    }
+
+    /// The document as it is written and printed, with a line break at its end.
+    pub fn to_json(&self) -> String {
+        let json = serde_json::to_string_pretty(self);
+        json.expect("a summary has only text keys, and its numbers are finite") + "\n"
+    }
+
+    /// The JSON Schema (2020-12) of the document, as checked in at `schemas/`.
+    pub fn json_schema() -> String {
+        let schema = schemars::schema_for!(Summary);
+        serde_json::to_string_pretty(&schema).expect("a schema is plain JSON") + "\n"
+    }
+}
+
+impl Metric {
+    /// Sums up the values of a cell's repetitions; infinite ones become null.
+    pub fn new(name: &str, values: &[f64]) -> Metric {
+        let estimate = Estimate::of_mean(values);
+        Metric {
+            value: estimate.map(|estimate| estimate.value),
+            low: estimate.and_then(|estimate| estimate.low),
+            high: estimate.and_then(|estimate| estimate.high),
+            unit: unit_of(name).to_owned(),
+            n: values.len() as u32,
+            values: values.iter().map(|value| value.is_finite().then_some(*value)).collect(),
+        }
+    }
+}
+
+/// The unit of a metric, from the end of its name; statistics after a dot (`.p99`) do not count.
+pub fn unit_of(name: &str) -> &'static str {
+    let parts = || name.rsplit('.');
+    SUFFIXES
+        .iter()
+        .find(|(suffix, _)| {
+            parts().any(|part| {
+                part == *suffix || part.strip_suffix(suffix).is_some_and(|rest| rest.ends_with('_'))
+            })
+        })
+        .map_or("1", |(_, unit)| unit)
+}
+
+fn run(started: &RunStarted, events: &[Event]) -> Run {
+    let outcome = events.iter().rev().find_map(|event| match event {
+        Event::RunFinished { outcome } => Some(outcome.clone()),
+        _ => None,
+    });
+    Run {
+        id: started.id.clone(),
+        started: started.started.clone(),
+        version: started.version.clone(),
+        outcome: outcome.unwrap_or_else(|| "unfinished".to_owned()),
+        host: started.host.clone(),
+        plan: started.plan.clone(),
+    }
+}
+
+fn finished_trials(events: &[Event]) -> Vec<&TrialFinished> {
+    let mut trials: Vec<&TrialFinished> = Vec::new();
+    for event in events {
+        if let Event::TrialFinished(trial) = event
+            && trials.iter().all(|known| known.trial != trial.trial)
+        {
+            trials.push(trial);
+        }
+    }
+    trials
+}
+
+fn failures(events: &[Event], trials: &[&TrialFinished]) -> Vec<Failure> {
+    let mut failures: Vec<Failure> = Vec::new();
+    for event in events {
+        if let Event::TrialFailed { trial, point, error } = event
+            && trials.iter().all(|finished| finished.trial != *trial)
+        {
+            failures.retain(|known| known.trial != *trial);
+            let (trial, point, error) = (trial.clone(), point.clone(), error.clone());
+            failures.push(Failure { trial, point, error });
+        }
+    }
+    failures
+}
+
+/// Ends of metric names and their units; the first that fits counts, so longer ones come first.
+const SUFFIXES: &[(&str, &str)] = &[
+    ("bytes_per_message", "B/message"),
+    ("us_per_message", "us/message"),
+    ("j_per_message", "J/message"),
+    ("mah_per_session", "mAh/session"),
+    ("bytes_per_s", "B/s"),
+    ("per_s", "1/s"),
+    ("percent", "%"),
+    ("bytes", "B"),
+    ("packets", "packets"),
+    ("ratio", "1"),
+    ("ns", "ns"),
+    ("us", "us"),
+    ("ms", "ms"),
+    ("s", "s"),
+    ("j", "J"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_follow_from_names() {
+        for (name, unit) in [
+            ("response_time_ns.p99", "ns"),
+            ("throughput_out_per_s", "1/s"),
+            ("goodput_bytes_per_s", "B/s"),
+            ("acceptance_ratio", "1"),
+            ("transfer_time_s", "s"),
+            ("target_cpu_percent.mean", "%"),
+            ("target_cpu_us_per_message", "us/message"),
+            ("target_memory_bytes.max", "B"),
+            ("wire.sent.packets", "packets"),
+            ("wire.bytes_per_message", "B/message"),
+            ("wire.layers.link_bytes", "B"),
+            ("wire.retransmitted_packets", "packets"),
+            ("energy_j_per_message", "J/message"),
+            ("energy_mah_per_session", "mAh/session"),
+            ("capacity_per_s", "1/s"),
+        ] {
+            assert_eq!(unit_of(name), unit, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_lost_quantile_is_null_and_takes_the_mean_with_it() {
+        let metric = Metric::new("response_time_ns.p99", &[1.0, f64::INFINITY, 3.0]);
+        assert_eq!((metric.value, metric.low, metric.n), (None, None, 3));
+        assert_eq!(metric.values, [Some(1.0), None, Some(3.0)]);
+    }
+
+    #[test]
+    fn the_schema_in_the_repository_is_current() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/summary.schema.json");
+        let current = Summary::json_schema();
+        if std::env::var_os("WEIGH_WRITE_SCHEMAS").is_some() {
+            std::fs::write(path, &current).unwrap();
+        }
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+        let stored = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            read(&stored) == read(&current),
+            "run this test once with WEIGH_WRITE_SCHEMAS=1 set"
+        );
+    }
+}

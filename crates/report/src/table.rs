@@ -1,0 +1,278 @@
+//! The table of `weigh compare`: one row a cell, grouped by guarantee, reference and real
+//! targets apart, with everything below it that a reader must know before using a figure.
+
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+use weigh_model::Guarantee;
+
+use crate::cells::is_reference;
+use crate::figures::{bytes, count, lost, three_digits, time};
+use crate::notes;
+use crate::summary::{Cell, Metric, Summary};
+
+/// How a table is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Columns of the terminal; a table that is wider is drawn in two parts.
+    pub width: u16,
+    /// Only characters of ASCII.
+    pub is_ascii: bool,
+    /// Headings and invalid results in colour (ANSI).
+    pub has_colour: bool,
+    /// As a table of Markdown.
+    pub is_markdown: bool,
+}
+
+impl Style {
+    /// The style for what stands in the environment: ASCII where the locale is not UTF-8
+    /// (`LC_ALL`, `LC_CTYPE`, `LANG` in this order, as in POSIX), no colour with `NO_COLOR` set,
+    /// in a dumb terminal or without one. `terminal_width` is `None` without a terminal.
+    pub fn from_environment(
+        terminal_width: Option<u16>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Style {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default();
+        let locale = locale.to_lowercase();
+        let is_dumb = set("TERM").is_some_and(|terminal| terminal == "dumb");
+        Style {
+            width: terminal_width.unwrap_or(WIDTH_WITHOUT_TERMINAL).max(WIDTH_MIN),
+            is_ascii: !(locale.contains("utf-8") || locale.contains("utf8")),
+            has_colour: terminal_width.is_some() && set("NO_COLOR").is_none() && !is_dumb,
+            is_markdown: false,
+        }
+    }
+
+    /// Plain text of this width: for files and tests.
+    pub fn plain(width: u16) -> Style {
+        Style { width, is_ascii: false, has_colour: false, is_markdown: false }
+    }
+
+    /// Markdown, for a README or an issue.
+    pub fn markdown() -> Style {
+        Style { width: u16::MAX, is_ascii: false, has_colour: false, is_markdown: true }
+    }
+}
+
+/// The table with its notes: doubts with advice, loss by cause, failed trials, and the legend.
+pub fn render(summary: &Summary, style: Style) -> String {
+    let mut text = String::new();
+    if summary.cells.is_empty() {
+        text.push_str("nothing was weighed\n");
+    } else {
+        text.push_str(&tables(summary, style));
+    }
+    text.push_str(&notes::below(summary, style));
+    if style.is_ascii { to_ascii(&text) } else { text }
+}
+
+fn tables(summary: &Summary, style: Style) -> String {
+    let whole: Vec<&Column> = COLUMNS.iter().collect();
+    let one = draw(summary, &whole, style, ContentArrangement::Disabled);
+    let fits = |text: &str| text.lines().all(|line| line.chars().count() <= style.width.into());
+    if style.is_markdown || fits(&one) {
+        return colour(&one, style);
+    }
+    let part = |part: Part| -> String {
+        let belongs = |column: &&Column| column.part == part || column.part == Part::Both;
+        let columns: Vec<&Column> = COLUMNS.iter().filter(belongs).collect();
+        let wide = draw(summary, &columns, style, ContentArrangement::Disabled);
+        let text = if fits(&wide) {
+            wide
+        } else {
+            draw(summary, &columns, style, ContentArrangement::Dynamic)
+        };
+        colour(&text, style)
+    };
+    part(Part::Time) + "\n" + &part(Part::Ledger)
+}
+
+/// Draws one table; a dynamic arrangement breaks the names so that the figures stay whole.
+fn draw(
+    summary: &Summary,
+    columns: &[&Column],
+    style: Style,
+    arrangement: ContentArrangement,
+) -> String {
+    let mut table = Table::new();
+    let preset = match (style.is_markdown, style.is_ascii) {
+        (true, _) => presets::ASCII_MARKDOWN,
+        (false, true) => presets::ASCII_HORIZONTAL_ONLY,
+        (false, false) => presets::UTF8_HORIZONTAL_ONLY,
+    };
+    table.load_style(preset).set_content_arrangement(arrangement);
+    table.set_width(style.width);
+    let heading = |column: &&Column| {
+        if style.is_markdown { column.heading.replace('\n', " ") } else { column.heading.into() }
+    };
+    table.set_header(columns.iter().map(heading));
+    for (guarantee, is_reference, cells) in groups(summary) {
+        let kind = if is_reference { "reference" } else { "real" };
+        let title = format!("{guarantee}, {kind}");
+        let title = if style.is_markdown { format!("**{title}**") } else { title };
+        table.add_row([title]);
+        for cell in cells {
+            table.add_row(columns.iter().map(|column| (column.show)(cell, style)));
+        }
+    }
+    for index in 1..columns.len() {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
+    if !style.is_markdown {
+        table.column_iter_mut().for_each(|column| {
+            column.set_padding((0, 1));
+        });
+    }
+    let rows = if style.is_markdown {
+        table.lines().collect()
+    } else {
+        without_rules_between_rows(table.lines())
+    };
+    rows.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// The horizontal styles rule off every row: keep the rules around the heading and at the end.
+fn without_rules_between_rows(lines: impl Iterator<Item = String>) -> Vec<String> {
+    let lines: Vec<String> = lines.collect();
+    let is_rule = |line: &String| line.chars().all(|c| "─═-=+".contains(c)) && !line.is_empty();
+    let header_end =
+        lines.iter().enumerate().filter(|(_, line)| is_rule(line)).map(|(i, _)| i).nth(1);
+    let last = lines.len().saturating_sub(1);
+    let keeps = |index: usize| index == last || header_end.is_none_or(|end| index <= end);
+    lines
+        .into_iter()
+        .enumerate()
+        .filter(|(index, line)| !is_rule(line) || keeps(*index))
+        .map(|(_, line)| line)
+        .collect()
+}
+
+fn groups(summary: &Summary) -> Vec<(Guarantee, bool, Vec<&Cell>)> {
+    let guarantees = [Guarantee::AtMostOnce, Guarantee::AtLeastOnce, Guarantee::ExactlyOnce];
+    let kinds =
+        guarantees.into_iter().flat_map(|guarantee| [(guarantee, true), (guarantee, false)]);
+    kinds
+        .map(|(guarantee, reference)| {
+            let belongs =
+                |cell: &&Cell| cell.guarantee == guarantee && is_reference(cell) == reference;
+            (guarantee, reference, summary.cells.iter().filter(belongs).collect::<Vec<_>>())
+        })
+        .filter(|(_, _, cells)| !cells.is_empty())
+        .collect()
+}
+
+fn colour(text: &str, style: Style) -> String {
+    if !style.has_colour {
+        return text.to_owned();
+    }
+    let paint = |line: &str| match line {
+        line if line.contains("once, re") => {
+            format!("{BOLD}{line}{RESET}\n")
+        }
+        line if line.trim_start().starts_with(INVALID_MARK) => format!("{RED}{line}{RESET}\n"),
+        line => format!("{line}\n"),
+    };
+    text.lines().map(paint).collect()
+}
+
+fn to_ascii(text: &str) -> String {
+    let replaced = text.replace('≤', "<=").replace('µ', "u").replace('±', "+-").replace('∞', "inf");
+    replaced.replace('–', "-").chars().map(|c| if c.is_ascii() { c } else { '?' }).collect()
+}
+
+/// In which part a column stands when the table is drawn in two.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Both,
+    Time,
+    Ledger,
+}
+
+struct Column {
+    heading: &'static str,
+    part: Part,
+    show: fn(&Cell, Style) -> String,
+}
+
+const COLUMNS: &[Column] = &[
+    Column { heading: "protocol, target", part: Part::Both, show: |cell, _| row_name(cell) },
+    Column { heading: "response\np50", part: Part::Time, show: |c, s| latency(c, "p50", s) },
+    Column { heading: "response\np99", part: Part::Time, show: |c, s| latency(c, "p99", s) },
+    Column { heading: "response\nmax", part: Part::Time, show: |c, s| latency(c, "max", s) },
+    Column { heading: "in/s", part: Part::Time, show: |c, _| rate(c, "throughput_in_per_s") },
+    Column { heading: "out/s", part: Part::Time, show: |c, _| rate(c, "throughput_out_per_s") },
+    Column { heading: "scheduled", part: Part::Ledger, show: |c, _| count(c.ledger.scheduled) },
+    Column { heading: "delivered", part: Part::Ledger, show: |c, _| known(c.ledger.delivered) },
+    Column { heading: "lost", part: Part::Ledger, show: lost_of },
+    Column { heading: "dup", part: Part::Ledger, show: |c, _| count(c.ledger.duplicates) },
+    Column { heading: "target\nCPU %", part: Part::Ledger, show: |c, _| rate(c, CPU_PERCENT) },
+    Column { heading: "target\nµs/msg", part: Part::Ledger, show: |c, _| rate(c, CPU_US) },
+    Column { heading: "target\nmemory", part: Part::Ledger, show: |c, _| memory(c) },
+    Column { heading: "load\nCPU %", part: Part::Ledger, show: |c, _| rate(c, GENERATOR_PERCENT) },
+    Column { heading: "send lag\np99", part: Part::Time, show: send_lag },
+];
+
+fn row_name(cell: &Cell) -> String {
+    let name = cell.name.strip_suffix(" on reference").unwrap_or(&cell.name);
+    let mark = if cell.valid { " " } else { INVALID_MARK };
+    format!("{mark}{name}")
+}
+
+/// Response time; delivery time marked by a `d` where nothing is confirmed.
+fn latency(cell: &Cell, statistic: &str, style: Style) -> String {
+    let of = |time: &str| cell.metrics.get(&format!("{time}.{statistic}"));
+    let infinite = if style.is_ascii { "inf" } else { INFINITE };
+    let show = |metric: &Metric| metric.value.map_or(infinite.into(), |v| time(v, style.is_ascii));
+    match (of("response_time_ns"), of("delivery_time_ns")) {
+        (Some(response), _) => show(response),
+        (None, Some(delivery)) => show(delivery) + DELIVERY_MARK,
+        (None, None) => ABSENT.to_owned(),
+    }
+}
+
+/// True if `cell` shows a delivery time where others show a response time.
+pub(crate) fn shows_delivery_time(cell: &Cell) -> bool {
+    let has = |name: &str| cell.metrics.keys().any(|key| key.starts_with(name));
+    has("delivery_time_ns.") && !has("response_time_ns.")
+}
+
+fn send_lag(cell: &Cell, style: Style) -> String {
+    value(cell, "send_lag_ns.p99").map_or(ABSENT.into(), |lag| time(lag, style.is_ascii))
+}
+
+fn rate(cell: &Cell, name: &str) -> String {
+    value(cell, name).map_or(ABSENT.to_owned(), three_digits)
+}
+
+fn memory(cell: &Cell) -> String {
+    value(cell, "target_memory_bytes.max").map_or(ABSENT.to_owned(), bytes)
+}
+
+fn value(cell: &Cell, name: &str) -> Option<f64> {
+    cell.metrics.get(name)?.value
+}
+
+fn known(number: Option<u64>) -> String {
+    number.map_or("unknown".to_owned(), count)
+}
+
+fn lost_of(cell: &Cell, style: Style) -> String {
+    let number = cell.ledger.lost;
+    number.map_or("unknown".into(), |number| lost(number, cell.ledger.sent, style.is_ascii))
+}
+
+const CPU_PERCENT: &str = "target_cpu_percent.mean";
+const CPU_US: &str = "target_cpu_us_per_message";
+const GENERATOR_PERCENT: &str = "generator_cpu_percent.max";
+const DELIVERY_MARK: &str = " d";
+/// Stands before the name of a cell that must not be used.
+pub(crate) const INVALID_MARK: &str = "!";
+const ABSENT: &str = "–";
+const INFINITE: &str = "∞";
+const BOLD: &str = "\x1b[1m";
+const RED: &str = "\x1b[31m";
+const RESET: &str = "\x1b[0m";
+const WIDTH_WITHOUT_TERMINAL: u16 = 160;
+const WIDTH_MIN: u16 = 60;
