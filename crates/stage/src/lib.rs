@@ -1,1 +1,21 @@
-//! Placeholder.
+//! Sets the scene: finds and starts servers, each in its own process and folder, on its own
+//! cores, ready before the first message and always stopped; and says beforehand what cannot
+//! work.
+//!
+//! A **target** is data ([`target::Target`], `targets/*.toml`, gathered in [`catalogue`]); a
+//! [`managed::ManagedServer`] is one that runs. A [`reference::ReferenceServer`] is our own
+//! `weigh serve` as a child. Both stand on [`process::ManagedProcess`]. [`doctor`] is pure: it
+//! weighs what is asked ([`doctor::Demand`]) against what was found ([`facts::Facts`]).
+
+pub mod catalogue;
+pub mod find;
+pub mod listening;
+pub mod managed;
+pub mod pinning;
+pub mod process;
+pub mod reference;
+pub mod serve_lines;
+pub mod target;
+
+mod nursery;
+mod template;

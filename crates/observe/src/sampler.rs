@@ -1,0 +1,306 @@
+//! Watches a process tree from a thread of its own: a sample every period, and whenever asked.
+//!
+//! The thread runs where the thread that starts it may run, so start it from one that is pinned
+//! beside the target and not on it.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::ObserveError;
+use crate::cpu::{Accounting, CpuTree, HostCpu, monotonic_ns, own_thread_ns};
+use crate::memory::{Memory, proportional, resident};
+
+/// One look at a tree.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// When, on `CLOCK_MONOTONIC` ([`monotonic_ns`]).
+    pub at_ns: u64,
+    /// Processor time of the tree since the sampler started.
+    pub cpu_ns: u64,
+    /// Processes there were.
+    pub processes: u32,
+    /// Threads there were.
+    pub threads: u32,
+    /// Memory; with the proportional set only in samples that were asked for.
+    pub memory: Memory,
+    /// Totals of the host; zeros where it shows none.
+    pub host: HostCpu,
+}
+
+/// A thread that samples a tree until it is stopped or dropped.
+#[derive(Debug)]
+pub struct Sampler {
+    ask: Option<Sender<Sender<Sample>>>,
+    thread: Option<JoinHandle<Recording>>,
+}
+
+impl Sampler {
+    /// Starts to watch the tree below `root`, which was given `cores` cores, every `period`.
+    ///
+    /// # Errors
+    /// [`ObserveError::NoProcess`] if there is no such process, [`ObserveError::Unreadable`] if
+    /// no thread could be started.
+    pub fn start(root: u32, cores: u32, period: Duration) -> Result<Sampler, ObserveError> {
+        let tree = CpuTree::new(root)?;
+        let (ask, asked) = channel();
+        let period = period.max(Duration::from_millis(1));
+        let thread = std::thread::Builder::new()
+            .name("weigh-sampler".to_owned())
+            .spawn(move || watch(tree, cores.max(1), period, &asked))
+            .map_err(|error| ObserveError::Unreadable { path: "a new thread".into(), error })?;
+        Ok(Sampler { ask: Some(ask), thread: Some(thread) })
+    }
+
+    /// Takes a sample now, with the proportional memory; it is part of the recording. Mark the
+    /// borders of a window with it.
+    ///
+    /// # Errors
+    /// If the sampler's thread has ended, which it does not do by itself.
+    pub fn sample(&self) -> Result<Sample, ObserveError> {
+        let gone = || ObserveError::Unexpected("the sampler's thread".to_owned());
+        let (reply, answer) = channel();
+        let ask = self.ask.as_ref().ok_or_else(gone)?;
+        ask.send(reply).map_err(|_| gone())?;
+        answer.recv().map_err(|_| gone())
+    }
+
+    /// Ends the watch and hands over what was seen.
+    ///
+    /// # Errors
+    /// If the sampler's thread has panicked.
+    pub fn stop(mut self) -> Result<Recording, ObserveError> {
+        self.ask = None;
+        let gone = || ObserveError::Unexpected("the sampler's thread".to_owned());
+        self.thread.take().ok_or_else(gone)?.join().map_err(|_| gone())
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.ask = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been printed; there is nobody left to tell it to.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Everything a sampler saw.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// In the order of time.
+    pub samples: Vec<Sample>,
+    /// Cores the target was given.
+    pub cores: u32,
+    /// The coarsest source of processor time.
+    pub accounting: Accounting,
+    /// Processor time the sampler's thread has used itself.
+    pub own_cpu_ns: u64,
+    period: Duration,
+}
+
+/// What a tree used in a window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Usage {
+    /// Length of the window.
+    pub wall_ns: u64,
+    /// Processor time in it.
+    pub cpu_ns: u64,
+    /// Mean load in percent of the cores the target was given.
+    pub percent_mean: f64,
+    /// Highest load between two samples at least half a period apart, in the same percent.
+    pub percent_max: f64,
+    /// Highest memory sampled: proportional where that was known, else resident.
+    pub memory_bytes_max: u64,
+    /// Highest resident memory sampled.
+    pub rss_bytes_max: u64,
+    /// Samples in the window.
+    pub samples: usize,
+    /// Where the processor time comes from.
+    pub accounting: Accounting,
+    /// The sampler's own processor time over the whole recording.
+    pub own_cpu_ns: u64,
+    /// Processor time of the whole host in the window, by kind.
+    pub host: HostCpu,
+}
+
+impl Recording {
+    /// What was used between two instants of [`monotonic_ns`]; `None` without two samples
+    /// around or inside them. Between samples processor time is taken to grow evenly.
+    pub fn window(&self, from_ns: u64, to_ns: u64) -> Option<Usage> {
+        let from_ns = from_ns.max(self.samples.first()?.at_ns);
+        let to_ns = to_ns.min(self.samples.last()?.at_ns);
+        let wall_ns = to_ns.checked_sub(from_ns).filter(|wall| *wall > 0)?;
+        let cpu_ns = self.cpu_at(to_ns)?.saturating_sub(self.cpu_at(from_ns)?);
+        let inside: Vec<&Sample> =
+            self.samples.iter().filter(|s| (from_ns..=to_ns).contains(&s.at_ns)).collect();
+        let percent_mean = self.percent(cpu_ns, wall_ns);
+        let (first, last) = (self.nearest(from_ns)?, self.nearest(to_ns)?);
+        Some(Usage {
+            wall_ns,
+            cpu_ns,
+            percent_mean,
+            percent_max: self.percent_max(&inside).max(percent_mean),
+            memory_bytes_max: memory_max(&inside),
+            rss_bytes_max: inside.iter().map(|s| s.memory.rss_bytes).max().unwrap_or(0),
+            samples: inside.len(),
+            accounting: self.accounting,
+            own_cpu_ns: self.own_cpu_ns,
+            host: last.host.since(&first.host),
+        })
+    }
+
+    fn cpu_at(&self, at_ns: u64) -> Option<u64> {
+        let after = self.samples.iter().position(|sample| sample.at_ns >= at_ns)?;
+        let right = &self.samples[after];
+        if right.at_ns == at_ns || after == 0 {
+            return Some(right.cpu_ns);
+        }
+        let left = &self.samples[after - 1];
+        let share = (at_ns - left.at_ns) as f64 / (right.at_ns - left.at_ns) as f64;
+        Some(left.cpu_ns + ((right.cpu_ns - left.cpu_ns) as f64 * share).round() as u64)
+    }
+
+    fn nearest(&self, at_ns: u64) -> Option<&Sample> {
+        self.samples.iter().min_by_key(|sample| sample.at_ns.abs_diff(at_ns))
+    }
+
+    fn percent(&self, cpu_ns: u64, wall_ns: u64) -> f64 {
+        cpu_ns as f64 * 100.0 / (wall_ns as f64 * f64::from(self.cores))
+    }
+
+    fn percent_max(&self, inside: &[&Sample]) -> f64 {
+        let shortest = u64::try_from(self.period.as_nanos() / 2).unwrap_or(u64::MAX);
+        let mut highest: f64 = 0.0;
+        let mut left = 0;
+        for right in 1..inside.len() {
+            let wall_ns = inside[right].at_ns - inside[left].at_ns;
+            if wall_ns >= shortest.max(1) {
+                let cpu_ns = inside[right].cpu_ns - inside[left].cpu_ns;
+                highest = highest.max(self.percent(cpu_ns, wall_ns));
+                left = right;
+            }
+        }
+        highest
+    }
+}
+
+/// The highest sample. The frequent ones know only resident memory: taken off it is the least
+/// that resident memory exceeded proportional memory by in the samples that know both.
+fn memory_max(inside: &[&Sample]) -> u64 {
+    let known = inside.iter().filter(|sample| sample.memory.pss_bytes.is_some());
+    let proportional = known.clone().map(|sample| sample.memory.bytes()).max();
+    let shared = known.map(|s| s.memory.rss_bytes.saturating_sub(s.memory.bytes())).min();
+    let resident = inside.iter().map(|sample| sample.memory.rss_bytes).max().unwrap_or(0);
+    match (proportional, shared) {
+        (Some(proportional), Some(shared)) => proportional.max(resident.saturating_sub(shared)),
+        _ => resident,
+    }
+}
+
+fn watch(
+    mut tree: CpuTree,
+    cores: u32,
+    period: Duration,
+    asked: &Receiver<Sender<Sample>>,
+) -> Recording {
+    let mut samples = Vec::new();
+    let mut coarsest = Accounting::ProcessClock;
+    let mut due = Instant::now();
+    loop {
+        let wanted = asked.recv_timeout(due.saturating_duration_since(Instant::now()));
+        let (sample, accounting) = look(&mut tree, wanted.is_ok());
+        coarsest = coarsest.max(accounting);
+        samples.push(sample);
+        match wanted {
+            // Whoever asked may have left; the sample is recorded all the same.
+            Ok(reply) => drop(reply.send(sample)),
+            // A period that was missed is left out and not made up for.
+            Err(RecvTimeoutError::Timeout) => due = (due + period).max(Instant::now()),
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    Recording { samples, cores, accounting: coarsest, own_cpu_ns: own_thread_ns(), period }
+}
+
+fn look(tree: &mut CpuTree, with_proportional: bool) -> (Sample, Accounting) {
+    let at_ns = monotonic_ns();
+    let (reading, members) = tree.read_with_members();
+    let pids = members.iter().map(|stat| stat.pid);
+    let memory = if with_proportional { proportional(pids) } else { resident(pids) };
+    let sample = Sample {
+        at_ns,
+        cpu_ns: reading.cpu_ns,
+        processes: reading.processes,
+        threads: reading.threads,
+        memory,
+        host: HostCpu::read().unwrap_or_default(),
+    };
+    (sample, reading.accounting)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recording(points: &[(u64, u64, u64)]) -> Recording {
+        let sample = |&(at_ns, cpu_ns, rss_bytes): &(u64, u64, u64)| Sample {
+            at_ns,
+            cpu_ns,
+            processes: 1,
+            threads: 1,
+            memory: Memory { rss_bytes, pss_bytes: None },
+            host: HostCpu::default(),
+        };
+        Recording {
+            samples: points.iter().map(sample).collect(),
+            cores: 2,
+            accounting: Accounting::Ticks,
+            own_cpu_ns: 3,
+            period: Duration::from_nanos(100),
+        }
+    }
+
+    #[test]
+    fn percent_is_of_the_cores_given() {
+        let recording = recording(&[(0, 0, 1), (100, 200, 9), (200, 200, 4), (300, 300, 2)]);
+        let usage = recording.window(0, 300).unwrap();
+        assert_eq!((usage.cpu_ns, usage.wall_ns, usage.samples), (300, 300, 4));
+        assert_eq!((usage.percent_mean, usage.percent_max), (50.0, 100.0));
+        assert_eq!((usage.memory_bytes_max, usage.own_cpu_ns), (9, 3));
+    }
+
+    #[test]
+    fn borders_between_samples_are_interpolated() {
+        let recording = recording(&[(0, 0, 1), (100, 100, 1), (200, 300, 1)]);
+        assert_eq!(recording.window(50, 150).unwrap().cpu_ns, 150);
+        assert_eq!(recording.window(50, 900).unwrap().cpu_ns, 250);
+        assert_eq!(recording.window(300, 400), None);
+    }
+
+    #[test]
+    fn samples_close_together_make_no_peak() {
+        let recording = recording(&[(0, 0, 1), (100, 50, 1), (101, 60, 1), (200, 100, 1)]);
+        let usage = recording.window(0, 200).unwrap();
+        assert!(usage.percent_max < 30.0, "{usage:?}");
+    }
+
+    #[test]
+    fn shared_pages_are_taken_off_the_frequent_samples() {
+        let mut recording = recording(&[(0, 0, 100), (100, 0, 300), (200, 0, 200)]);
+        recording.samples[0].memory.pss_bytes = Some(60);
+        assert_eq!(recording.window(0, 200).unwrap().memory_bytes_max, 260);
+    }
+
+    #[test]
+    fn asked_for_samples_are_recorded_too() {
+        let sampler = Sampler::start(std::process::id(), 1, Duration::from_millis(50)).unwrap();
+        let first = sampler.sample().unwrap();
+        let last = sampler.sample().unwrap();
+        let recording = sampler.stop().unwrap();
+        assert!(recording.samples.len() >= 3);
+        assert!(recording.window(first.at_ns, last.at_ns).is_some());
+        assert!(recording.own_cpu_ns > 0);
+    }
+}

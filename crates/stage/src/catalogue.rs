@@ -1,0 +1,153 @@
+//! All targets: those built into the program, and those of a folder that take their place.
+
+use std::path::Path;
+
+use crate::target::{Profile, Target, TargetError};
+
+/// The files of `targets/`, one line each.
+const BUILT_IN: [(&str, &str); 2] = [
+    ("targets/mosquitto.toml", include_str!("../../../targets/mosquitto.toml")),
+    ("targets/nginx.toml", include_str!("../../../targets/nginx.toml")),
+];
+
+/// Every target there is, in the order of their names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Catalogue {
+    targets: Vec<Target>,
+}
+
+/// A target with one of its profiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice<'a> {
+    /// The target.
+    pub target: &'a Target,
+    /// How it is configured.
+    pub profile: &'a Profile,
+}
+
+impl Catalogue {
+    /// The targets built in, and those of `DATA/targets/*.toml`, which replace built-in ones of
+    /// the same name.
+    ///
+    /// # Errors
+    /// If a folder was given and cannot be read, or a file is no target.
+    pub fn load(data: Option<&Path>) -> Result<Catalogue, TargetError> {
+        let mut catalogue = Catalogue { targets: Vec::new() };
+        for (file, text) in BUILT_IN {
+            catalogue.put(Target::parse(file, text)?);
+        }
+        if let Some(data) = data {
+            for (file, text) in texts_in(&data.join("targets"))? {
+                catalogue.put(Target::parse(&file, &text)?);
+            }
+        }
+        catalogue.targets.sort_by(|left, right| left.name.cmp(&right.name));
+        Ok(catalogue)
+    }
+
+    /// All of them, by name.
+    pub fn targets(&self) -> &[Target] {
+        &self.targets
+    }
+
+    /// Whether the word before an `@` names a target.
+    pub fn knows(&self, word: &str) -> bool {
+        self.named(split(word).0).is_some()
+    }
+
+    /// The target and profile of `NAME` or `NAME@PROFILE`.
+    ///
+    /// # Errors
+    /// [`TargetError::Unknown`] with the names there are.
+    pub fn choose(&self, word: &str) -> Result<Choice<'_>, TargetError> {
+        let (name, profile) = split(word);
+        let target = self.named(name).ok_or_else(|| {
+            let names: Vec<&str> = self.targets.iter().map(|t| t.name.as_str()).collect();
+            let error = format!("there is no target {name:?}: type {}", names.join(" or "));
+            TargetError::Unknown { error }
+        })?;
+        Ok(Choice { target, profile: target.profile(profile)? })
+    }
+
+    fn named(&self, name: &str) -> Option<&Target> {
+        self.targets.iter().find(|target| target.name == name)
+    }
+
+    fn put(&mut self, target: Target) {
+        self.targets.retain(|other| other.name != target.name);
+        self.targets.push(target);
+    }
+}
+
+fn split(word: &str) -> (&str, Option<&str>) {
+    match word.split_once('@') {
+        Some((name, profile)) => (name, Some(profile)),
+        None => (word, None),
+    }
+}
+
+fn texts_in(folder: &Path) -> Result<Vec<(String, String)>, TargetError> {
+    let unreadable = |path: &Path, error: std::io::Error| TargetError::Unreadable {
+        file: path.display().to_string(),
+        error: error.to_string(),
+    };
+    let entries = std::fs::read_dir(folder).map_err(|error| unreadable(folder, error))?;
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| unreadable(folder, error))?.path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let read = |path: &std::path::PathBuf| {
+        let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, error))?;
+        Ok((path.display().to_string(), text))
+    };
+    paths.iter().map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_built_in_can_be_chosen() {
+        let catalogue = Catalogue::load(None).unwrap();
+        assert_eq!(catalogue.targets().len(), BUILT_IN.len());
+        let choice = catalogue.choose("mosquitto").unwrap();
+        assert_eq!(choice.profile.name, "defaults");
+        let choice = catalogue.choose("mosquitto@no-limits").unwrap();
+        assert_eq!(choice.profile.values["max_queued_messages"], "0");
+        assert!(catalogue.knows("nginx@anything") && !catalogue.knows("mqtt"));
+    }
+
+    #[test]
+    fn the_unknown_is_told_who_there_is() {
+        let catalogue = Catalogue::load(None).unwrap();
+        let error = catalogue.choose("mosquito").unwrap_err().to_string();
+        assert!(error.contains("mosquitto or nginx"), "{error}");
+        let error = catalogue.choose("mosquitto@fast").unwrap_err().to_string();
+        assert!(error.contains("mosquitto@no-limits"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_replaces_and_adds() {
+        let data = std::env::temp_dir().join(format!("weigh-catalogue-{}", std::process::id()));
+        let folder = data.join("targets");
+        std::fs::create_dir_all(&folder).unwrap();
+        let text = BUILT_IN[1].1.replace("name = \"no-limits\"", "name = \"mine\"");
+        std::fs::write(folder.join("nginx.toml"), &text).unwrap();
+        let added = text.replace("name = \"nginx\"", "name = \"angie\"");
+        std::fs::write(folder.join("other.toml"), added).unwrap();
+        let loaded = Catalogue::load(Some(&data));
+        std::fs::write(folder.join("broken.toml"), "name = 7").unwrap();
+        let broken = Catalogue::load(Some(&data));
+        std::fs::remove_dir_all(&data).unwrap();
+        let catalogue = loaded.unwrap();
+        assert_eq!(catalogue.targets().len(), BUILT_IN.len() + 1);
+        assert_eq!(catalogue.choose("nginx").unwrap().profile.name, "mine");
+        assert!(broken.unwrap_err().to_string().contains("broken.toml"));
+        assert!(Catalogue::load(Some(&data)).unwrap_err().to_string().contains("cannot be read"));
+    }
+}

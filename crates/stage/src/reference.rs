@@ -1,0 +1,176 @@
+//! A reference server as a child: `weigh serve PROTOCOL`, spoken to by [`crate::serve_lines`].
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{ChildStdin, ChildStdout};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use weigh_model::Endpoint;
+use weigh_model::server::ServerReport;
+
+use crate::pinning::CoreSet;
+use crate::process::{Ended, ManagedProcess, ProcessError, Start};
+use crate::serve_lines::{Request, parse_listening, parse_report};
+
+/// A reference server that runs; dropping it stops it.
+#[derive(Debug)]
+pub struct ReferenceServer {
+    process: ManagedProcess,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    endpoint: Endpoint,
+}
+
+/// Why a reference server cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ReferenceError {
+    /// Its process failed.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// It said something else than it should.
+    #[error("the reference server was not understood: {0}")]
+    Nonsense(String),
+    /// It did not answer in time.
+    #[error("the reference server did not answer within {within:?}; the end of its log:\n{log}")]
+    Silent {
+        /// The time it had.
+        within: Duration,
+        /// The last lines of its log.
+        log: String,
+    },
+    /// It is gone.
+    #[error("the reference server ended with {ended}; the end of its log:\n{log}")]
+    Gone {
+        /// How.
+        ended: String,
+        /// The last lines of its log.
+        log: String,
+    },
+}
+
+impl ReferenceServer {
+    /// Starts `executable serve ARGUMENTS` (the protocol comes first) in `folder`, where its log
+    /// is kept as `serve.log`, on these cores, and waits for the line that says where it listens.
+    ///
+    /// # Errors
+    /// If it does not start, ends, says nonsense or says nothing in time.
+    pub fn start(
+        executable: &Path,
+        arguments: &[OsString],
+        folder: &Path,
+        cores: Option<&CoreSet>,
+        within: Duration,
+    ) -> Result<ReferenceServer, ReferenceError> {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| ProcessError::Unwritable { path: folder.to_owned(), error })?;
+        let mut process = ManagedProcess::start(&Start {
+            program: executable.to_owned(),
+            arguments: [OsString::from("serve")].into_iter().chain(arguments.to_vec()).collect(),
+            environment: Vec::new(),
+            folder: folder.to_owned(),
+            log: folder.join("serve.log"),
+            cores: cores.cloned(),
+            piped: true,
+        })?;
+        let stdin = process.take_stdin();
+        let lines = process.take_stdout().map(read_lines).transpose()?;
+        let lines = lines.ok_or_else(|| ReferenceError::Nonsense("it has no stdout".into()))?;
+        let first = match next_line(&mut process, &lines, within) {
+            Err(ReferenceError::Gone { .. }) if let Some(ended) = process.ended() => {
+                return Err(process.ended_early(ended).into());
+            }
+            outcome => outcome?,
+        };
+        let endpoint = parse_listening(&first).map_err(ReferenceError::Nonsense)?;
+        Ok(ReferenceServer { process, stdin, lines, endpoint })
+    }
+
+    /// Where it is reached.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Its process, for whoever watches it.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<Ended> {
+        self.process.ended()
+    }
+
+    /// The last lines of its log.
+    pub fn log_tail(&self, lines: usize) -> String {
+        self.process.log_tail(lines)
+    }
+
+    /// Asks for its count.
+    ///
+    /// # Errors
+    /// If it is gone, says nonsense or says nothing in time. After a silence the answer may
+    /// still come; it is then taken for that of the next question, so do not ask again.
+    pub fn report(&mut self, within: Duration) -> Result<ServerReport, ReferenceError> {
+        let asked = match &mut self.stdin {
+            Some(stdin) => writeln!(stdin, "{}", Request::Report.line()),
+            None => Err(std::io::ErrorKind::BrokenPipe.into()),
+        };
+        if asked.is_err() {
+            return Err(gone(&mut self.process));
+        }
+        let line = next_line(&mut self.process, &self.lines, within)?;
+        parse_report(&line).map_err(ReferenceError::Nonsense)
+    }
+
+    /// Closes its stdin, waits for it to end, and helps with SIGTERM and SIGKILL where it does
+    /// not, each after `grace`.
+    pub fn stop(mut self, grace: Duration) -> Ended {
+        drop(self.stdin.take());
+        self.process.wait_ended(grace);
+        self.process.stop(Signal::TERM, grace)
+    }
+}
+
+fn read_lines(stdout: ChildStdout) -> Result<Receiver<String>, ProcessError> {
+    let (said, lines) = channel();
+    let reader = move || {
+        for line in BufReader::new(stdout).lines() {
+            let Ok(line) = line else { break };
+            if said.send(line).is_err() {
+                break;
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("weigh-serve-lines".to_owned())
+        .spawn(reader)
+        .map_err(|error| ProcessError::NotStarted { program: "a new thread".into(), error })?;
+    Ok(lines)
+}
+
+fn next_line(
+    process: &mut ManagedProcess,
+    lines: &Receiver<String>,
+    within: Duration,
+) -> Result<String, ReferenceError> {
+    match lines.recv_timeout(within) {
+        Ok(line) => Ok(line),
+        Err(RecvTimeoutError::Timeout) => {
+            Err(ReferenceError::Silent { within, log: process.log_tail(LOG_LINES) })
+        }
+        Err(RecvTimeoutError::Disconnected) => Err(gone(process)),
+    }
+}
+
+/// Its pipe is closed, so it has ended or is about to.
+fn gone(process: &mut ManagedProcess) -> ReferenceError {
+    let ended = process.wait_ended(ENDING_WITHIN);
+    let ended = ended.map_or_else(|| "its pipe closed".to_owned(), |ended| ended.to_string());
+    ReferenceError::Gone { ended, log: process.log_tail(LOG_LINES) }
+}
+
+const ENDING_WITHIN: Duration = Duration::from_secs(1);
+const LOG_LINES: usize = 12;

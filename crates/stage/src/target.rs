@@ -1,0 +1,419 @@
+//! A real server as data: how it is found, configured, started, made ready, counted and stopped.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use rustix::process::Signal;
+use serde::Deserialize;
+use weigh_model::Nanos;
+
+use crate::template;
+
+/// The names every configuration and argument may use, beside those of its profiles.
+pub const PLACEHOLDERS: [&str; 3] = ["port", "dir", "user"];
+
+/// One file of `targets/`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// What it is called on the command line.
+    pub name: String,
+    /// Its name as its makers write it.
+    pub title: String,
+    /// What it is, in one line.
+    pub about: String,
+    /// The protocols it speaks, all on `{port}`; the first is weighed if nothing else is said.
+    pub speaks: Vec<Speaks>,
+    /// How it is found.
+    pub find: Find,
+    /// Files to write into its own folder before it starts.
+    #[serde(default, rename = "file")]
+    pub files: Vec<File>,
+    /// How it is started.
+    pub start: Start,
+    /// How it is known to be ready.
+    pub ready: Ready,
+    /// How it is stopped.
+    pub stop: Stop,
+    /// Its counters, if it has any.
+    #[serde(default, rename = "counter")]
+    pub counters: Vec<Counter>,
+    /// Its configurations; the first is used if nothing else is said.
+    #[serde(rename = "profile")]
+    pub profiles: Vec<Profile>,
+}
+
+/// A protocol and the scheme of its URL.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Speaks {
+    /// The protocol by its name in the registry: `http1`.
+    pub protocol: String,
+    /// The scheme of its URLs: `http`.
+    pub scheme: String,
+}
+
+/// How a server is found on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Find {
+    /// Names to search for, or whole paths; the first one found is used.
+    pub binaries: Vec<String>,
+    /// Folders to search after those of `PATH`.
+    #[serde(default)]
+    pub folders: Vec<PathBuf>,
+    /// How it tells its version.
+    pub version: Version,
+    /// What to type to get it.
+    pub install: String,
+}
+
+/// How a server tells its version: on stdout or stderr, in the first word after a text.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Version {
+    /// Arguments that make it tell.
+    pub arguments: Vec<String>,
+    /// What stands before the version.
+    pub after: String,
+}
+
+/// A file in the server's own folder.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// Its name, without a path.
+    pub name: String,
+    /// Its text with `{places}` to fill in.
+    pub text: String,
+}
+
+/// How a server is started.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    /// Arguments with `{places}` to fill in.
+    #[serde(default)]
+    pub arguments: Vec<String>,
+    /// Environment beside ours, with `{places}` to fill in.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+}
+
+/// When a server is ready: its port takes connections, and its log has a line.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ready {
+    /// A text one line of its log must hold, where listening is not yet serving.
+    pub log_line: Option<String>,
+    /// How long that may take.
+    pub within: Nanos,
+}
+
+/// How a server is stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stop {
+    /// The signal that asks it to end.
+    pub signal: StopSignal,
+    /// How long it may take before it is killed.
+    pub grace: Nanos,
+}
+
+/// A signal that asks a server to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum StopSignal {
+    /// SIGTERM.
+    Term,
+    /// SIGINT.
+    Int,
+    /// SIGQUIT.
+    Quit,
+}
+
+impl StopSignal {
+    /// The signal itself.
+    pub fn signal(self) -> Signal {
+        match self {
+            StopSignal::Term => Signal::TERM,
+            StopSignal::Int => Signal::INT,
+            StopSignal::Quit => Signal::QUIT,
+        }
+    }
+}
+
+/// A counter a broker publishes.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counter {
+    /// What we call it.
+    pub name: String,
+    /// The topic it is published on.
+    pub topic: String,
+    /// Whether it only grows.
+    pub kind: CounterKind,
+    /// What it counts.
+    pub meaning: String,
+}
+
+/// How a counter behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CounterKind {
+    /// Grows since the server started; a trial's share is a difference.
+    Total,
+    /// A state of the moment.
+    Gauge,
+}
+
+/// One configuration of a server.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// What it is called after the `@`.
+    pub name: String,
+    /// What it is, in one line.
+    pub about: String,
+    /// Values of `{places}` in files and arguments.
+    #[serde(default)]
+    pub values: BTreeMap<String, String>,
+    /// Files instead of those of the target with the same names, or beside them.
+    #[serde(default, rename = "file")]
+    pub files: Vec<File>,
+}
+
+/// A file of `targets/` that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    /// The text is no target.
+    #[error("{file}: {error}")]
+    Syntax {
+        /// The file.
+        file: String,
+        /// What the parser says, with line, column and the line itself.
+        error: String,
+    },
+    /// The text is well-formed and contradicts itself.
+    #[error("{file}: {error}")]
+    Meaning {
+        /// The file.
+        file: String,
+        /// What is wrong, and the mend.
+        error: String,
+    },
+    /// The file or its folder cannot be read.
+    #[error("{file} cannot be read: {error}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// Why.
+        error: String,
+    },
+    /// Nobody is called so.
+    #[error("{error}")]
+    Unknown {
+        /// Who was asked for, and who there is.
+        error: String,
+    },
+}
+
+impl Target {
+    /// Reads a target; `file` is named in errors.
+    ///
+    /// # Errors
+    /// [`TargetError::Syntax`] and [`TargetError::Meaning`].
+    pub fn parse(file: &str, text: &str) -> Result<Target, TargetError> {
+        let target: Target = toml::from_str(text).map_err(|error| TargetError::Syntax {
+            file: file.to_owned(),
+            error: error.to_string().trim_end().to_owned(),
+        })?;
+        target.check().map_err(|error| TargetError::Meaning { file: file.to_owned(), error })?;
+        Ok(target)
+    }
+
+    /// The profile of this name, or the first one for `None`.
+    ///
+    /// # Errors
+    /// [`TargetError::Unknown`] with the names there are.
+    pub fn profile(&self, name: Option<&str>) -> Result<&Profile, TargetError> {
+        let found = match name {
+            Some(name) => self.profiles.iter().find(|profile| profile.name == name),
+            None => self.profiles.first(),
+        };
+        found.ok_or_else(|| {
+            let names: Vec<String> =
+                self.profiles.iter().map(|p| format!("{}@{}", self.name, p.name)).collect();
+            let error = format!(
+                "{} has no profile {:?}: type {}",
+                self.name,
+                name.unwrap_or_default(),
+                names.join(" or ")
+            );
+            TargetError::Unknown { error }
+        })
+    }
+
+    /// The scheme under which it speaks this protocol, or its first one for `None`.
+    pub fn scheme(&self, protocol: Option<&str>) -> Option<&str> {
+        let mut speaks = self.speaks.iter();
+        let found = match protocol {
+            Some(protocol) => speaks.find(|speaks| speaks.protocol == protocol),
+            None => speaks.next(),
+        };
+        found.map(|speaks| speaks.scheme.as_str())
+    }
+
+    /// The files of a profile: its own instead of those with the same names.
+    pub fn files_of<'a>(&'a self, profile: &'a Profile) -> Vec<&'a File> {
+        let replaced: BTreeSet<&str> = profile.files.iter().map(|f| f.name.as_str()).collect();
+        let kept = self.files.iter().filter(|file| !replaced.contains(file.name.as_str()));
+        kept.chain(&profile.files).collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        for name in [&self.name].into_iter().chain(self.profiles.iter().map(|p| &p.name)) {
+            if name.is_empty() || !name.chars().all(plain) {
+                return Err(format!("the name {name:?} may hold letters, digits, - _ . only"));
+            }
+        }
+        if self.speaks.is_empty() {
+            return Err("`speaks` is empty: name a protocol and its scheme".to_owned());
+        }
+        if self.find.binaries.is_empty() {
+            return Err("`find.binaries` is empty: name the program".to_owned());
+        }
+        if self.profiles.is_empty() {
+            return Err("there is no [[profile]]: add one, e.g. `defaults`".to_owned());
+        }
+        unique("profile", self.profiles.iter().map(|profile| &profile.name))?;
+        unique("counter", self.counters.iter().map(|counter| &counter.name))?;
+        self.profiles.iter().try_for_each(|profile| self.check_profile(profile))
+    }
+
+    fn check_profile(&self, profile: &Profile) -> Result<(), String> {
+        let files = self.files_of(profile);
+        unique("file", files.iter().map(|file| &file.name))?;
+        if let Some(file) = files.iter().find(|f| f.name.is_empty() || f.name.contains('/')) {
+            return Err(format!(
+                "the file name {:?} must be a plain name: it is written into the server's folder",
+                file.name
+            ));
+        }
+        if let Some(name) = profile.values.keys().find(|n| PLACEHOLDERS.contains(&n.as_str())) {
+            return Err(format!("profile {} may not set {name}: it is given", profile.name));
+        }
+        let mut texts: Vec<&str> = files.iter().map(|file| file.text.as_str()).collect();
+        texts.extend(self.start.arguments.iter().map(String::as_str));
+        texts.extend(self.start.environment.values().map(String::as_str));
+        let used: BTreeSet<&str> = texts.into_iter().flat_map(template::names).collect();
+        let known = |name: &str| PLACEHOLDERS.contains(&name) || profile.values.contains_key(name);
+        if let Some(name) = used.iter().find(|name| !known(name)) {
+            return Err(format!("profile {} has no value for {{{name}}}", profile.name));
+        }
+        match profile.values.keys().find(|name| !used.contains(name.as_str())) {
+            Some(name) => Err(format!(
+                "profile {} sets {name}, which no file and no argument uses",
+                profile.name
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+fn unique<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(format!("the {what} {name:?} is there twice"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = r#"
+name = "small"
+title = "Small"
+about = "a test"
+speaks = [{ protocol = "tcp", scheme = "tcp" }]
+[find]
+binaries = ["small"]
+version = { arguments = ["-v"], after = "small " }
+install = "apt-get install small"
+[[file]]
+name = "a.conf"
+text = "listen {port} {size}"
+[start]
+arguments = ["{dir}/a.conf"]
+[ready]
+within = "1s"
+[stop]
+signal = "TERM"
+grace = "1s"
+[[profile]]
+name = "defaults"
+about = "as it comes"
+values = { size = "1" }
+[[profile]]
+name = "other"
+about = "another file"
+[[profile.file]]
+name = "a.conf"
+text = "listen {port}"
+"#;
+
+    fn refused(from: &str, to: &str) -> String {
+        assert!(SMALL.contains(from), "{from}");
+        Target::parse("small.toml", &SMALL.replacen(from, to, 1)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_target_is_read() {
+        let target = Target::parse("small.toml", SMALL).unwrap();
+        assert_eq!(target.profile(None).unwrap().name, "defaults");
+        assert_eq!(
+            target.files_of(target.profile(Some("other")).unwrap())[0].text,
+            "listen {port}"
+        );
+        assert_eq!(target.scheme(None), Some("tcp"));
+        assert_eq!(target.scheme(Some("mqtt")), None);
+        assert_eq!(target.ready.within.to_string(), Nanos::from_secs(1).to_string());
+    }
+
+    #[test]
+    fn errors_name_file_and_line() {
+        let error = refused("install =", "instal =");
+        assert!(error.contains("small.toml") && error.contains("line 9"), "{error}");
+        assert!(error.contains("instal"), "{error}");
+        let error = refused("grace = \"1s\"", "grace = \"1\"");
+        assert!(error.contains("line 19"), "{error}");
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        for (from, to, expected) in [
+            ("{size}", "{width}", "no value for {width}"),
+            ("size = \"1\"", "size = \"1\", more = \"2\"", "sets more"),
+            ("size = \"1\"", "port = \"1\"", "may not set port"),
+            ("name = \"a.conf\"", "name = \"../a.conf\"", "plain name"),
+            ("name = \"other\"", "name = \"defaults\"", "twice"),
+            ("binaries = [\"small\"]", "binaries = []", "find.binaries"),
+            ("name = \"small\"", "name = \"a b\"", "letters"),
+        ] {
+            let error = refused(from, to);
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_missing_profile_names_the_others() {
+        let target = Target::parse("small.toml", SMALL).unwrap();
+        let error = target.profile(Some("x")).unwrap_err().to_string();
+        assert!(error.contains("small@defaults or small@other"), "{error}");
+    }
+}
