@@ -1,4 +1,6 @@
-/* floor_tcp serve PORT SIZE                 echo server, blocking epoll, one thread
+/* floor_tcp serve PORT SIZE [KIND]          echo server, blocking epoll, one thread; with KIND,
+ *                                           byte 4 of every SIZE bytes is turned into it, which
+ *                                           makes an echo of length-prefixed frames
  * floor_tcp ping  PORT SIZE CONNS SECONDS   ping-pong, one message in flight per connection
  * floor_tcp spin  PORT SIZE CONNS SECONDS   the same, but polling without sleeping */
 #include "floor.h"
@@ -8,7 +10,7 @@ static int cmp(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return x < y ? -1 : x > y;
 }
-static void serve(int port) {
+static void serve(int port, int size, int kind) {
     int ls = serve_socket(port), ep = epoll_create1(0), one = 1;
     static char b[1 << 16];
     struct epoll_event e = {.events = EPOLLIN, .data.fd = ls}, ev[512];
@@ -31,6 +33,7 @@ static void serve(int port) {
                 if (r == 0 || errno != EAGAIN) close(fd);
                 continue;
             }
+            for (ssize_t at = 4; kind && at < r; at += size) b[at] = (char)kind;
             if (write(fd, b, r) != r) close(fd);
         }
     }
@@ -38,7 +41,7 @@ static void serve(int port) {
 int main(int argc, char **argv) {
     raise_nofile();
     signal(SIGPIPE, SIG_IGN);
-    if (argc >= 3 && !strcmp(argv[1], "serve")) serve(atoi(argv[2]));
+    if (argc >= 3 && !strcmp(argv[1], "serve")) serve(atoi(argv[2]), argc > 3 ? atoi(argv[3]) : 64, argc > 4 ? atoi(argv[4]) : 0);
     if (argc < 6) return fprintf(stderr, "see the head of floor_tcp.c\n"), 2;
     int spin = !strcmp(argv[1], "spin"), port = atoi(argv[2]), size = atoi(argv[3]), n = atoi(argv[4]);
     double secs = atof(argv[5]);

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::counters::BODY_BYTES;
 use super::measure::{Own, Tool};
 use super::process;
-use super::targets::Kind;
+use super::targets::{FRAME_BYTES, Kind};
 
 /// What a job weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +137,7 @@ impl Places {
         let url = format!("mqtt://127.0.0.1:{port}");
         let shape = if qos == 0 { "--arrival burst".into() } else { format!("--window {WINDOW}") };
         let lines = self.scratch.join(format!("lines-{each}"));
-        fs::write(&lines, format!("{}\n", "x".repeat(64)).repeat(each as usize))?;
+        fs::write(&lines, format!("{}\n", "x".repeat(BODY_BYTES as usize)).repeat(each as usize))?;
         let publishers = format!(
             "for i in $(seq {CLIENTS}); do mosquitto_pub -h 127.0.0.1 -p {port} -t bench/t \
              -q {qos} -l < {} & done; wait",
@@ -169,8 +170,9 @@ impl Places {
                 "mqtt-stresser",
                 &format!(
                     "mqtt-stresser -broker tcp://127.0.0.1:{port} -num-clients {CLIENTS} \
-                     -num-messages {} -timeout 60s -no-progress",
-                    each / 8
+                     -num-messages {} -constant-payload {} -timeout 60s -no-progress",
+                    each / 8,
+                    "x".repeat(BODY_BYTES as usize)
                 ),
                 |text| number_after(text, "Published Messages:").map(Own::Count),
             ));
@@ -186,8 +188,14 @@ impl Places {
 
     fn tcp_tools(&self, port: u16, connections: u32, seconds: u32) -> Vec<Tool> {
         vec![
-            self.weigh(&format!("tcp://127.0.0.1:{port} -c {connections} -d {seconds}s -s 64B")),
-            self.floor("floor", "floor_tcp", &format!("ping {port} 64 {connections} {seconds}")),
+            self.weigh(&format!(
+                "tcp://127.0.0.1:{port} -c {connections} -d {seconds}s -s 64B --set tcp.echo=true"
+            )),
+            self.floor(
+                "floor",
+                "floor_tcp",
+                &format!("ping {port} {FRAME_BYTES} {connections} {seconds}"),
+            ),
         ]
     }
 }

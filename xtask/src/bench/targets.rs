@@ -55,7 +55,9 @@ impl Target {
                 (found("mosquitto")?, ["-c".into(), file.into_os_string()].to_vec(), Counter::Sys)
             }
             Kind::Echo => {
-                let arguments = ["serve".into(), port.to_string().into(), "64".into()].to_vec();
+                let arguments =
+                    ["serve".into(), port.to_string().into(), FRAME_BYTES.into(), ECHOED.into()]
+                        .to_vec();
                 (floor.join("floor_tcp"), arguments, Counter::None)
             }
         };
@@ -157,4 +159,8 @@ connection_messages false
     )
 }
 
+/// Bytes of a `tcp` frame with a body of 64 bytes: the echo server turns byte 4 of each into the
+/// kind of an echo's answer (crates/protocols/src/tcp/README.md).
+pub(crate) const FRAME_BYTES: &str = "73";
+const ECHOED: &str = "130";
 const READY_WITHIN: Duration = Duration::from_secs(5);
