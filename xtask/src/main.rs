@@ -1,1 +1,42 @@
-fn main() {}
+//! Chores of the project: the data set, the benchmark against other tools, the checks.
+
+mod bench;
+mod ci;
+mod dataset;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Parser, Subcommand};
+
+/// Chores of Weighbridge. Run from anywhere in the repository: `cargo xtask COMMAND`.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Generate data/hydroponics.jsonl, the readings that messages are made of by default.
+    Dataset,
+    /// Weigh the generator against wrk, h2load, mosquitto_pub and the floor, side by side.
+    Bench(bench::Options),
+    /// Run what .ci/run runs, without installing anything.
+    Ci(ci::Options),
+}
+
+fn main() -> anyhow::Result<()> {
+    let root = root();
+    match Arguments::parse().chore {
+        Chore::Dataset => dataset::write(&root),
+        Chore::Bench(options) => bench::run(&root, &options),
+        Chore::Ci(options) => ci::run(&root, &options),
+    }
+}
+
+/// The repository: the parent of this package's folder, as cargo tells it when it runs us.
+fn root() -> PathBuf {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| ".".into(), PathBuf::from);
+    package.parent().map_or_else(|| ".".into(), Path::to_path_buf)
+}

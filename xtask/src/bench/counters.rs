@@ -1,0 +1,106 @@
+//! What the target itself counted: no tool is asked how much it did where the target can tell.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+
+/// Where a target counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counter {
+    /// Requests, from nginx's `stub_status` page at `/stat`.
+    StubStatus,
+    /// Messages taken in, from Mosquitto's `$SYS` count of body bytes: its count of messages
+    /// leaves out QoS 2.
+    Sys,
+    /// Nowhere: the tool's own count must do.
+    None,
+}
+
+impl Counter {
+    /// The count before a measurement.
+    pub(crate) fn before(self, port: u16) -> anyhow::Result<Option<u64>> {
+        match self {
+            Counter::StubStatus => requests(port).map(Some),
+            Counter::Sys => published(port).map(Some),
+            Counter::None => Ok(None),
+        }
+    }
+
+    /// The count after a measurement; the request that asks is taken off again. Mosquitto
+    /// refreshes its topics only every few seconds, so they are read until they stand still.
+    pub(crate) fn after(self, port: u16) -> anyhow::Result<Option<u64>> {
+        match self {
+            Counter::StubStatus => Ok(Some(requests(port)?.saturating_sub(1))),
+            Counter::None => Ok(None),
+            Counter::Sys => {
+                sleep(SYS_REFRESH);
+                let mut last = published(port)?;
+                for _ in 0..SYS_READS_MAX {
+                    sleep(SYS_REFRESH);
+                    let now = published(port)?;
+                    if now == last {
+                        return Ok(Some(now));
+                    }
+                    last = now;
+                }
+                Ok(Some(last))
+            }
+        }
+    }
+}
+
+/// The third number of the line under `server accepts handled requests`.
+fn requests(port: u16) -> anyhow::Result<u64> {
+    let mut stream = open(port)?;
+    stream.write_all(b"GET /stat HTTP/1.0\r\n\r\n")?;
+    let mut page = String::new();
+    stream.read_to_string(&mut page)?;
+    page.lines()
+        .skip_while(|line| !line.contains("requests"))
+        .nth(1)
+        .and_then(|line| line.split_whitespace().nth(2))
+        .and_then(|number| number.parse().ok())
+        .with_context(|| format!("no request count in stub_status: {page:?}"))
+}
+
+/// Messages the broker has taken in, from its retained `$SYS` message of body bytes: every body
+/// of these jobs has the same size. MQTT 3.1.1.
+fn published(port: u16) -> anyhow::Result<u64> {
+    let mut stream = open(port)?;
+    stream.write_all(b"\x10\x11\x00\x04MQTT\x04\x02\x00\x3c\x00\x05bench")?;
+    let mut connack = [0u8; 4];
+    stream.read_exact(&mut connack).context("the broker sent no CONNACK")?;
+    ensure!(connack[3] == 0, "the broker refused the counter's session: {}", connack[3]);
+    let remaining = u8::try_from(2 + 2 + SYS_TOPIC.len() + 1)?;
+    let mut subscribe = vec![0x82, remaining, 0, 1, 0, u8::try_from(SYS_TOPIC.len())?];
+    subscribe.extend_from_slice(SYS_TOPIC);
+    subscribe.push(0);
+    stream.write_all(&subscribe)?;
+    let mut header = [0u8; 2];
+    loop {
+        stream.read_exact(&mut header).context("the broker keeps no $SYS counters")?;
+        // Both packets that may come are shorter than 128 bytes: one length byte (2.2.3).
+        let mut body = vec![0u8; usize::from(header[1] & 0x7f)];
+        stream.read_exact(&mut body)?;
+        if header[0] >> 4 == 3 {
+            let value = body.get(2 + SYS_TOPIC.len()..).unwrap_or_default();
+            let bytes: u64 = std::str::from_utf8(value)?.trim().parse().context("no number")?;
+            return Ok(bytes / BODY_BYTES);
+        }
+    }
+}
+
+fn open(port: u16) -> anyhow::Result<TcpStream> {
+    let stream = TcpStream::connect(("127.0.0.1", port)).context("asking the target's counter")?;
+    stream.set_read_timeout(Some(Duration::from_secs(4)))?;
+    Ok(stream)
+}
+
+const SYS_TOPIC: &[u8] = b"$SYS/broker/publish/bytes/received";
+/// Bytes of every body in the MQTT jobs.
+pub(crate) const BODY_BYTES: u64 = 64;
+const SYS_REFRESH: Duration = Duration::from_millis(2_400);
+const SYS_READS_MAX: u32 = 8;

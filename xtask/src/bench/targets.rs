@@ -1,0 +1,166 @@
+//! The servers that the tools are weighed against, each on its own free port and pinned core.
+
+use std::fs::{self, File};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+use super::counters::Counter;
+use super::process;
+
+/// Which server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// nginx with one worker, answering every POST with `200 ok`.
+    Nginx,
+    /// Mosquitto without limits and without a log.
+    Mosquitto,
+    /// The floor's TCP echo server.
+    Echo,
+}
+
+/// A running server; it ends with this value.
+pub(crate) struct Target {
+    child: Child,
+    /// Where it listens on 127.0.0.1.
+    pub(crate) port: u16,
+    /// Where it counts.
+    pub(crate) counter: Counter,
+}
+
+impl Target {
+    /// Starts a server with its files in `folder`, pinned to `core`; `floor` holds the floor
+    /// programs.
+    pub(crate) fn start(
+        kind: Kind,
+        folder: &Path,
+        floor: &Path,
+        core: usize,
+    ) -> anyhow::Result<Target> {
+        fs::create_dir_all(folder)?;
+        let port = free_port()?;
+        let (program, arguments, counter) = match kind {
+            Kind::Nginx => {
+                let file = folder.join("nginx.conf");
+                fs::write(&file, nginx_conf(folder, port))?;
+                let arguments = ["-c".into(), file.into(), "-p".into(), folder.into()].to_vec();
+                (found("nginx")?, arguments, Counter::StubStatus)
+            }
+            Kind::Mosquitto => {
+                let file = folder.join("mosquitto.conf");
+                fs::write(&file, mosquitto_conf(port))?;
+                (found("mosquitto")?, ["-c".into(), file.into_os_string()].to_vec(), Counter::Sys)
+            }
+            Kind::Echo => {
+                let arguments =
+                    ["serve".into(), port.to_string().into(), FRAME_BYTES.into(), ECHOED.into()]
+                        .to_vec();
+                (floor.join("floor_tcp"), arguments, Counter::None)
+            }
+        };
+        let log = File::create(folder.join("target.log"))?;
+        let child = Command::new("taskset")
+            .args(["-c", &core.to_string()])
+            .arg(&program)
+            .args(&arguments)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("starting {}", program.display()))?;
+        let mut target = Target { child, port, counter };
+        target.await_ready(folder)?;
+        Ok(target)
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn await_ready(&mut self, folder: &Path) -> anyhow::Result<()> {
+        let start = Instant::now();
+        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            let log = || fs::read_to_string(folder.join("target.log")).unwrap_or_default();
+            if let Some(status) = self.child.try_wait()? {
+                bail!("the target ended at once ({status}): {}", log());
+            }
+            if start.elapsed() > READY_WITHIN {
+                bail!("the target does not listen after {READY_WITHIN:?}: {}", log());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn found(name: &str) -> anyhow::Result<std::path::PathBuf> {
+    process::program(name)
+        .with_context(|| format!("{name} is not installed: apt-get install {name}"))
+}
+
+fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+fn nginx_conf(folder: &Path, port: u16) -> String {
+    let folder = folder.display();
+    format!(
+        "worker_processes 1;
+daemon off;
+master_process off;
+pid {folder}/nginx.pid;
+error_log {folder}/nginx-error.log crit;
+events {{ worker_connections 16000; multi_accept on; }}
+http {{
+  access_log off;
+  default_type text/plain;
+  tcp_nodelay on;
+  keepalive_timeout 600s;
+  keepalive_requests 1000000000;
+  client_body_temp_path {folder}/body;
+  proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/fastcgi;
+  uwsgi_temp_path {folder}/uwsgi;
+  scgi_temp_path {folder}/scgi;
+  server {{
+    listen 127.0.0.1:{port} backlog=4096;
+    location = /stat {{ stub_status; }}
+    location / {{ return 200 \"ok\"; }}
+  }}
+}}
+"
+    )
+}
+
+/// No limit on queues or messages in flight, so that the generator and not a policy is weighed.
+fn mosquitto_conf(port: u16) -> String {
+    format!(
+        "listener {port} 127.0.0.1
+allow_anonymous true
+max_queued_messages 0
+max_inflight_messages 0
+set_tcp_nodelay true
+sys_interval 1
+persistence false
+log_dest none
+connection_messages false
+"
+    )
+}
+
+/// Bytes of a `tcp` frame with a body of 64 bytes: the echo server turns byte 4 of each into the
+/// kind of an echo's answer (crates/protocols/src/tcp/README.md).
+pub(crate) const FRAME_BYTES: &str = "73";
+const ECHOED: &str = "130";
+const READY_WITHIN: Duration = Duration::from_secs(5);
