@@ -1,0 +1,7 @@
+//! One file per command.
+
+pub mod compare;
+pub mod doctor;
+pub mod report;
+pub mod serve;
+pub mod targets;

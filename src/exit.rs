@@ -1,0 +1,87 @@
+//! How the program ends; `docs/exit-codes.md` lists the codes.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use weigh_model::protocol::Invalid;
+
+/// The exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Done; losses are a result, not an error.
+    Done,
+    /// Our own fault.
+    Internal,
+    /// The flags or the plan are wrong; nothing was run.
+    Usage,
+    /// A target could not be started or reached.
+    Target,
+    /// The record could not be written.
+    Record,
+    /// SIGINT: what was measured is kept.
+    Interrupted,
+    /// SIGTERM: what was measured is kept.
+    Terminated,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(match exit {
+            Exit::Done => 0,
+            Exit::Internal => 1,
+            Exit::Usage => 2,
+            Exit::Target => 3,
+            Exit::Record => 4,
+            Exit::Interrupted => 130,
+            Exit::Terminated => 143,
+        })
+    }
+}
+
+/// Why the program ends early: what it says, and with which code.
+#[derive(Debug)]
+pub struct Stop {
+    exit: Exit,
+    text: String,
+}
+
+impl Stop {
+    /// Ends with `exit` after saying `text`.
+    pub fn new(exit: Exit, text: impl fmt::Display) -> Stop {
+        Stop { exit, text: text.to_string() }
+    }
+
+    /// The flags or the plan are wrong.
+    pub fn usage(text: impl fmt::Display) -> Stop {
+        Stop::new(Exit::Usage, text)
+    }
+
+    /// The code it ends with.
+    pub fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    /// Says why, and gives the code.
+    pub fn tell(self) -> Exit {
+        eprintln!("weigh: {}", self.text);
+        self.exit
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl From<Invalid> for Stop {
+    fn from(invalid: Invalid) -> Stop {
+        Stop::usage(invalid)
+    }
+}
+
+impl From<std::io::Error> for Stop {
+    fn from(error: std::io::Error) -> Stop {
+        Stop::new(Exit::Internal, error)
+    }
+}

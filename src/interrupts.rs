@@ -1,0 +1,74 @@
+//! Ctrl-C and SIGTERM: once to finish the record, twice to end it now.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::exit::Exit;
+
+/// Something that stops what is running now.
+type Stopper = Box<dyn Fn() + Send>;
+
+/// What the signals have asked for so far.
+#[derive(Default)]
+pub struct Interrupts {
+    count: AtomicU32,
+    signal: AtomicU32,
+    stopper: Mutex<Option<Stopper>>,
+}
+
+impl Interrupts {
+    /// Listens from now on.
+    pub fn listen() -> std::io::Result<Arc<Interrupts>> {
+        let interrupts = Arc::new(Interrupts::default());
+        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        let heard = Arc::clone(&interrupts);
+        std::thread::Builder::new().name("weigh-signals".to_owned()).spawn(move || {
+            for signal in signals.forever() {
+                heard.hear(signal as u32);
+            }
+        })?;
+        Ok(interrupts)
+    }
+
+    fn hear(&self, signal: u32) {
+        self.signal.store(signal, Ordering::SeqCst);
+        let count = self.count.fetch_add(1, Ordering::SeqCst) + 1;
+        let advice = "finishing the record; once more ends it now";
+        eprintln!("weigh: interrupted, {}", if count == 1 { advice } else { "ending now" });
+        if let Ok(stopper) = self.stopper.lock()
+            && let Some(stop) = stopper.as_ref()
+        {
+            stop();
+        }
+    }
+
+    /// Has `stop` called at every signal until [`Interrupts::disarm`]; at once if signals came
+    /// before.
+    pub fn arm(&self, stop: impl Fn() + Send + 'static) {
+        for _ in 0..self.count.load(Ordering::SeqCst) {
+            stop();
+        }
+        if let Ok(mut stopper) = self.stopper.lock() {
+            *stopper = Some(Box::new(stop));
+        }
+    }
+
+    /// Nothing runs that a signal could stop.
+    pub fn disarm(&self) {
+        if let Ok(mut stopper) = self.stopper.lock() {
+            *stopper = None;
+        }
+    }
+
+    /// The exit code the signals ask for, if any came.
+    pub fn exit(&self) -> Option<Exit> {
+        match (self.count.load(Ordering::SeqCst), self.signal.load(Ordering::SeqCst) as i32) {
+            (0, _) => None,
+            (_, SIGTERM) => Some(Exit::Terminated),
+            _ => Some(Exit::Interrupted),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! From what was measured to the record of a trial: metrics, ledger, doubts.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use weigh_engine::accounts::attribute_server_drops;
+use weigh_engine::outcome::Outcome;
+use weigh_model::event::TrialFinished;
+use weigh_model::ledger::Cause;
+use weigh_model::server::ServerReport;
+use weigh_model::{Doubt, Pattern, Trial};
+use weigh_observe::sampler::Usage;
+use weigh_stage::reference::ReferenceServer;
+use weigh_stats::histogram::Histogram;
+use weigh_stats::quantile;
+
+use crate::counters;
+use crate::lanes::Lane;
+use crate::target::{READY_WITHIN, Running};
+use crate::trial_run::Measured;
+
+/// The record of a trial.
+pub fn put_together(
+    lane: &Lane,
+    trial: &Trial,
+    measured: Measured,
+    target: &mut Running,
+) -> TrialFinished {
+    let load = &trial.load;
+    let mut outcome = measured.outcome;
+    let mut doubts = Vec::new();
+    let server = match target {
+        Running::Reference(server) => settled_report(server, trial, &outcome),
+        _ => None,
+    };
+    let counters = match target {
+        Running::Managed(server) => counters::read_settled(server, load),
+        _ => BTreeMap::new(),
+    };
+    reconcile(&mut outcome, server.as_ref(), &counters, trial, &mut doubts);
+    if let Some(ended) = target.ended() {
+        doubts.push(Doubt::TargetDied(ended.to_string()));
+    }
+    doubts.extend(outcome.doubts(load, measured.confirms));
+    if measured.shared_cores {
+        doubts.push(Doubt::SharedCores);
+    }
+    let mut metrics = outcome.metrics(load, measured.body_bytes);
+    metrics.insert("body_bytes".to_owned(), measured.body_bytes as f64);
+    add_usage(&mut metrics, &measured, &outcome, load.copies());
+    doubts.extend(generator_limit(&outcome, trial, measured.usage.as_ref()));
+    add_hold_memory(&mut metrics, &measured, &outcome, trial);
+    let (mut samples, mut histograms) = (BTreeMap::new(), BTreeMap::new());
+    for (name, times) in outcome.recorder.times() {
+        add_times(&mut metrics, &mut doubts, name, times, &outcome);
+        samples.insert(name.to_owned(), times.count());
+        histograms.insert(name.to_owned(), times.to_base64());
+    }
+    for (what, asked) in asked_terms(trial) {
+        if let Some(granted) = outcome.granted.get(what).filter(|granted| **granted < asked) {
+            doubts.push(Doubt::Granted(what.to_owned(), asked, *granted));
+        }
+    }
+    TrialFinished {
+        trial: trial.id.clone(),
+        point: trial.point.clone(),
+        repetition: trial.repetition,
+        seed: trial.seed,
+        guarantee: lane.protocol.guarantee(&lane.settings),
+        target: target.title(lane),
+        metrics,
+        samples,
+        ledger: outcome.ledger,
+        doubts: doubts.iter().map(Doubt::record).collect(),
+        granted: outcome.granted,
+        server,
+        counters,
+        histograms,
+    }
+}
+
+/// Puts the server's own counts beside the ledger: an unconfirmed publish becomes known, losses
+/// without a cause get one, and a difference becomes a doubt.
+fn reconcile(
+    outcome: &mut Outcome,
+    server: Option<&ServerReport>,
+    counters: &BTreeMap<String, f64>,
+    trial: &Trial,
+    doubts: &mut Vec<Doubt>,
+) {
+    let ledger = &mut outcome.ledger;
+    if let Some(report) = server {
+        let counts_identities = outcome.is_marked && trial.load.pattern != Pattern::Hold;
+        if ledger.delivered.is_none() && counts_identities {
+            let lost = ledger.sent.saturating_sub(report.unique);
+            ledger.delivered = Some(report.unique);
+            ledger.lost = Some(lost);
+            (ledger.duplicates, ledger.corrupt) = (report.duplicates, report.corrupt);
+            ledger.foreign = report.foreign;
+            ledger.received = report.unique + report.duplicates + report.corrupt + report.foreign;
+            if lost > 0 {
+                ledger.causes.insert(Cause::Unknown, lost);
+            }
+        } else if counts_identities && report.unique < ledger.acknowledged / trial.load.copies() {
+            let confirmed = ledger.acknowledged / trial.load.copies();
+            doubts.push(Doubt::ServerCountDiffers(report.unique, confirmed));
+        }
+        attribute_server_drops(ledger, report.dropped.values().sum());
+    }
+    if let Some(dropped) = counters.get("dropped") {
+        attribute_server_drops(ledger, *dropped as u64);
+    }
+}
+
+/// The reference server's count once it stands still: what was sent unconfirmed may still be on
+/// its way.
+fn settled_report(
+    server: &mut ReferenceServer,
+    trial: &Trial,
+    outcome: &Outcome,
+) -> Option<ServerReport> {
+    let mut report = server.report(READY_WITHIN).ok()?;
+    let sent = outcome.ledger.sent / trial.load.copies().max(1);
+    let deadline = Instant::now() + Duration::from_nanos(trial.load.timeout.0);
+    while report.unique < sent && Instant::now() < deadline {
+        std::thread::sleep(REPORT_EVERY);
+        let next = server.report(READY_WITHIN).ok()?;
+        if next == report {
+            break;
+        }
+        report = next;
+    }
+    Some(report)
+}
+
+fn add_usage(
+    metrics: &mut BTreeMap<String, f64>,
+    measured: &Measured,
+    outcome: &Outcome,
+    copies: u64,
+) {
+    let Some(usage) = &measured.usage else { return };
+    metrics.insert("target_cpu_percent.mean".to_owned(), usage.percent_mean);
+    metrics.insert("target_cpu_percent.max".to_owned(), usage.percent_max);
+    metrics.insert("target_memory_bytes.max".to_owned(), usage.memory_bytes_max as f64);
+    let ledger = &outcome.ledger;
+    let messages = ledger.delivered.unwrap_or(ledger.sent / copies.max(1));
+    if messages > 0 {
+        let per_message = usage.cpu_ns as f64 / 1e3 / messages as f64;
+        metrics.insert("target_cpu_us_per_message".to_owned(), per_message);
+    }
+}
+
+fn add_hold_memory(
+    metrics: &mut BTreeMap<String, f64>,
+    measured: &Measured,
+    outcome: &Outcome,
+    trial: &Trial,
+) {
+    if trial.load.pattern != Pattern::Hold || outcome.held == 0 {
+        return;
+    }
+    let held = outcome.held as f64;
+    if let Some((before, end)) = measured.target_bytes {
+        let each = end.saturating_sub(before) as f64 / held;
+        metrics.insert("target_memory_bytes_per_connection".to_owned(), each);
+    }
+    if let Some(grown) = measured.generator_bytes {
+        metrics.insert("generator_memory_bytes_per_connection".to_owned(), grown as f64 / held);
+    }
+}
+
+/// The quantiles of a recorded time. Lost messages are infinite delay; what the samples cannot
+/// carry is left out, with a doubt.
+fn add_times(
+    metrics: &mut BTreeMap<String, f64>,
+    doubts: &mut Vec<Doubt>,
+    name: &'static str,
+    times: &Histogram,
+    outcome: &Outcome,
+) {
+    let is_headline = matches!(name, "response_time_ns" | "delivery_time_ns");
+    let lost = if is_headline { lost_of(name, outcome) } else { 0 };
+    let mut put = |part: &str, value: Option<f64>| {
+        if let Some(value) = value {
+            metrics.insert(format!("{name}.{part}"), value);
+        }
+    };
+    if lost == 0 {
+        put("mean", times.mean());
+        put("max", times.max().map(|max| max as f64));
+    }
+    for (part, quantile) in QUANTILES {
+        let samples = times.count() + lost;
+        if (samples as f64) < 1.0 / (1.0 - quantile) {
+            continue;
+        }
+        let needed = quantile::values_needed(quantile);
+        if is_headline && samples < needed {
+            doubts.push(Doubt::QuantileBeyondData(part, needed, samples));
+        }
+        match quantile::quantile_with_loss(times, lost, quantile) {
+            Some(value) => put(part, Some(value as f64)),
+            None if is_headline => doubts.push(Doubt::QuantileInLoss(part)),
+            None => {}
+        }
+    }
+}
+
+/// Messages that a headline time never saw because they were lost.
+fn lost_of(name: &str, outcome: &Outcome) -> u64 {
+    let ledger = &outcome.ledger;
+    let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
+    let has_deliveries = outcome.recorder.delivery.count() > 0;
+    match name {
+        "delivery_time_ns" => ledger.lost.unwrap_or(0),
+        _ if has_deliveries => ledger.sent.saturating_sub(ledger.acknowledged),
+        _ => ledger.lost.unwrap_or(0).saturating_sub(errors),
+    }
+}
+
+/// The terms a trial asks for, by the name under which the server grants them.
+fn asked_terms(trial: &Trial) -> Vec<(&'static str, u64)> {
+    let mut asked = Vec::new();
+    if trial.protocol == "mqtt" {
+        let qos = trial.settings.integer("qos");
+        asked.extend([("maximum_qos", qos), ("granted_qos", qos)]);
+    }
+    if let Some(window) = trial.load.window {
+        asked.push(("receive_maximum", u64::from(window)));
+    }
+    asked
+}
+
+/// The generator was the limit if its core was full and the target's was not, and nothing but
+/// the answers set the pace.
+fn generator_limit(outcome: &Outcome, trial: &Trial, usage: Option<&Usage>) -> Option<Doubt> {
+    let generator = 100.0 * outcome.busy_share(&trial.load);
+    let target = usage.map_or(0.0, |usage| usage.percent_mean);
+    let is_limit = generator >= GENERATOR_FULL_PERCENT && target < TARGET_FULL_PERCENT;
+    is_limit.then_some(Doubt::GeneratorLimited(generator))
+}
+
+const QUANTILES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
+
+const REPORT_EVERY: Duration = Duration::from_millis(20);
+
+/// Shares of a core from which a side counts as full.
+const GENERATOR_FULL_PERCENT: f64 = 95.0;
+const TARGET_FULL_PERCENT: f64 = 93.0;

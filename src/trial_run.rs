@@ -1,0 +1,288 @@
+//! One trial from beginning to end: the target is started and watched, the load is made, the
+//! record is put together.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use weigh_engine::generator::{Attendant, Generator};
+use weigh_engine::job::{Failure, Job, Progress, Shared};
+use weigh_engine::outcome::Outcome;
+use weigh_model::event::TrialFinished;
+use weigh_model::{Endpoint, Nanos, Pattern, Trial};
+use weigh_observe::cpu::monotonic_ns;
+use weigh_observe::sampler::{Recording, Sampler, Usage};
+use weigh_stage::catalogue::Catalogue;
+use weigh_stage::pinning::Pinning;
+
+use crate::exit::{Exit, Stop};
+use crate::interrupts::Interrupts;
+use crate::lanes::{Against, Lane};
+use crate::material::{Material, composer};
+use crate::record;
+use crate::target::Running;
+
+/// What a trial needs from its surroundings.
+pub struct Surroundings<'s> {
+    /// The real servers that can be started.
+    pub catalogue: &'s Catalogue,
+    /// Who runs where.
+    pub pinning: &'s Pinning,
+    /// Shards of the generator, and of a reference server.
+    pub shards: u32,
+    /// Where targets keep their files and logs.
+    pub folder: &'s Path,
+    /// Signals that may end it early.
+    pub interrupts: &'s Interrupts,
+    /// Who hears how it goes.
+    pub progress: Sender<(u32, Progress)>,
+}
+
+/// Checks what can be checked of a trial without starting anything.
+pub fn check(lane: &Lane, trial: &Trial, material: &Material) -> Result<(), Stop> {
+    composer(trial, material, 0)?;
+    let mut trial = trial.clone();
+    let unspecified = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+    trial.endpoint = Some(match &lane.against {
+        Against::Foreign(endpoint) => endpoint.clone(),
+        _ => Endpoint::at(lane.protocol.scheme(), unspecified),
+    });
+    lane.protocol.dial(&trial)?;
+    if matches!(lane.against, Against::Reference) {
+        lane.protocol.host(&lane.settings)?;
+    }
+    Ok(())
+}
+
+/// Runs one trial.
+pub fn run(
+    lane: &Lane,
+    mut trial: Trial,
+    material: &Material,
+    around: &Surroundings<'_>,
+) -> Result<TrialFinished, Stop> {
+    let folder: PathBuf = around.folder.join("targets").join(&trial.id);
+    let mut target = Running::start(
+        lane,
+        around.catalogue,
+        &around.pinning.target,
+        around.shards,
+        &folder,
+    )?;
+    let mut endpoint = target.endpoint().clone();
+    endpoint.address = Some(resolve(&endpoint)?);
+    if let Against::Foreign(foreign) = &lane.against {
+        endpoint.credentials.clone_from(&foreign.credentials);
+    }
+    trial.endpoint = Some(endpoint);
+    let result = measure(lane, &trial, material, around, &mut target);
+    let finished = result.map(|measured| record::put_together(lane, &trial, measured, &mut target));
+    target.stop();
+    finished
+}
+
+/// What was measured, before it is put together.
+pub struct Measured {
+    /// What the generator recorded.
+    pub outcome: Outcome,
+    /// What the target used; unknown for a server that somebody else runs.
+    pub usage: Option<Usage>,
+    /// True if the protocol confirms messages.
+    pub confirms: bool,
+    /// Size of the largest body.
+    pub body_bytes: u64,
+    /// True if generator and target shared cores.
+    pub shared_cores: bool,
+    /// How much the generator's memory grew, to the end of the window.
+    pub generator_bytes: Option<u64>,
+    /// Memory of the target before the first connection and at the end of the window.
+    pub target_bytes: Option<(u64, u64)>,
+}
+
+fn measure(
+    lane: &Lane,
+    trial: &Trial,
+    material: &Material,
+    around: &Surroundings<'_>,
+    target: &mut Running,
+) -> Result<Measured, Stop> {
+    let epoch = Instant::now();
+    let epoch_monotonic_ns = monotonic_ns();
+    let unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let composer = composer(trial, material, unix_ns as u64)?;
+    let body_bytes = composer.bytes_max() as u64;
+    let dial = lane.protocol.dial(trial)?;
+    let confirms = dial.confirms;
+    let address = trial.endpoint.as_ref().and_then(|endpoint| endpoint.address);
+    let address = address.ok_or_else(|| Stop::new(Exit::Internal, "no address"))?;
+    let cores = around.pinning.target.count();
+    let sampler = target.pid().map(|pid| Sampler::start(pid, cores, SAMPLE_EVERY));
+    let sampler = sampler.and_then(Result::ok);
+    let before = sampler.as_ref().and_then(|sampler| sampler.sample().ok());
+    let own_before = own_resident_bytes();
+    let job = Arc::new(Job {
+        sources: sources(trial, address),
+        trial: trial.clone(),
+        dial,
+        composer,
+        address,
+        trace: material.trace.clone(),
+        shards: around.shards,
+        shared: Shared::default(),
+    });
+    let watch = Arc::new(Watch {
+        pinning: around.pinning.clone(),
+        progress: Mutex::new(around.progress.clone()),
+        sampler: Mutex::new(sampler),
+        window: Mutex::new((Nanos(0), Nanos(0), None, None)),
+    });
+    let attendant: Arc<dyn Attendant> = Arc::clone(&watch) as Arc<dyn Attendant>;
+    let generator = Generator::start(Arc::clone(&job), epoch, &attendant).map_err(failure)?;
+    around.interrupts.arm(generator.stopper());
+    let outcome = generator.finish();
+    around.interrupts.disarm();
+    let outcome = outcome.map_err(failure)?;
+    let (from, to, at_end, own_end) = watch.window.lock().map(|window| *window).unwrap_or_default();
+    let recording = watch.sampler.lock().ok().and_then(|mut sampler| sampler.take());
+    let recording = recording.and_then(|sampler| sampler.stop().ok());
+    let usage = recording
+        .as_ref()
+        .and_then(|recording| usage(recording, &outcome, trial, epoch_monotonic_ns, (from, to)));
+    let target_bytes = before.zip(at_end).map(|(before, end)| (before.memory.bytes(), end));
+    let generator_bytes = own_before.zip(own_end).map(|(before, end)| end.saturating_sub(before));
+    let shared_cores = around.pinning.shared;
+    Ok(Measured {
+        outcome,
+        usage,
+        confirms,
+        body_bytes,
+        shared_cores,
+        generator_bytes,
+        target_bytes,
+    })
+}
+
+/// What is done in the generator's threads at the borders of the window.
+struct Watch {
+    pinning: Pinning,
+    progress: Mutex<Sender<(u32, Progress)>>,
+    sampler: Mutex<Option<Sampler>>,
+    window: Mutex<Window>,
+}
+
+/// Begin and end of the window on the trial's clock, and the memory of target and generator in
+/// bytes at its end.
+type Window = (Nanos, Nanos, Option<u64>, Option<u64>);
+
+impl Attendant for Watch {
+    fn thread_started(&self, shard: u32) {
+        // An affinity that cannot be set leaves the thread where the scheduler puts it.
+        let _ = self.pinning.generator_core(shard as usize).pin_this_thread();
+    }
+
+    fn window_began(&self, now: Nanos) {
+        self.sample();
+        if let Ok(mut window) = self.window.lock() {
+            window.0 = now;
+        }
+    }
+
+    fn window_ended(&self, now: Nanos) {
+        let memory = self.sample();
+        let own = own_resident_bytes();
+        if let Ok(mut window) = self.window.lock() {
+            (window.1, window.2, window.3) = (now, memory, own);
+        }
+    }
+
+    fn progress(&self, shard: u32, progress: Progress) {
+        if let Ok(sender) = self.progress.lock() {
+            let _ = sender.send((shard, progress));
+        }
+    }
+}
+
+impl Watch {
+    fn sample(&self) -> Option<u64> {
+        let sampler = self.sampler.lock().ok()?;
+        sampler.as_ref()?.sample().ok().map(|sample| sample.memory.bytes())
+    }
+}
+
+/// What the target used: processor time over the whole window, draining included, and load over
+/// the part in which there was something to do.
+fn usage(
+    recording: &Recording,
+    outcome: &Outcome,
+    trial: &Trial,
+    epoch_ns: u64,
+    (from, to): (Nanos, Nanos),
+) -> Option<Usage> {
+    let whole = recording.window(epoch_ns + from.0, epoch_ns + to.0)?;
+    let busy_until = match (trial.load.duration, outcome.recorder.last_done) {
+        (Some(duration), Some(last)) => last.max(outcome.measure_from + duration).min(to),
+        (None, Some(last)) => last,
+        _ => to,
+    };
+    let active = recording.window(epoch_ns + from.0, epoch_ns + busy_until.0);
+    let (percent_mean, percent_max) =
+        active.map_or((whole.percent_mean, whole.percent_max), |a| (a.percent_mean, a.percent_max));
+    Some(Usage { percent_mean, percent_max, ..whole })
+}
+
+fn resolve(endpoint: &Endpoint) -> Result<SocketAddr, Stop> {
+    if let Some(address) = endpoint.address {
+        return Ok(address);
+    }
+    let found = (endpoint.host.as_str(), endpoint.port).to_socket_addrs().map_err(|error| {
+        Stop::new(
+            Exit::Target,
+            format!("{endpoint}: the host {} is unknown: {error}; check its name", endpoint.host),
+        )
+    })?;
+    let mut found: Vec<SocketAddr> = found.collect();
+    found.sort_by_key(|address| address.is_ipv6());
+    found.first().copied().ok_or_else(|| {
+        Stop::new(Exit::Target, format!("{endpoint}: the host has no address"))
+    })
+}
+
+/// Local addresses to connect from: on loopback several, where one address has too few ports
+/// for the connections of the trial or where every message takes a new one.
+fn sources(trial: &Trial, address: SocketAddr) -> Vec<IpAddr> {
+    let load = &trial.load;
+    let IpAddr::V4(to) = address.ip() else { return Vec::new() };
+    let many = load.connections + load.subscribers > PORTS_OF_ONE_SOURCE;
+    let renewed = load.pattern == Pattern::Session || !trial.settings.text("keep_alive").eq("true");
+    let needs_more = many || (trial.protocol == "http1" && renewed) || load.pattern == Pattern::Session;
+    if !to.is_loopback() || !needs_more {
+        return Vec::new();
+    }
+    (1..=SOURCES).map(|last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last))).collect()
+}
+
+fn own_resident_bytes() -> Option<u64> {
+    Some(weigh_observe::memory::resident([std::process::id()]).bytes())
+}
+
+fn failure(failure: Failure) -> Stop {
+    let exit = match failure {
+        Failure::Unreachable { .. } | Failure::Session { .. } => Exit::Target,
+        Failure::Ourselves(_) => Exit::Internal,
+    };
+    Stop::new(exit, failure)
+}
+
+
+
+const SAMPLE_EVERY: Duration = Duration::from_millis(50);
+
+
+/// Connections from one local address that find a free port quickly: the search grows slow once
+/// half of the default range of 28,232 is taken.
+const PORTS_OF_ONE_SOURCE: u32 = 10_000;
+
+/// Local addresses of loopback to connect from where one is not enough.
+const SOURCES: u8 = 16;
