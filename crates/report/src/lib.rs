@@ -2,11 +2,19 @@
 //! from its journal, the result is the same.
 
 pub mod cells;
+mod cells_csv;
 pub mod comparisons;
 pub mod figures;
+pub mod journal;
 mod notes;
+pub mod record_error;
+mod recorded_times;
+pub mod run_folder;
 mod shape;
 pub mod summary;
 pub mod table;
 
+pub use journal::{Journal, Reader, Writer};
+pub use record_error::RecordError;
+pub use run_folder::RunFolder;
 pub use summary::Summary;

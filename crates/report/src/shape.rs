@@ -124,11 +124,11 @@ pub(crate) enum SeverityShape {
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) enum GuaranteeShape {
     #[schemars(rename = "at most once")]
-    AtMostOnce,
+    AtMost,
     #[schemars(rename = "at least once")]
-    AtLeastOnce,
+    AtLeast,
     #[schemars(rename = "exactly once")]
-    ExactlyOnce,
+    Exactly,
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The result of a run as one document, `weigh/summary/1`: what `summary.json` holds and `--json`
 //! prints. It is made from the run's events alone, so a replayed journal gives the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -241,23 +241,23 @@ fn run(started: &RunStarted, events: &[Event]) -> Run {
     }
 }
 
-fn finished_trials(events: &[Event]) -> Vec<&TrialFinished> {
-    let mut trials: Vec<&TrialFinished> = Vec::new();
-    for event in events {
-        if let Event::TrialFinished(trial) = event
-            && trials.iter().all(|known| known.trial != trial.trial)
-        {
-            trials.push(trial);
-        }
-    }
-    trials
+/// The result of every trial, the first one if there are several.
+pub(crate) fn finished_trials(events: &[Event]) -> Vec<&TrialFinished> {
+    let mut known: BTreeSet<&str> = BTreeSet::new();
+    let finished = events.iter().filter_map(|event| match event {
+        Event::TrialFinished(trial) => Some(&**trial),
+        _ => None,
+    });
+    finished.filter(|trial| known.insert(&trial.trial)).collect()
 }
 
+/// The last failure of every trial that has no result.
 fn failures(events: &[Event], trials: &[&TrialFinished]) -> Vec<Failure> {
+    let finished: BTreeSet<&str> = trials.iter().map(|trial| trial.trial.as_str()).collect();
     let mut failures: Vec<Failure> = Vec::new();
     for event in events {
         if let Event::TrialFailed { trial, point, error } = event
-            && trials.iter().all(|finished| finished.trial != *trial)
+            && !finished.contains(trial.as_str())
         {
             failures.retain(|known| known.trial != *trial);
             let (trial, point, error) = (trial.clone(), point.clone(), error.clone());

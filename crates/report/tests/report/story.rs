@@ -13,23 +13,23 @@ use weigh_model::{Doubt, Guarantee};
 use weigh_stats::Histogram;
 
 /// One trial in short.
-pub struct Told {
-    pub protocol: &'static str,
-    pub qos: Option<u8>,
-    pub target: &'static str,
-    pub repetition: u32,
-    pub metrics: &'static [(&'static str, f64)],
-    pub ledger: Ledger,
-    pub doubts: Vec<DoubtRecord>,
+pub(crate) struct Told {
+    pub(crate) protocol: &'static str,
+    pub(crate) qos: Option<u8>,
+    pub(crate) target: &'static str,
+    pub(crate) repetition: u32,
+    pub(crate) metrics: &'static [(&'static str, f64)],
+    pub(crate) ledger: Ledger,
+    pub(crate) doubts: Vec<DoubtRecord>,
 }
 
 impl Told {
-    pub fn new(protocol: &'static str, qos: Option<u8>, target: &'static str) -> Told {
+    pub(crate) fn new(protocol: &'static str, qos: Option<u8>, target: &'static str) -> Told {
         let ledger = whole(10_000);
         Told { protocol, qos, target, repetition: 0, metrics: &[], ledger, doubts: Vec::new() }
     }
 
-    pub fn point(&self) -> Point {
+    pub(crate) fn point(&self) -> Point {
         let mut point = Point::new();
         point.insert("protocol".into(), json!(self.protocol));
         point.insert("target".into(), json!(self.target));
@@ -43,7 +43,7 @@ impl Told {
         format!("{}-{:?}-{}-{}", self.protocol, self.qos, self.target, self.repetition)
     }
 
-    pub fn events(&self) -> [Event; 3] {
+    pub(crate) fn events(&self) -> [Event; 3] {
         let (trial, point, repetition) = (self.id(), self.point(), self.repetition);
         let mut response = Histogram::new();
         (1..=100).for_each(|step| response.record(step * 10_000));
@@ -83,7 +83,7 @@ impl Told {
 }
 
 /// A ledger in which nothing is missing.
-pub fn whole(messages: u64) -> Ledger {
+pub(crate) fn whole(messages: u64) -> Ledger {
     Ledger {
         messages,
         scheduled: messages,
@@ -96,7 +96,7 @@ pub fn whole(messages: u64) -> Ledger {
 }
 
 /// The first event of a run with this arrival.
-pub fn started(arrival: &str) -> Event {
+pub(crate) fn started(arrival: &str) -> Event {
     let plan = format!(
         "name = \"compare\"\nseed = 7\n[load]\npattern = \"deliver\"\nconnections = 60\n\
          subscribers = 1\ntopology = \"fan-in\"\nmessages = 10000\nwarmup = \"0s\"\n\
@@ -117,7 +117,7 @@ pub fn started(arrival: &str) -> Event {
 }
 
 /// The whole run.
-pub fn run() -> Vec<Event> {
+pub(crate) fn run() -> Vec<Event> {
     let mut events = vec![started("constant")];
     trials().iter().for_each(|told| events.extend(told.events()));
     let failed = Told::new("tcp", None, "reference");

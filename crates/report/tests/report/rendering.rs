@@ -1,13 +1,12 @@
 //! What a reader sees of a run, held as snapshots: the table in its widths and styles, and the
 //! summary that the table is made from.
 
-mod story;
-
-use story::{Told, run, started};
 use weigh_model::event::Event;
 use weigh_report::Summary;
 use weigh_report::summary::Verdict;
 use weigh_report::table::{Style, render};
+
+use crate::story::{Told, run, started};
 
 fn summary() -> Summary {
     Summary::from_events(&run()).unwrap()

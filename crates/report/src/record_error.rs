@@ -1,0 +1,46 @@
+//! Why something could not be recorded or read back, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file or folder of a run that could not be written or read.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}; {mend}", path.display())]
+pub struct RecordError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What went wrong.
+    pub problem: io::Error,
+    /// What to do.
+    pub mend: String,
+}
+
+impl RecordError {
+    /// An error of the operating system at `path`.
+    pub fn new(path: &Path, problem: io::Error) -> RecordError {
+        let mend = mend(problem.kind()).to_owned();
+        RecordError { path: path.to_owned(), problem, mend }
+    }
+
+    /// An error that no operating system named.
+    pub fn saying(path: &Path, problem: impl Into<String>, mend: impl Into<String>) -> RecordError {
+        let problem = io::Error::other(problem.into());
+        RecordError { path: path.to_owned(), problem, mend: mend.into() }
+    }
+}
+
+fn mend(kind: io::ErrorKind) -> &'static str {
+    match kind {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space, or record elsewhere with --runs DIR"
+        }
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+            "record where you may write, with --runs DIR"
+        }
+        io::ErrorKind::NotFound => "check the path",
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            "move away what stands there, or record elsewhere with --runs DIR"
+        }
+        _ => "check the disk, or record elsewhere with --runs DIR",
+    }
+}

@@ -1,0 +1,195 @@
+//! The folder that a run leaves behind: `runs/<time>-<name>/` with the plan, the journal, the
+//! summary, the cells as CSV and the recorded times for HdrHistogram's tools.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use weigh_model::event::Event;
+use weigh_model::plan::Plan;
+
+use crate::journal::{Journal, Reader, Writer};
+use crate::record_error::RecordError;
+use crate::summary::Summary;
+use crate::{cells_csv, recorded_times};
+
+/// The folder of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunFolder {
+    path: PathBuf,
+    id: String,
+}
+
+impl RunFolder {
+    /// Makes the folder of a new run below `runs`. Never touches one that is there: a second run
+    /// of the same second and name gets `-2`. Fails at once where nothing can be written or less
+    /// than [`FREE_BYTES_MIN`] are free, so that no time is spent on a run that cannot be kept.
+    pub fn create(runs: &Path, name: &str, started: SystemTime) -> Result<RunFolder, RecordError> {
+        let failed = |problem| RecordError::new(runs, problem);
+        fs::create_dir_all(runs).map_err(failed)?;
+        check_space(runs)?;
+        let stem = format!("{}-{}", folder_time(started), plain_name(name));
+        for number in 1..=SAME_SECOND_MAX {
+            let id = if number == 1 { stem.clone() } else { format!("{stem}-{number}") };
+            let path = runs.join(&id);
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(RunFolder { path, id }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Err(failed(io::ErrorKind::AlreadyExists.into()))
+    }
+
+    /// Finds a run by its path or, below `runs`, by its id.
+    pub fn find(runs: &Path, path_or_id: &str) -> Result<RunFolder, RecordError> {
+        let places = [PathBuf::from(path_or_id), runs.join(path_or_id)];
+        let found = places.iter().find(|place| place.join(JOURNAL).is_file());
+        let path = found.ok_or_else(|| {
+            let newest = newest_below(runs).map_or_else(
+                || format!("there is no run below {} yet", runs.display()),
+                |id| format!("the newest run below {} is {id}", runs.display()),
+            );
+            RecordError::saying(&places[0], "there is no such run", newest)
+        })?;
+        let absolute = path.canonicalize().map_err(|problem| RecordError::new(path, problem))?;
+        let id = absolute.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(RunFolder { path: path.clone(), id })
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The run's id: the folder's name.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Begins the journal.
+    pub fn create_journal(&self) -> Result<Writer, RecordError> {
+        Writer::create(&self.path.join(JOURNAL))
+    }
+
+    /// Goes on with the journal of an earlier run.
+    pub fn resume_journal(&self) -> Result<Writer, RecordError> {
+        Writer::resume(&self.path.join(JOURNAL))
+    }
+
+    /// Reads the journal.
+    pub fn read_journal(&self) -> Result<Journal, RecordError> {
+        let path = self.path.join(JOURNAL);
+        Reader::open(&path)?.read().map_err(|problem| RecordError::new(&path, problem))
+    }
+
+    /// Writes `plan.toml`.
+    pub fn write_plan(&self, plan: &Plan) -> Result<(), RecordError> {
+        let path = self.path.join("plan.toml");
+        let text = toml::to_string(plan).map_err(|error| {
+            let mend = "give values that TOML can hold (whole numbers below 2^63)";
+            RecordError::saying(&path, error.to_string(), mend)
+        })?;
+        replace(&path, text.as_bytes())
+    }
+
+    /// Writes `summary.json`, `cells.csv` and the recorded times of a run, finished or not, and
+    /// returns the summary. Each file is replaced as a whole.
+    pub fn write_results(&self, events: &[Event]) -> Result<Summary, RecordError> {
+        let summary = Summary::from_events(events).map_err(|error| {
+            let path = self.path.join(JOURNAL);
+            RecordError::saying(&path, error.to_string(), "name the folder of a run")
+        })?;
+        self.write_file("summary.json", summary.to_json().as_bytes())?;
+        self.write_file("cells.csv", &cells_csv::table(&summary))?;
+        for file in recorded_times::files(&summary, events) {
+            self.write_file(&file.name, &file.content)?;
+        }
+        Ok(summary)
+    }
+
+    /// Writes one file of the folder, replacing it as a whole.
+    pub fn write_file(&self, name: &str, content: &[u8]) -> Result<(), RecordError> {
+        replace(&self.path.join(name), content)
+    }
+}
+
+/// The time as the journal and the summary hold it: RFC 3339, UTC, whole seconds.
+pub fn rfc3339(time: SystemTime) -> String {
+    timestamp(time).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// The time as a folder's name holds it: `2026-11-21T01-02-03`, UTC.
+pub fn folder_time(time: SystemTime) -> String {
+    timestamp(time).strftime("%Y-%m-%dT%H-%M-%S").to_string()
+}
+
+fn timestamp(time: SystemTime) -> jiff::Zoned {
+    // A clock outside the years that can be written is a broken clock: the epoch says so.
+    Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(TimeZone::UTC)
+}
+
+/// `name` with everything but letters, digits, dots and underscores as a dash, at most 60 long.
+pub(crate) fn plain_name(name: &str) -> String {
+    let mut plain = String::new();
+    for character in name.chars() {
+        match character {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '.' => plain.push(character),
+            _ if plain.ends_with('-') => {}
+            _ => plain.push('-'),
+        }
+    }
+    plain.truncate(NAME_BYTES_MAX);
+    let plain = plain.trim_matches(['-', '.']);
+    if plain.is_empty() { "run".to_owned() } else { plain.to_owned() }
+}
+
+fn check_space(folder: &Path) -> Result<(), RecordError> {
+    let space =
+        rustix::fs::statvfs(folder).map_err(|problem| RecordError::new(folder, problem.into()))?;
+    let free = space.f_bavail.saturating_mul(space.f_frsize);
+    if free >= FREE_BYTES_MIN {
+        return Ok(());
+    }
+    let problem = format!("only {free} bytes are free, a run may need {FREE_BYTES_MIN}");
+    Err(RecordError::saying(
+        folder,
+        problem,
+        "free some space, or record elsewhere with --runs DIR",
+    ))
+}
+
+/// Writes beside `path` and then moves over it, so that there is never half a file.
+fn replace(path: &Path, content: &[u8]) -> Result<(), RecordError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".partial");
+    let partial = PathBuf::from(name);
+    let write = || -> io::Result<()> {
+        let mut file = File::create(&partial)?;
+        file.write_all(content)?;
+        file.sync_data()?;
+        fs::rename(&partial, path)
+    };
+    write().map_err(|problem| {
+        let _ = fs::remove_file(&partial);
+        RecordError::new(path, problem)
+    })
+}
+
+fn newest_below(runs: &Path) -> Option<String> {
+    let entries = fs::read_dir(runs).ok()?.filter_map(Result::ok);
+    let journals = entries.filter(|entry| entry.path().join(JOURNAL).is_file());
+    journals.map(|entry| entry.file_name().to_string_lossy().into_owned()).max()
+}
+
+/// The journal's name in the folder.
+pub const JOURNAL: &str = "journal.jsonl";
+
+/// Bytes that must be free before a run begins: a long journal and all tables fit.
+pub const FREE_BYTES_MIN: u64 = 32 << 20;
+
+const SAME_SECOND_MAX: u32 = 1000;
+const NAME_BYTES_MAX: usize = 60;

@@ -1,0 +1,5 @@
+//! The tests of the report as its users see it: the table, the summary, and the run's folder.
+
+mod recording;
+mod rendering;
+mod story;
