@@ -1,10 +1,13 @@
 //! No child outlives us, however we end; and none ends with the thread that asked for it.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use weigh_stage::catalogue::Catalogue;
+use weigh_stage::find::find;
+use weigh_stage::managed::ManagedServer;
 use weigh_stage::process::{ManagedProcess, Start};
 
 const ROLE: &str = "WEIGH_ORPHANS_ROLE";
@@ -12,36 +15,70 @@ const ROLE: &str = "WEIGH_ORPHANS_ROLE";
 /// Not a test by itself: the parent that is killed.
 #[test]
 fn role() {
-    if std::env::var_os(ROLE).is_none() {
-        return;
+    match std::env::var(ROLE).as_deref() {
+        Ok("sleep") => hold(start_sleep, ManagedProcess::pid),
+        Ok(target) => hold(|| start_server(target), ManagedServer::pid),
+        Err(_) => {}
     }
-    let starter = std::thread::spawn(|| {
-        let folder = std::env::temp_dir();
-        let log = folder.join(format!("weigh-orphans-{}.log", std::process::id()));
-        ManagedProcess::start(&Start {
-            program: "/bin/sleep".into(),
-            arguments: vec!["1000".into()],
-            environment: Vec::new(),
-            folder,
-            log,
-            cores: None,
-            piped: false,
-        })
-        .unwrap()
-    });
-    let mut process = starter.join().unwrap();
-    // The thread that asked has ended; a death signal tied to it would be there by now.
-    assert_eq!(process.wait_ended(Duration::from_millis(200)), None);
-    std::fs::remove_file(process.log()).unwrap();
-    println!("\nchild:{}", process.pid());
+}
+
+fn hold<T: Send>(start: impl FnOnce() -> T + Send, pid: impl Fn(&T) -> u32) {
+    // The thread that asks ends: a death signal tied to it would strike here.
+    let held = std::thread::scope(|scope| scope.spawn(start).join().unwrap());
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(runs(pid(&held)));
+    println!("\nchild:{}", pid(&held));
     std::thread::sleep(Duration::from_secs(1000));
+}
+
+fn start_sleep() -> ManagedProcess {
+    ManagedProcess::start(&Start {
+        program: "/bin/sleep".into(),
+        arguments: vec!["1000".into()],
+        environment: Vec::new(),
+        folder: own_folder(),
+        log: own_folder().join("sleep.log"),
+        cores: None,
+        piped: false,
+    })
+    .unwrap()
+}
+
+fn start_server(target: &str) -> ManagedServer {
+    let catalogue = Catalogue::load(None).unwrap();
+    let choice = catalogue.choose(target).unwrap();
+    ManagedServer::start(choice, None, &own_folder(), None).unwrap()
+}
+
+fn own_folder() -> PathBuf {
+    std::env::current_dir().unwrap()
 }
 
 #[test]
 fn a_killed_parent_leaves_no_child() {
+    leaves_nothing("sleep");
+}
+
+#[test]
+fn a_killed_parent_leaves_no_server() {
+    let catalogue = Catalogue::load(None).unwrap();
+    for target in catalogue.targets() {
+        if find(target).is_some() {
+            leaves_nothing(&target.name);
+        } else {
+            assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{} is missing", target.name);
+            println!("SKIPPED: {} is not installed: {}", target.name, target.find.install);
+        }
+    }
+}
+
+fn leaves_nothing(role: &str) {
+    let folder = std::env::temp_dir().join(format!("weigh-orphan-{role}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
     let mut parent = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "role", "--nocapture"])
-        .env(ROLE, "parent")
+        .env(ROLE, role)
+        .current_dir(&folder)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -58,6 +95,7 @@ fn a_killed_parent_leaves_no_child() {
         assert!(Instant::now() < deadline, "process {child} outlived its parent");
         std::thread::sleep(Duration::from_millis(5));
     }
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// A zombie that nobody reaps runs no more.
