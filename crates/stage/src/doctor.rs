@@ -178,6 +178,10 @@ fn cores(demand: &Demand, facts: &Facts) -> Finding {
         let text = "one core: generator and target will share it".to_owned();
         return finding("cores", Level::Warning, text, "use a machine with two cores or more");
     }
+    if facts.physical_cores == Some(1) {
+        let text = format!("the {cores} cores are threads of one: they slow each other down");
+        return finding("cores", Level::Warning, text, "use a machine with two physical cores");
+    }
     let others = if demand.local { cores - 1 } else { cores };
     if demand.shards > others {
         let text = format!("{} generator threads on {others} cores", demand.shards);

@@ -1,7 +1,9 @@
 //! What the doctor must know of this machine, as it is now.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 
 use rustix::event::{Timespec, epoll};
 use weigh_model::event::HostFacts;
@@ -9,12 +11,15 @@ use weigh_model::event::HostFacts;
 use crate::catalogue::Catalogue;
 use crate::descriptors::{DescriptorLimit, limit};
 use crate::find::find;
+use crate::pinning::CoreSet;
 
 /// Everything the doctor weighs a demand against.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
     /// The machine, as it is recorded with every run.
     pub host: HostFacts,
+    /// Physical cores behind those this process may use; `None` where not told.
+    pub physical_cores: Option<u32>,
     /// Descriptors of this process.
     pub descriptors: DescriptorLimit,
     /// First and last port the kernel gives to connections
@@ -56,11 +61,14 @@ pub struct TargetFact {
 impl Facts {
     /// Looks at this machine; `host` comes from whoever observes it.
     pub fn gather(host: HostFacts, catalogue: &Catalogue) -> Facts {
+        let port_range = port_range(&net_setting("ip_local_port_range"));
+        let reserved = net_setting("ip_local_reserved_ports");
         Facts {
             host,
+            physical_cores: physical_cores(),
             descriptors: limit(),
-            port_range: port_range(&net_setting("ip_local_port_range")),
-            reserved_ports: 0,
+            port_range,
+            reserved_ports: reserved_within(&reserved, port_range),
             time_wait: time_wait(&text("/proc/net/sockstat")),
             time_wait_reuse: net_setting("tcp_tw_reuse").parse().unwrap_or(0),
             backlog: text("/proc/sys/net/core/somaxconn").parse().unwrap_or(DEFAULT_BACKLOG),
@@ -70,7 +78,6 @@ impl Facts {
             timer_slack_ns: least_timer_slack_ns(),
             targets: catalogue.targets().iter().map(target_fact).collect(),
         }
-        .with_reserved_ports(&net_setting("ip_local_reserved_ports"))
     }
 
     /// Connections one address of ours can have to one address and port of a target.
@@ -79,14 +86,9 @@ impl Facts {
         let range = u64::from(last.saturating_sub(first)) + 1;
         range.saturating_sub(u64::from(self.reserved_ports))
     }
-
-    fn with_reserved_ports(mut self, list: &str) -> Facts {
-        self.reserved_ports = reserved_within(list, self.port_range);
-        self
-    }
 }
 
-/// Linux' own, where a kernel does not tell (`inet_connection_sock.c`, before 5.4: 128).
+/// `net.core.somaxconn` before Linux 5.4, where a kernel does not tell.
 const DEFAULT_BACKLOG: u64 = 128;
 /// Linux' own (ip-sysctl, `ip_local_port_range`).
 const DEFAULT_PORTS: (u16, u16) = (32768, 60999);
@@ -98,6 +100,19 @@ fn target_fact(target: &crate::target::Target) -> TargetFact {
         version: find(target).map(|found| found.version),
         install: target.find.install.clone(),
     }
+}
+
+/// Hardware threads of one core name the same siblings
+/// (`/sys/devices/system/cpu/cpuN/topology/thread_siblings_list`).
+fn physical_cores() -> Option<u32> {
+    let root = std::env::var_os("WEIGH_SYSFS").filter(|path| !path.is_empty());
+    let root = PathBuf::from(root.unwrap_or_else(|| "/sys".into())).join("devices/system/cpu");
+    let mut siblings = BTreeSet::new();
+    for core in CoreSet::allowed().ok()?.cores() {
+        let path = root.join(format!("cpu{core}/topology/thread_siblings_list"));
+        siblings.insert(fs::read_to_string(path).ok()?);
+    }
+    u32::try_from(siblings.len()).ok()
 }
 
 fn net_setting(name: &str) -> String {

@@ -15,6 +15,7 @@ fn good() -> Facts {
             congestion_control: "cubic".into(),
             ..HostFacts::default()
         },
+        physical_cores: Some(4),
         descriptors: DescriptorLimit { soft: 1024, hard: 20_000 },
         port_range: (32768, 60999),
         reserved_ports: 0,
@@ -126,6 +127,8 @@ fn what_disturbs_is_warned_of() {
         "congestion-control",
     ];
     assert_eq!(checks, expected);
+    let siblings = Facts { physical_cores: Some(1), ..good() };
+    assert_eq!(found("cores", &Demand::default(), &siblings).level, Level::Warning);
     let shards = Demand { shards: 4, ..Demand::default() };
     assert_eq!(found("cores", &shards, &good()).level, Level::Warning);
 }
