@@ -30,9 +30,10 @@ impl Accounting {
     pub fn granularity_ns(self) -> u64 {
         match self {
             Accounting::ProcessClock => 1,
-            // The scheduler's tick is at most as long as the clock tick of user space, and the
-            // reading of /proc/PID/stat beside it bounds the error by the latter.
-            Accounting::ThreadSchedule | Accounting::Ticks => tick_ns(),
+            // The scheduler's tick is never longer than the clock tick of user space.
+            Accounting::ThreadSchedule => tick_ns(),
+            // User and system time are each rounded down.
+            Accounting::Ticks => 2 * tick_ns(),
         }
     }
 
@@ -346,6 +347,6 @@ mod tests {
         assert_eq!(time.update(&stat), Accounting::Ticks);
         assert_eq!(time.cpu_ns, 7 * tick_ns());
         assert!(Accounting::ProcessClock < Accounting::Ticks);
-        assert_eq!(Accounting::Ticks.granularity_ns(), tick_ns());
+        assert_eq!(Accounting::Ticks.granularity_ns(), 2 * tick_ns());
     }
 }

@@ -60,7 +60,13 @@ pub struct Tree {
     root: u32,
     /// Number and start of every member seen alive at the last look.
     members: BTreeMap<u32, u64>,
+    /// The newest number of a process when all of them were last looked at.
+    newest: Option<u32>,
+    looks_since_all: u32,
 }
+
+/// All processes are looked at again after so many looks, whatever the kernel says.
+const LOOKS_AT_MEMBERS: u32 = 16;
 
 impl Tree {
     /// A tree with this process at its root.
@@ -69,7 +75,8 @@ impl Tree {
     /// [`ObserveError::NoProcess`] if it is not there.
     pub fn new(root: u32) -> Result<Tree, ObserveError> {
         let stat = ProcessStat::read(root)?;
-        Ok(Tree { root, members: BTreeMap::from([(root, stat.started_ticks)]) })
+        let members = BTreeMap::from([(root, stat.started_ticks)]);
+        Ok(Tree { root, members, newest: None, looks_since_all: 0 })
     }
 
     /// The number of the root.
@@ -77,8 +84,31 @@ impl Tree {
         self.root
     }
 
-    /// The members that are there now, zombies included, in the order of their numbers.
+    /// The members that are there now, zombies included, in the order of their numbers. Where
+    /// no process was started since the last look only the members are read, which is cheaper
+    /// by far on a machine with many processes.
     pub fn look(&mut self) -> Vec<ProcessStat> {
+        let newest = newest_number();
+        self.looks_since_all += 1;
+        let known = newest.is_some() && newest == self.newest;
+        let found = if known && self.looks_since_all < LOOKS_AT_MEMBERS {
+            self.known_members()
+        } else {
+            (self.newest, self.looks_since_all) = (newest, 0);
+            self.all_members()
+        };
+        self.members = found.iter().map(|stat| (stat.pid, stat.started_ticks)).collect();
+        found
+    }
+
+    fn known_members(&self) -> Vec<ProcessStat> {
+        let alive = |(pid, started): (&u32, &u64)| {
+            ProcessStat::read(*pid).ok().filter(|stat| stat.started_ticks == *started)
+        };
+        self.members.iter().filter_map(alive).collect()
+    }
+
+    fn all_members(&self) -> Vec<ProcessStat> {
         let all = all_processes();
         let mut inside: BTreeSet<u32> = all
             .values()
@@ -96,10 +126,14 @@ impl Tree {
                 break;
             }
         }
-        let found: Vec<ProcessStat> = inside.iter().map(|pid| all[pid]).collect();
-        self.members = found.iter().map(|stat| (stat.pid, stat.started_ticks)).collect();
-        found
+        inside.iter().map(|pid| all[pid]).collect()
     }
+}
+
+/// The number the kernel gave last, to a process or a thread: the last word of `/proc/loadavg`.
+fn newest_number() -> Option<u32> {
+    let text = fs::read_to_string("/proc/loadavg").ok()?;
+    text.split_ascii_whitespace().last()?.parse().ok()
 }
 
 fn all_processes() -> BTreeMap<u32, ProcessStat> {

@@ -8,6 +8,9 @@
 //! weighs what is asked ([`doctor::Demand`]) against what was found ([`facts::Facts`]).
 
 pub mod catalogue;
+pub mod descriptors;
+pub mod doctor;
+pub mod facts;
 pub mod find;
 pub mod listening;
 pub mod managed;

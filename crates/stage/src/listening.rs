@@ -21,25 +21,31 @@ pub enum Listener {
     Nobody,
     /// A process of the group asked about.
     Group,
-    /// Somebody else, or one whose descriptors we may not see.
+    /// Somebody else.
     Other,
+    /// Somebody, and the kernel does not show us who.
+    Unseen,
 }
 
 /// Who listens on a port, without connecting to it: `/proc/net/tcp` gives the socket's inode,
 /// `/proc/PID/fd` its holder (proc(5)).
 pub fn listener(port: u16, group: u32) -> Listener {
-    let inodes: Vec<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
-        .iter()
-        .flat_map(|path| listening_inodes(&fs::read_to_string(path).unwrap_or_default(), port))
-        .collect();
+    let Ok(table) = fs::read_to_string("/proc/net/tcp") else { return Listener::Unseen };
+    // Without IPv6 there is no second table.
+    let table_v6 = fs::read_to_string("/proc/net/tcp6").unwrap_or_default();
+    let mut inodes = listening_inodes(&table, port);
+    inodes.extend(listening_inodes(&table_v6, port));
     if inodes.is_empty() {
         return Listener::Nobody;
     }
-    if members(group).iter().any(|pid| holds(*pid, &inodes)) {
-        Listener::Group
-    } else {
-        Listener::Other
+    let seen: Vec<io::Result<bool>> =
+        members(group).iter().map(|pid| holds(*pid, &inodes)).collect();
+    if seen.iter().any(|holds| matches!(holds, Ok(true))) {
+        return Listener::Group;
     }
+    let hidden = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    let unseen = seen.iter().any(|holds| holds.as_ref().is_err_and(hidden));
+    if unseen { Listener::Unseen } else { Listener::Other }
 }
 
 /// Whether a connection to the port is taken; it is closed at once.
@@ -73,11 +79,12 @@ fn members(group: u32) -> Vec<u32> {
     entries.filter_map(member).collect()
 }
 
-fn holds(pid: u32, inodes: &[String]) -> bool {
-    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-    entries
-        .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
-        .any(|link| inodes.iter().any(|inode| link.as_os_str() == inode.as_str()))
+fn holds(pid: u32, inodes: &[String]) -> io::Result<bool> {
+    let links = fs::read_dir(format!("/proc/{pid}/fd"))?
+        .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    let mut ours =
+        links.filter(|link| inodes.iter().any(|inode| link.as_os_str() == inode.as_str()));
+    Ok(ours.next().is_some())
 }
 
 #[cfg(test)]

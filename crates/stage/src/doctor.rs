@@ -1,0 +1,371 @@
+//! Says beforehand what cannot work, what will disturb, and what to do about it. Pure: the same
+//! demand and facts give the same findings.
+
+use serde::Serialize;
+use weigh_model::Nanos;
+
+use crate::facts::{Facts, TargetFact};
+
+/// What a trial will need.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Demand {
+    /// Connections of producers that are open together.
+    pub connections: u64,
+    /// Connections of subscribers beside them.
+    pub subscribers: u64,
+    /// Threads of the generator, each with its own table of descriptors.
+    pub shards: u32,
+    /// Threads of the target with a table each; 1 for a server that is one process.
+    pub target_shards: u32,
+    /// Messages in all, if their number is the limit.
+    pub messages: Option<u64>,
+    /// Duration, if time is the limit.
+    pub duration: Option<Nanos>,
+    /// Messages per second in all, if a rate is given.
+    pub rate_per_s: Option<f64>,
+    /// Every message opens a connection of its own and closes it.
+    pub connection_per_message: bool,
+    /// Addresses of ours that connections may come from.
+    pub source_addresses: u32,
+    /// The target is on this machine.
+    pub local: bool,
+    /// Names of managed targets the plan uses.
+    pub targets: Vec<String>,
+}
+
+/// One thread, nothing asked: for `weigh doctor` without a plan.
+impl Default for Demand {
+    fn default() -> Demand {
+        Demand {
+            connections: 0,
+            subscribers: 0,
+            shards: 1,
+            target_shards: 1,
+            messages: None,
+            duration: None,
+            rate_per_s: None,
+            connection_per_message: false,
+            source_addresses: 1,
+            local: true,
+            targets: Vec::new(),
+        }
+    }
+}
+
+impl Demand {
+    /// Connections that are open together.
+    fn standing(&self) -> u64 {
+        self.connections.saturating_add(self.subscribers)
+    }
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// As it should be.
+    Ok,
+    /// It will work, and disturb or be disturbed.
+    Warning,
+    /// It cannot work: nothing may be started.
+    Fatal,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What was looked at, in kebab-case.
+    pub check: &'static str,
+    /// How bad it is.
+    pub level: Level,
+    /// What was seen.
+    pub text: String,
+    /// What to do about it; empty where nothing is to be done.
+    pub fix: String,
+}
+
+/// Looks at everything; at least one finding for each check, in a fixed order.
+pub fn examine(demand: &Demand, facts: &Facts) -> Vec<Finding> {
+    let mut findings = vec![
+        kernel(facts),
+        timers(facts),
+        clock_source(facts),
+        cores(demand, facts),
+        governor(facts),
+        load(facts),
+        memory(demand, facts),
+        descriptors(demand, facts),
+    ];
+    if demand.local {
+        findings.push(target_descriptors(demand, facts));
+    }
+    findings.push(ports(demand, facts));
+    if demand.connection_per_message {
+        findings.push(port_turnover(demand, facts));
+    }
+    findings.push(backlog(demand, facts));
+    findings.push(congestion_control(facts));
+    findings.extend(facts.targets.iter().map(|target| installed(demand, target)));
+    findings
+}
+
+/// Whether any finding forbids to start.
+pub fn forbids(findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| finding.level == Level::Fatal)
+}
+
+/// Descriptors a process needs beside its connections: log, journal, epoll, pipes.
+const OWN_DESCRIPTORS: u64 = 64;
+/// How long a closed connection keeps its port (`TCP_TIMEWAIT_LEN` of the kernel's `tcp.h`).
+const TIME_WAIT_S: f64 = 60.0;
+/// After how long it may be taken again with `tcp_tw_reuse` (ip-sysctl).
+const TIME_WAIT_REUSE_S: f64 = 1.0;
+/// Estimate of what the kernel and both ends hold for an idle connection on one machine.
+const CONNECTION_BYTES: u64 = 32 << 10;
+/// Estimate of what the ledger and the recorder hold for each message.
+const MESSAGE_BYTES: u64 = 32;
+
+fn finding(check: &'static str, level: Level, text: String, fix: impl Into<String>) -> Finding {
+    Finding { check, level, text, fix: fix.into() }
+}
+
+fn fine(check: &'static str, text: String) -> Finding {
+    finding(check, Level::Ok, text, "")
+}
+
+fn kernel(facts: &Facts) -> Finding {
+    let release = &facts.host.kernel;
+    if facts.precise_waiting {
+        return fine("kernel", format!("Linux {release}, waits with nanosecond timeouts"));
+    }
+    let text = format!("Linux {release} has no epoll_pwait2, or a sandbox forbids it");
+    finding("kernel", Level::Fatal, text, "use Linux 5.11 or newer, and allow epoll_pwait2")
+}
+
+fn timers(facts: &Facts) -> Finding {
+    match facts.timer_slack_ns {
+        Some(slack) if slack <= 1 => fine("timer-slack", format!("{slack} ns")),
+        slack => {
+            let seen = slack.map_or_else(|| "not told".to_owned(), |slack| format!("{slack} ns"));
+            let text = format!("the timer slack stays at {seen} although 1 ns was asked for");
+            finding(
+                "timer-slack",
+                Level::Warning,
+                text,
+                "read the send lag of the result: messages may start late by as much",
+            )
+        }
+    }
+}
+
+fn clock_source(facts: &Facts) -> Finding {
+    let source = facts.host.clock_source.as_str();
+    match source {
+        "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "pit" => finding(
+            "clock-source",
+            Level::Warning,
+            format!("{source}: reading the clock costs a system call or is coarse"),
+            "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource",
+        ),
+        "" => fine("clock-source", "not told by this kernel".to_owned()),
+        _ => fine("clock-source", source.to_owned()),
+    }
+}
+
+fn cores(demand: &Demand, facts: &Facts) -> Finding {
+    let cores = facts.host.cores;
+    if cores < 2 {
+        let text = "one core: generator and target will share it".to_owned();
+        return finding("cores", Level::Warning, text, "use a machine with two cores or more");
+    }
+    if facts.physical_cores == Some(1) {
+        let text = format!("the {cores} cores are threads of one: they slow each other down");
+        return finding("cores", Level::Warning, text, "use a machine with two physical cores");
+    }
+    let others = if demand.local { cores - 1 } else { cores };
+    if demand.shards > others {
+        let text = format!("{} generator threads on {others} cores", demand.shards);
+        let fix = format!("use at most {others} threads: more of them wait for each other");
+        return finding("cores", Level::Warning, text, fix);
+    }
+    fine("cores", format!("{cores} cores may be used"))
+}
+
+fn governor(facts: &Facts) -> Finding {
+    match facts.host.governor.as_str() {
+        "" => fine("governor", "the frequency is not ours to see".to_owned()),
+        "performance" => fine("governor", "performance".to_owned()),
+        other => finding(
+            "governor",
+            Level::Warning,
+            format!("{other}: the frequency follows the load, and so do the figures"),
+            "cpupower frequency-set -g performance",
+        ),
+    }
+}
+
+fn load(facts: &Facts) -> Finding {
+    let text = format!("load average {:.2} on {} cores", facts.load, facts.host.cores);
+    if facts.load > f64::from(facts.host.cores.max(1)) * 0.5 {
+        return finding("load", Level::Warning, text, "wait until other work is done, or end it");
+    }
+    fine("load", text)
+}
+
+fn memory(demand: &Demand, facts: &Facts) -> Finding {
+    let available = facts.memory_available_bytes;
+    let messages = demand.messages.unwrap_or(0).saturating_mul(MESSAGE_BYTES);
+    let needed = demand.standing().saturating_mul(CONNECTION_BYTES).saturating_add(messages);
+    let text = format!("about {} needed, {} available", mebibytes(needed), mebibytes(available));
+    let fix = "use fewer connections or messages, or end what else holds memory";
+    match available {
+        0 => fine("memory", "not told by this kernel".to_owned()),
+        _ if needed > available => finding("memory", Level::Fatal, text, fix),
+        _ if needed > available / 2 => finding("memory", Level::Warning, text, fix),
+        _ => fine("memory", text),
+    }
+}
+
+fn descriptors(demand: &Demand, facts: &Facts) -> Finding {
+    let shards = u64::from(demand.shards.max(1));
+    let needed = demand.standing().div_ceil(shards).saturating_add(OWN_DESCRIPTORS);
+    let (soft, hard) = (facts.descriptors.soft, facts.descriptors.hard);
+    if needed > hard {
+        let text = format!("each generator thread needs {needed} descriptors, {hard} are allowed");
+        let free = hard.saturating_sub(OWN_DESCRIPTORS);
+        let more = match free {
+            0 => String::new(),
+            _ => format!(", or {} generator threads", demand.standing().div_ceil(free)),
+        };
+        let fix = format!(
+            "as root: ulimit -Hn {needed} before starting; or at most {} connections{more}",
+            free.saturating_mul(shards)
+        );
+        return finding("descriptors", Level::Fatal, text, fix);
+    }
+    let raised = if needed > soft { ", raised by ourselves" } else { "" };
+    fine("descriptors", format!("{needed} needed, {soft} (hard limit {}){raised}", count(hard)))
+}
+
+fn target_descriptors(demand: &Demand, facts: &Facts) -> Finding {
+    let shards = u64::from(demand.target_shards.max(1));
+    let needed = demand.standing().div_ceil(shards).saturating_add(OWN_DESCRIPTORS);
+    let hard = facts.descriptors.hard;
+    if needed > hard {
+        let text = format!("the target needs {needed} descriptors, {hard} are allowed");
+        let free = hard.saturating_sub(OWN_DESCRIPTORS).saturating_mul(shards);
+        let fix =
+            format!("as root: ulimit -Hn {needed} before starting; or at most {free} connections");
+        return finding("target-descriptors", Level::Fatal, text, fix);
+    }
+    fine("target-descriptors", format!("{needed} needed by the target, {} allowed", count(hard)))
+}
+
+fn ports(demand: &Demand, facts: &Facts) -> Finding {
+    let addresses = u64::from(demand.source_addresses.max(1));
+    let available = facts.ports().saturating_mul(addresses);
+    let needed = demand.standing();
+    let text = format!(
+        "{needed} connections to one address need {needed} ports, there are {available} \
+         ({addresses} x {})",
+        facts.ports()
+    );
+    if needed > available {
+        let fix = format!(
+            "at most {available} connections, or connect from {} addresses (127.0.0.1 and up), or \
+             sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"",
+            needed.div_ceil(facts.ports().max(1))
+        );
+        return finding("ports", Level::Fatal, text, fix);
+    }
+    if needed.saturating_add(facts.time_wait) > available && !reuses(demand, facts) {
+        let text = format!("{text}, {} of which may still be waiting", facts.time_wait);
+        return finding("ports", Level::Warning, text, "wait a minute for closed connections");
+    }
+    fine("ports", text)
+}
+
+/// With a connection for every message, ports come back only after a while.
+fn port_turnover(demand: &Demand, facts: &Facts) -> Finding {
+    let wait_s = if reuses(demand, facts) { TIME_WAIT_REUSE_S } else { TIME_WAIT_S };
+    let addresses = f64::from(demand.source_addresses.max(1));
+    let available = facts.ports() as f64 * addresses;
+    let sustained = available / wait_s;
+    let duration_s = demand.duration.map(Nanos::as_secs_f64);
+    let by_count = demand.messages.map(|messages| messages as f64);
+    let by_rate = demand.rate_per_s.map(|rate| {
+        let span_s = duration_s.unwrap_or(f64::INFINITY).min(wait_s);
+        (rate * span_s).min(by_count.unwrap_or(f64::INFINITY))
+    });
+    let text = format!(
+        "a closed connection keeps its port for {wait_s:.0} s: {sustained:.0} connections per \
+         second can be kept up"
+    );
+    let fix = "lower the rate (-R), connect from more addresses, or \
+               sysctl -w net.ipv4.tcp_tw_reuse=1";
+    match (by_rate, by_count) {
+        (Some(used), _) if used > available => {
+            let text = format!("{text}, {used:.0} would be in use of {available:.0}");
+            finding("port-turnover", Level::Fatal, text, fix)
+        }
+        (Some(_), _) => fine("port-turnover", text),
+        (None, Some(count)) if count <= available => fine("port-turnover", text),
+        // How fast a closed loop turns is not known beforehand.
+        (None, _) => finding("port-turnover", Level::Warning, text, fix),
+    }
+}
+
+fn reuses(demand: &Demand, facts: &Facts) -> bool {
+    facts.time_wait_reuse == 1 || (facts.time_wait_reuse == 2 && demand.local)
+}
+
+fn backlog(demand: &Demand, facts: &Facts) -> Finding {
+    let (needed, backlog) = (demand.standing(), facts.backlog);
+    let text = format!("{needed} connections, {backlog} may wait to be accepted");
+    if needed > backlog {
+        let text = format!("{text}: connecting at once would cost some of them a second or more");
+        let fix = format!(
+            "sysctl -w net.core.somaxconn={needed}, or open connections slowly (--arrival ramp)"
+        );
+        return finding("backlog", Level::Warning, text, fix);
+    }
+    fine("backlog", text)
+}
+
+fn congestion_control(facts: &Facts) -> Finding {
+    match facts.host.congestion_control.as_str() {
+        "bbr" => finding(
+            "congestion-control",
+            Level::Warning,
+            "bbr paces what it sends, which shows in times and in processor time".to_owned(),
+            "sysctl -w net.ipv4.tcp_congestion_control=cubic, or compare only with bbr",
+        ),
+        "" => fine("congestion-control", "not told by this kernel".to_owned()),
+        other => fine("congestion-control", other.to_owned()),
+    }
+}
+
+fn installed(demand: &Demand, target: &TargetFact) -> Finding {
+    let fix = target.install.as_str();
+    match &target.version {
+        Some(version) => fine("installed", format!("{} {version}", target.title)),
+        None if demand.targets.contains(&target.name) => finding(
+            "installed",
+            Level::Fatal,
+            format!("{} is asked for and not installed", target.title),
+            fix,
+        ),
+        None => finding("installed", Level::Ok, format!("{} is not installed", target.title), fix),
+    }
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{} MiB", bytes.div_ceil(1 << 20))
+}
+
+fn count(number: u64) -> String {
+    if number == u64::MAX { "unlimited".to_owned() } else { number.to_string() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+//! What the doctor must know of this machine, as it is now.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+use rustix::event::{Timespec, epoll};
+use weigh_model::event::HostFacts;
+
+use crate::catalogue::Catalogue;
+use crate::descriptors::{DescriptorLimit, limit};
+use crate::find::find;
+use crate::pinning::CoreSet;
+
+/// Everything the doctor weighs a demand against.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    /// The machine, as it is recorded with every run.
+    pub host: HostFacts,
+    /// Physical cores behind those this process may use; `None` where not told.
+    pub physical_cores: Option<u32>,
+    /// Descriptors of this process.
+    pub descriptors: DescriptorLimit,
+    /// First and last port the kernel gives to connections
+    /// (`/proc/sys/net/ipv4/ip_local_port_range`).
+    pub port_range: (u16, u16),
+    /// Ports of the range that are set aside (`ip_local_reserved_ports`).
+    pub reserved_ports: u32,
+    /// Connections that are closed and wait (`tw` of `/proc/net/sockstat`).
+    pub time_wait: u64,
+    /// `tcp_tw_reuse`: 0 never, 1 always, 2 on loopback.
+    pub time_wait_reuse: u32,
+    /// `net.core.somaxconn`: connections that wait to be accepted, at most.
+    pub backlog: u64,
+    /// Memory that can be had without swapping (`MemAvailable`), bytes; 0 where not told.
+    pub memory_available_bytes: u64,
+    /// Mean number of running threads in the last minute.
+    pub load: f64,
+    /// Whether the kernel can wait with nanosecond timeouts (`epoll_pwait2`, Linux 5.11).
+    pub precise_waiting: bool,
+    /// How late the kernel may wake a thread of ours that asked for 1 ns, nanoseconds.
+    pub timer_slack_ns: Option<u64>,
+    /// The targets of the catalogue.
+    pub targets: Vec<TargetFact>,
+}
+
+/// Whether a target is here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetFact {
+    /// Its name on the command line.
+    pub name: String,
+    /// Its name as its makers write it.
+    pub title: String,
+    /// Its version, if it is installed.
+    pub version: Option<String>,
+    /// What to type to get it.
+    pub install: String,
+}
+
+impl Facts {
+    /// Looks at this machine; `host` comes from whoever observes it.
+    pub fn gather(host: HostFacts, catalogue: &Catalogue) -> Facts {
+        let port_range = port_range(&net_setting("ip_local_port_range"));
+        let reserved = net_setting("ip_local_reserved_ports");
+        Facts {
+            host,
+            physical_cores: physical_cores(),
+            descriptors: limit(),
+            port_range,
+            reserved_ports: reserved_within(&reserved, port_range),
+            time_wait: time_wait(&text("/proc/net/sockstat")),
+            time_wait_reuse: net_setting("tcp_tw_reuse").parse().unwrap_or(0),
+            backlog: text("/proc/sys/net/core/somaxconn").parse().unwrap_or(DEFAULT_BACKLOG),
+            memory_available_bytes: memory_available(&text("/proc/meminfo")),
+            load: load(&text("/proc/loadavg")),
+            precise_waiting: waits_precisely(),
+            timer_slack_ns: least_timer_slack_ns(),
+            targets: catalogue.targets().iter().map(target_fact).collect(),
+        }
+    }
+
+    /// Connections one address of ours can have to one address and port of a target.
+    pub fn ports(&self) -> u64 {
+        let (first, last) = self.port_range;
+        let range = u64::from(last.saturating_sub(first)) + 1;
+        range.saturating_sub(u64::from(self.reserved_ports))
+    }
+}
+
+/// `net.core.somaxconn` before Linux 5.4, where a kernel does not tell.
+const DEFAULT_BACKLOG: u64 = 128;
+/// Linux' own (ip-sysctl, `ip_local_port_range`).
+const DEFAULT_PORTS: (u16, u16) = (32768, 60999);
+
+fn target_fact(target: &crate::target::Target) -> TargetFact {
+    TargetFact {
+        name: target.name.clone(),
+        title: target.title.clone(),
+        version: find(target).map(|found| found.version),
+        install: target.find.install.clone(),
+    }
+}
+
+/// Hardware threads of one core name the same siblings
+/// (`/sys/devices/system/cpu/cpuN/topology/thread_siblings_list`).
+fn physical_cores() -> Option<u32> {
+    let root = std::env::var_os("WEIGH_SYSFS").filter(|path| !path.is_empty());
+    let root = PathBuf::from(root.unwrap_or_else(|| "/sys".into())).join("devices/system/cpu");
+    let mut siblings = BTreeSet::new();
+    for core in CoreSet::allowed().ok()?.cores() {
+        let path = root.join(format!("cpu{core}/topology/thread_siblings_list"));
+        siblings.insert(fs::read_to_string(path).ok()?);
+    }
+    u32::try_from(siblings.len()).ok()
+}
+
+fn net_setting(name: &str) -> String {
+    text(&format!("/proc/sys/net/ipv4/{name}"))
+}
+
+fn text(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}
+
+fn port_range(text: &str) -> (u16, u16) {
+    let mut numbers = text.split_ascii_whitespace().map(|number| number.parse::<u16>());
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(first)), Some(Ok(last))) if first <= last => (first, last),
+        _ => DEFAULT_PORTS,
+    }
+}
+
+/// The list holds ports and ranges with commas: `8080,9148-9150`.
+fn reserved_within(list: &str, (first, last): (u16, u16)) -> u32 {
+    let inside = |part: &str| {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let (from, to): (u16, u16) = (from.trim().parse().ok()?, to.trim().parse().ok()?);
+        let (from, to) = (from.max(first), to.min(last));
+        (from <= to).then(|| u32::from(to - from) + 1)
+    };
+    list.split(',').filter_map(inside).sum()
+}
+
+fn time_wait(sockstat: &str) -> u64 {
+    let tcp = sockstat.lines().find_map(|line| line.strip_prefix("TCP:")).unwrap_or_default();
+    let mut words = tcp.split_ascii_whitespace().skip_while(|word| *word != "tw");
+    words.nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+fn memory_available(text: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let number = line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    number.unwrap_or(0) * 1024
+}
+
+fn load(text: &str) -> f64 {
+    text.split_ascii_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0)
+}
+
+fn waits_precisely() -> bool {
+    let Ok(epoll) = epoll::create(epoll::CreateFlags::CLOEXEC) else { return false };
+    let mut events =
+        [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }];
+    let nothing = Timespec { tv_sec: 0, tv_nsec: 1 };
+    epoll::wait(&epoll, &mut events[..], Some(&nothing)).is_ok()
+}
+
+/// Asks for 1 ns on a thread of its own, as the setting is one of a thread (prctl(2),
+/// PR_SET_TIMERSLACK).
+fn least_timer_slack_ns() -> Option<u64> {
+    let ask = || {
+        rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).ok()?;
+        rustix::thread::current_timer_slack().ok()
+    };
+    std::thread::spawn(ask).join().ok()?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_facts() {
+        let catalogue = Catalogue::load(None).unwrap();
+        let facts = Facts::gather(HostFacts::default(), &catalogue);
+        assert!(facts.ports() > 0 && facts.backlog > 0, "{facts:?}");
+        assert!(facts.memory_available_bytes > 0 && facts.precise_waiting, "{facts:?}");
+        assert_eq!(facts.targets.len(), catalogue.targets().len());
+    }
+
+    #[test]
+    fn texts_of_the_kernel_are_read() {
+        assert_eq!(port_range("1024\t65535"), (1024, 65535));
+        assert_eq!(port_range(""), DEFAULT_PORTS);
+        assert_eq!(reserved_within("80,1000-1009,2000", (1005, 1999)), 5);
+        assert_eq!(reserved_within("", (1, 2)), 0);
+        assert_eq!(time_wait("sockets: used 1\nTCP: inuse 3 orphan 0 tw 17 alloc 3 mem 0"), 17);
+        assert_eq!(memory_available("MemAvailable:   2 kB"), 2048);
+        assert_eq!(load("0.83 0.32 0.14 1/99 1"), 0.83);
+    }
+}
