@@ -148,7 +148,8 @@ mod tests {
     fn read(input: &[u8]) -> Result<(Vec<u8>, Advance), ChunkFlaw> {
         let mut body = Vec::new();
         let mut data = |piece: &[u8]| body.extend_from_slice(piece);
-        let advance = Chunked::START.advance(input, &mut data)?;
+        let mut chunked = Chunked::START;
+        let advance = chunked.advance(input, &mut data)?;
         Ok((body, advance))
     }
 

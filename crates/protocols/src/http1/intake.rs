@@ -173,13 +173,12 @@ fn flawed(error: Error, seen: &[u8]) -> Refusal {
     }
 }
 
-/// True if the first line ends in an HTTP version, one that we do not speak. `seen` may end
-/// right behind the first octet that shows it.
+/// True if the third word of the request line is an HTTP version, one that we do not speak.
+/// `seen` may end right behind the first octet that shows it.
 fn has_other_version(seen: &[u8]) -> bool {
-    let start = seen.trim_ascii_start();
-    let first = start.split(|byte| *byte == b'\r' || *byte == b'\n').next().unwrap_or_default();
-    let version = first.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
-    version.strip_prefix(b"HTTP/").is_some_and(|rest| !rest.is_empty() && rest[0].is_ascii_digit())
+    let line = seen.trim_ascii_start();
+    let third = line.split(|byte| *byte == b' ').nth(2).unwrap_or_default();
+    third.strip_prefix(b"HTTP/").and_then(<[u8]>::first).is_some_and(u8::is_ascii_digit)
 }
 
 fn framing_refusal(flaw: Flaw) -> Refusal {
