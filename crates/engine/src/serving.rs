@@ -70,7 +70,7 @@ impl Serving {
     /// Starts `shards` threads that serve on `on` (port 0: a free one) and returns once all of
     /// them listen. With more than one, each has a descriptor table of its own, so that the
     /// limit on open files holds per shard.
-    pub fn start(host: Host, on: SocketAddr, shards: u16) -> Result<Serving, ServeError> {
+    pub fn start(host: &Host, on: SocketAddr, shards: u16) -> Result<Serving, ServeError> {
         let shards = shards.max(1);
         let bells = doorbells(shards)?;
         let mut serving = Serving { address: on, shards: Vec::new() };

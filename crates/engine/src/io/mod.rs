@@ -43,7 +43,7 @@ pub enum IoFault {
 }
 
 /// What happened on a socket.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening<'a> {
     /// A connection asked for with [`Io::connect`] stands.
     Connected(Token),

@@ -101,7 +101,7 @@ fn echo(shards: u16) -> (Serving, Counts) {
         })
     };
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    (Serving::start(Host { make: Box::new(make) }, any, shards).unwrap(), counts)
+    (Serving::start(&Host { make: Box::new(make) }, any, shards).unwrap(), counts)
 }
 
 fn read_line(stream: &mut TcpStream, expected: &[u8]) {
@@ -197,7 +197,7 @@ fn shards_share_a_port_and_poke_each_other() {
 fn a_taken_address_is_named() {
     let (serving, _) = echo(1);
     let make = |_| -> Box<dyn Server> { Box::new(Echo::new()) };
-    let error = Serving::start(Host { make: Box::new(make) }, serving.address(), 1);
+    let error = Serving::start(&Host { make: Box::new(make) }, serving.address(), 1);
     let fault = IoFault::AddressInUse;
     assert_eq!(error.err(), Some(ServeError::Listen { on: serving.address(), fault }));
 }
