@@ -2,6 +2,7 @@
 
 mod lines;
 mod shard;
+mod simulated;
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -15,6 +16,7 @@ use weigh_model::protocol::Host;
 use weigh_model::server::{Server, ServerReport};
 
 pub use shard::ServerShard;
+pub use simulated::SimulatedServing;
 
 use crate::io::doorbell::Doorbell;
 use crate::io::epoll::EpollIo;

@@ -5,6 +5,7 @@
 pub mod descriptors;
 pub mod doorbell;
 pub mod epoll;
+pub mod sim;
 mod socket;
 
 use std::net::{IpAddr, SocketAddr};
