@@ -2,6 +2,7 @@
 
 mod lines;
 mod shard;
+mod simulated;
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -15,6 +16,7 @@ use weigh_model::protocol::Host;
 use weigh_model::server::{Server, ServerReport};
 
 pub use shard::ServerShard;
+pub use simulated::SimulatedServing;
 
 use crate::io::doorbell::Doorbell;
 use crate::io::epoll::EpollIo;
@@ -70,7 +72,7 @@ impl Serving {
     /// Starts `shards` threads that serve on `on` (port 0: a free one) and returns once all of
     /// them listen. With more than one, each has a descriptor table of its own, so that the
     /// limit on open files holds per shard.
-    pub fn start(host: Host, on: SocketAddr, shards: u16) -> Result<Serving, ServeError> {
+    pub fn start(host: &Host, on: SocketAddr, shards: u16) -> Result<Serving, ServeError> {
         let shards = shards.max(1);
         let bells = doorbells(shards)?;
         let mut serving = Serving { address: on, shards: Vec::new() };

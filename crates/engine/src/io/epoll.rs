@@ -423,3 +423,7 @@ const CLOSED: IoFault = IoFault::Other(Errno::BADF.raw_os_error());
 fn clock(epoch: Instant) -> Nanos {
     Nanos(epoch.elapsed().as_nanos() as u64)
 }
+
+#[cfg(test)]
+#[path = "epoll_tests.rs"]
+mod tests;

@@ -5,6 +5,7 @@
 pub mod descriptors;
 pub mod doorbell;
 pub mod epoll;
+pub mod sim;
 mod socket;
 
 use std::net::{IpAddr, SocketAddr};
@@ -43,7 +44,7 @@ pub enum IoFault {
 }
 
 /// What happened on a socket.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening<'a> {
     /// A connection asked for with [`Io::connect`] stands.
     Connected(Token),

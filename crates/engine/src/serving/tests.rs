@@ -1,4 +1,5 @@
-//! Servers on real loopback sockets, clients on the standard library's.
+//! Servers on real loopback sockets, clients on the standard library's; and one in the simulated
+//! world.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
@@ -9,10 +10,12 @@ use weigh_model::server::{ConnectionId, Outlets};
 use weigh_model::wire::Fault;
 
 use super::*;
+use crate::io::sim::{Link, Party, SimIo, World};
+use crate::io::{Close, Happening, Token};
 
 /// Sends back every line it gets; `bad` is a fault, `blast` asks for 1 MB, `stop` is answered by
 /// a reset, `poke` pokes every shard.
-pub(crate) struct Echo {
+struct Echo {
     shards: u16,
     report: ServerReport,
     pokes: Arc<AtomicU64>,
@@ -20,7 +23,7 @@ pub(crate) struct Echo {
 }
 
 impl Echo {
-    pub(crate) fn new() -> Echo {
+    fn new() -> Echo {
         Echo {
             shards: 1,
             report: ServerReport::default(),
@@ -101,7 +104,7 @@ fn echo(shards: u16) -> (Serving, Counts) {
         })
     };
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    (Serving::start(Host { make: Box::new(make) }, any, shards).unwrap(), counts)
+    (Serving::start(&Host { make: Box::new(make) }, any, shards).unwrap(), counts)
 }
 
 fn read_line(stream: &mut TcpStream, expected: &[u8]) {
@@ -197,7 +200,67 @@ fn shards_share_a_port_and_poke_each_other() {
 fn a_taken_address_is_named() {
     let (serving, _) = echo(1);
     let make = |_| -> Box<dyn Server> { Box::new(Echo::new()) };
-    let error = Serving::start(Host { make: Box::new(make) }, serving.address(), 1);
+    let error = Serving::start(&Host { make: Box::new(make) }, serving.address(), 1);
     let fault = IoFault::AddressInUse;
     assert_eq!(error.err(), Some(ServeError::Listen { on: serving.address(), fault }));
+}
+
+/// Says its line when connected and leaves when the answer is there.
+struct Guest {
+    io: SimIo,
+    token: Token,
+    answer: Vec<u8>,
+    expects: usize,
+    failed: bool,
+}
+
+impl Party for Guest {
+    fn step(&mut self) -> bool {
+        let mut connected = false;
+        let (answer, failed) = (&mut self.answer, &mut self.failed);
+        self.io.turn(Nanos::NEVER, &mut |_, happening| match happening {
+            Happening::Connected(_) => connected = true,
+            Happening::Received(_, bytes) => answer.extend_from_slice(bytes),
+            Happening::Failed(..) => *failed = true,
+            _ => {}
+        });
+        if connected {
+            assert_eq!(self.io.write(self.token, b"hello\nblast\n"), Ok(12));
+        }
+        let over = self.answer.len() == self.expects;
+        if over {
+            self.io.close(self.token, Close::Graceful);
+        }
+        !over
+    }
+}
+
+#[test]
+fn the_same_server_runs_in_the_simulated_world() {
+    let on = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+    let mut world = World::new(5);
+    let delay = Nanos::from_micros(20);
+    world.link(on, Link { delay, in_pieces: true, ..Link::default() });
+    let make = |_| -> Box<dyn Server> { Box::new(Echo::new()) };
+    let mut server =
+        SimulatedServing::start(&Host { make: Box::new(make) }, on, world.party()).unwrap();
+    let mut guests: Vec<Guest> = (0..3)
+        .map(|_| {
+            let mut io = world.party();
+            let token = io.connect(server.address(), None).unwrap();
+            Guest { io, token, answer: Vec::new(), expects: BLAST + 6, failed: false }
+        })
+        .collect();
+    let mut parties: Vec<&mut dyn Party> = vec![&mut server];
+    parties.extend(guests.iter_mut().map(|guest| guest as &mut dyn Party));
+    world.run(&mut parties, Nanos::from_secs(10));
+    let now = world.now();
+    assert!(now < Nanos::from_secs(1), "the blasts got through their small buffers by {now}");
+    for guest in &guests {
+        assert!(guest.answer.starts_with(b"hello\nxxx") && !guest.failed);
+    }
+    let report = server.report();
+    assert_eq!((report.server.connections, report.server.received), (3, 6));
+    assert!(report.server.forwarded >= 3, "drained was told");
+    assert_eq!(report.bytes_written, 3 * (BLAST as u64 + 6));
 }

@@ -1,0 +1,226 @@
+//! Real loopback sockets; both ends in one `EpollIo`, or one end on the standard library's.
+
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use super::*;
+
+/// What happened, without bytes and times.
+#[derive(Clone, Debug, PartialEq)]
+enum Seen {
+    Connected(Token),
+    Accepted(Token),
+    Received(Token, Vec<u8>),
+    Writable(Token),
+    Ended(Token),
+    Failed(Token, IoFault),
+    Poked,
+}
+
+fn io() -> EpollIo {
+    EpollIo::new(Instant::now()).unwrap()
+}
+
+fn any() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+}
+
+fn one_turn(io: &mut EpollIo, until: Nanos, seen: &mut Vec<Seen>) {
+    let before = io.now();
+    let mut last = Nanos(0);
+    io.turn(until, &mut |now, happening| {
+        assert!(now >= before && now >= last);
+        last = now;
+        seen.push(match happening {
+            Happening::Connected(token) => Seen::Connected(token),
+            Happening::Accepted { connection } => Seen::Accepted(connection),
+            Happening::Received(token, bytes) => Seen::Received(token, bytes.to_vec()),
+            Happening::Writable(token) => Seen::Writable(token),
+            Happening::Ended(token) => Seen::Ended(token),
+            Happening::Failed(token, fault) => Seen::Failed(token, fault),
+            Happening::Poked => Seen::Poked,
+        });
+    });
+}
+
+/// Turns until `enough`; every happening so far.
+fn turns(io: &mut EpollIo, enough: impl Fn(&[Seen]) -> bool) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    while !enough(&seen) {
+        one_turn(io, Nanos::NEVER, &mut seen);
+    }
+    seen
+}
+
+/// A pair in one `Io`: the connecting and the accepted end.
+fn pair(io: &mut EpollIo) -> (Token, Token) {
+    let address = io.listen(any(), 8).unwrap();
+    let client = io.connect(address, None).unwrap();
+    let seen = turns(io, |seen| seen.len() == 2);
+    assert!(seen.contains(&Seen::Connected(client)));
+    let accepted = seen.iter().find_map(|seen| match seen {
+        Seen::Accepted(token) => Some(*token),
+        _ => None,
+    });
+    (client, accepted.unwrap())
+}
+
+#[test]
+fn bytes_cross_and_the_end_is_told_once() {
+    let mut io = io();
+    let (client, server) = pair(&mut io);
+    assert_eq!(io.write(client, b"hello"), Ok(5));
+    assert_eq!(turns(&mut io, |seen| !seen.is_empty()), [Seen::Received(server, b"hello".into())]);
+    assert_eq!(io.write(server, b"bye"), Ok(3));
+    io.close(server, Close::Graceful);
+    let seen = turns(&mut io, |seen| seen.contains(&Seen::Ended(client)));
+    assert_eq!(seen, [Seen::Received(client, b"bye".into()), Seen::Ended(client)]);
+    let mut later = Vec::new();
+    let soon = io.now() + Nanos::from_millis(5);
+    one_turn(&mut io, soon, &mut later);
+    assert_eq!(later, []);
+    assert_eq!(io.bytes(), (8, 8));
+    io.close(client, Close::Abort);
+    assert_eq!(io.open(), 1, "the listener");
+    assert_eq!(io.write(client, b"x"), Err(CLOSED));
+}
+
+#[test]
+fn an_abort_fails_the_other_end() {
+    let mut io = io();
+    let (client, server) = pair(&mut io);
+    io.close(client, Close::Abort);
+    let seen = turns(&mut io, |seen| !seen.is_empty());
+    assert_eq!(seen, [Seen::Failed(server, IoFault::Reset)]);
+}
+
+#[test]
+fn nobody_listening_is_a_refusal_in_a_later_turn() {
+    let listener = TcpListener::bind(any()).unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let mut io = io();
+    let token = io.connect(address, None).unwrap();
+    let seen = turns(&mut io, |seen| !seen.is_empty());
+    assert_eq!(seen, [Seen::Failed(token, IoFault::Refused)]);
+    io.close(token, Close::Graceful);
+    assert_eq!(io.open(), 0);
+    let again = io.connect(address, None).unwrap();
+    assert_eq!(again, token, "numbers are used again");
+}
+
+#[test]
+fn the_local_address_is_the_one_asked_for() {
+    let listener = TcpListener::bind(any()).unwrap();
+    let from = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 9));
+    let mut io = io();
+    io.connect(listener.local_addr().unwrap(), Some(from)).unwrap();
+    assert_eq!(listener.accept().unwrap().1.ip(), from);
+    let foreign = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+    let error = io.connect(listener.local_addr().unwrap(), Some(foreign)).unwrap_err();
+    assert_eq!(error, IoFault::Other(Errno::ADDRNOTAVAIL.raw_os_error()));
+    assert_eq!(io.open(), 1);
+}
+
+#[test]
+fn short_writes_are_followed_by_room() {
+    let mut io = io();
+    let (client, server) = pair(&mut io);
+    let chunk = vec![7; 1 << 20];
+    let mut written = 0;
+    loop {
+        let taken = io.write(client, &chunk).unwrap();
+        written += taken;
+        if taken < chunk.len() {
+            break;
+        }
+    }
+    let mut read = 0;
+    let mut room = false;
+    while read < written || !room {
+        let mut seen = Vec::new();
+        one_turn(&mut io, Nanos::NEVER, &mut seen);
+        let mut this_turn = 0;
+        for seen in seen {
+            match seen {
+                Seen::Received(token, bytes) => {
+                    assert_eq!(token, server);
+                    this_turn += bytes.len();
+                }
+                Seen::Writable(token) => {
+                    assert_eq!(token, client);
+                    room = true;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        // Once from its edge, once from the list of those to read again.
+        assert!(this_turn <= 2 * FILLS_PER_TURN as usize * BUFFER_BYTES, "{this_turn}");
+        read += this_turn;
+    }
+    assert_eq!(read, written);
+}
+
+#[test]
+fn pokes_wake_and_merge() {
+    let mut io = io();
+    let poker = io.poker();
+    poker.poke();
+    poker.poke();
+    assert_eq!(turns(&mut io, |seen| !seen.is_empty()), [Seen::Poked]);
+    let other = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(5));
+        poker.poke();
+    });
+    assert_eq!(turns(&mut io, |seen| !seen.is_empty()), [Seen::Poked]);
+    other.join().unwrap();
+}
+
+#[test]
+fn a_turn_waits_until_its_time() {
+    let mut io = io();
+    let until = io.now() + Nanos::from_micros(300);
+    let mut seen = Vec::new();
+    while io.now() < until {
+        one_turn(&mut io, until, &mut seen);
+    }
+    one_turn(&mut io, Nanos(0), &mut seen);
+    assert_eq!(seen, []);
+}
+
+#[test]
+fn thousands_connect_and_are_heard() {
+    const MANY: usize = 2_000;
+    let mut io = io();
+    let address = io.listen(any(), 4_096).unwrap();
+    let clients: Vec<Token> = (0..MANY).map(|_| io.connect(address, None).unwrap()).collect();
+    turns(&mut io, |seen| seen.len() == 2 * MANY);
+    for client in &clients {
+        assert_eq!(io.write(*client, &client.0.to_be_bytes()), Ok(4));
+    }
+    let seen = turns(&mut io, |seen| seen.len() == MANY);
+    let mut heard: Vec<u32> = seen
+        .iter()
+        .map(|seen| match seen {
+            Seen::Received(_, bytes) => u32::from_be_bytes(bytes[..].try_into().unwrap()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    heard.sort_unstable();
+    let mut expected: Vec<u32> = clients.iter().map(|token| token.0).collect();
+    expected.sort_unstable();
+    assert_eq!(heard, expected);
+    clients.iter().for_each(|client| io.close(*client, Close::Abort));
+    let seen = turns(&mut io, |seen| seen.len() == MANY);
+    assert!(seen.iter().all(|seen| matches!(seen, Seen::Failed(_, IoFault::Reset))));
+}
+
+#[test]
+fn a_listener_made_elsewhere_is_adopted() {
+    let listener = TcpListener::bind(any()).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut io = io();
+    io.adopt_listener(listener.into()).unwrap();
+    let _client = TcpStream::connect(address).unwrap();
+    assert!(matches!(turns(&mut io, |seen| !seen.is_empty())[..], [Seen::Accepted(_)]));
+}

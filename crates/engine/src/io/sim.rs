@@ -1,0 +1,267 @@
+//! A simulated world on virtual time: parties in one thread, each with sockets of its own, and
+//! links between them with delay, jitter, rate and full buffers. Everything that happens follows
+//! from the seed and the parties' own doings, so a run can be had again exactly.
+//!
+//! Parties take no time to think: the clock stands still while one is stepped, and moves only
+//! when nobody has anything to do. It models streams as an application sees them, not TCP: there
+//! is no slow start and no loss, only what a socket can show.
+
+mod network;
+mod state;
+
+use std::cell::RefCell;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use weigh_model::Nanos;
+
+use super::{Close, Happening, Io, IoFault, Poker, Token};
+use state::State;
+
+/// Somebody in the world: a client's shard, a server, a whole program.
+pub trait Party {
+    /// Does what there is to do now, with one turn of its [`SimIo`] among it; false once it is
+    /// over, which closes its sockets.
+    fn step(&mut self) -> bool;
+
+    /// True for those that only answer others: they do not keep the world going.
+    fn serves(&self) -> bool {
+        false
+    }
+}
+
+/// The way to one listening address, shared by all connections to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// From one end to the other, either way.
+    pub delay: Nanos,
+    /// At most this is added to the delay, uniformly; bytes of one connection stay in order.
+    pub jitter: Nanos,
+    /// Bytes per second either way; `None` is no limit.
+    pub bytes_per_s: Option<u64>,
+    /// Bytes of one connection and direction that were written but not yet read at the other
+    /// end; a write beyond falls short.
+    pub buffer_bytes: usize,
+    /// Deliver in pieces of random size, some of them in a later turn.
+    pub in_pieces: bool,
+}
+
+impl Default for Link {
+    /// No delay, no limit but buffers of 256 KiB.
+    fn default() -> Link {
+        Link {
+            delay: Nanos(0),
+            jitter: Nanos(0),
+            bytes_per_s: None,
+            buffer_bytes: 256 * 1024,
+            in_pieces: false,
+        }
+    }
+}
+
+/// When a party is stopped, as by SIGSTOP: it is not stepped, while the world goes on and what
+/// comes in for it queues up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// The first moment of the first pause.
+    pub from: Nanos,
+    /// How long each lasts.
+    pub lasts: Nanos,
+    /// From the start of one to the start of the next, longer than it lasts; `None`: only one.
+    pub every: Option<Nanos>,
+}
+
+impl Pause {
+    /// When the pause that holds at `now` ends.
+    fn resumes(&self, now: Nanos) -> Option<Nanos> {
+        if now < self.from {
+            return None;
+        }
+        let into = match self.every {
+            Some(every) => now.since(self.from).0 % every.0,
+            None => now.since(self.from).0,
+        };
+        (into < self.lasts.0).then(|| now + Nanos(self.lasts.0 - into))
+    }
+}
+
+/// Resets one connection in the middle of its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The listening address.
+    pub to: SocketAddr,
+    /// Which of the connections that reached it, from 0.
+    pub connection: u64,
+    /// Count the bytes of the one that listens, not those of the one that connected.
+    pub from_listener: bool,
+    /// So many bytes still arrive; then both ends are reset.
+    pub after_bytes: u64,
+}
+
+/// The world.
+pub struct World {
+    state: Rc<RefCell<State>>,
+}
+
+impl World {
+    /// An empty one at time 0. The seed decides jitter and pieces.
+    pub fn new(seed: u64) -> World {
+        World { state: Rc::new(RefCell::new(State::new(seed))) }
+    }
+
+    /// The sockets of the next party; parties are numbered from 0 in this order.
+    pub fn party(&mut self) -> SimIo {
+        let rung = Arc::new(AtomicBool::new(false));
+        let number = self.state.borrow_mut().add_party(rung.clone());
+        SimIo { state: self.state.clone(), number, rung }
+    }
+
+    /// Lays the link to a listening address, before anybody connects to it.
+    pub fn link(&mut self, to: SocketAddr, link: Link) {
+        self.state.borrow_mut().lay(to, link);
+    }
+
+    /// Refuses connects that arrive at `to` from one moment until before another.
+    pub fn refuse(&mut self, to: SocketAddr, from: Nanos, until: Nanos) {
+        self.state.borrow_mut().refusals.push((to, from, until));
+    }
+
+    /// Resets a connection in the middle of its bytes, once.
+    pub fn cut(&mut self, cut: Cut) {
+        self.state.borrow_mut().cuts.push(cut);
+    }
+
+    /// Stops a party for a time or from time to time. Pauses must not touch each other.
+    ///
+    /// # Panics
+    /// If there is no such party, or a repeated pause never ends.
+    pub fn pause(&mut self, party: usize, pause: Pause) {
+        assert!(pause.every.is_none_or(|every| every > pause.lasts), "{pause:?} never ends");
+        self.state.borrow_mut().parties[party].pauses.push(pause);
+    }
+
+    /// The virtual time.
+    pub fn now(&self) -> Nanos {
+        self.state.borrow().now
+    }
+
+    /// A check value over everything that was ever reported to any party, with its time and its
+    /// bytes, in order. Equal runs have equal values.
+    pub fn log_hash(&self) -> u64 {
+        self.state.borrow().log
+    }
+
+    /// How many happenings were reported so far.
+    pub fn happenings(&self) -> u64 {
+        self.state.borrow().happenings
+    }
+
+    /// Runs the parties, in the order in which their `SimIo`s were made, until all that do not
+    /// only serve are over, nothing is left to do, or the time `until` has come. It may be
+    /// called again with the same parties to go on. Returns the virtual time.
+    ///
+    /// # Panics
+    /// If there are not as many parties as `SimIo`s, or if parties go on for ever without
+    /// letting time pass.
+    pub fn run(&mut self, parties: &mut [&mut dyn Party], until: Nanos) -> Nanos {
+        assert_eq!(parties.len(), self.state.borrow().parties.len(), "one party for each SimIo");
+        loop {
+            let mut steps = 0;
+            while self.step_ready(parties) {
+                steps += 1;
+                assert!(steps < STEPS_PER_MOMENT, "the parties never wait, at {}", self.now());
+            }
+            let mut state = self.state.borrow_mut();
+            let busy = |(party, number): (&&mut dyn Party, usize)| {
+                !party.serves() && !state.parties[number].over
+            };
+            if !parties.iter().zip(0..).any(busy) {
+                return state.now;
+            }
+            match state.next_moment() {
+                Some(moment) if moment <= until => state.advance(moment),
+                Some(_) => {
+                    state.now = state.now.max(until);
+                    return state.now;
+                }
+                None => return state.now,
+            }
+        }
+    }
+
+    /// Steps each party that has something to do now, once; false if none had.
+    fn step_ready(&mut self, parties: &mut [&mut dyn Party]) -> bool {
+        let mut any = false;
+        for (number, party) in parties.iter_mut().enumerate() {
+            let ready = {
+                let mut state = self.state.borrow_mut();
+                let now = state.now;
+                state.advance(now);
+                state.is_ready(number)
+            };
+            if ready {
+                any = true;
+                if !party.step() {
+                    self.state.borrow_mut().end_party(number);
+                }
+            }
+        }
+        any
+    }
+}
+
+/// The sockets of one party. Its turns never block: they report what is ready now, or note
+/// until when the party has nothing to do.
+pub struct SimIo {
+    state: Rc<RefCell<State>>,
+    number: usize,
+    rung: Arc<AtomicBool>,
+}
+
+impl Io for SimIo {
+    fn now(&mut self) -> Nanos {
+        self.state.borrow().now
+    }
+
+    fn connect(&mut self, to: SocketAddr, _from: Option<IpAddr>) -> Result<Token, IoFault> {
+        Ok(self.state.borrow_mut().connect(self.number, to))
+    }
+
+    fn listen(&mut self, on: SocketAddr, backlog: u32) -> Result<SocketAddr, IoFault> {
+        self.state.borrow_mut().listen(self.number, on, backlog)
+    }
+
+    fn write(&mut self, to: Token, bytes: &[u8]) -> Result<usize, IoFault> {
+        self.state.borrow_mut().write(self.number, to, bytes)
+    }
+
+    fn close(&mut self, which: Token, how: Close) {
+        self.state.borrow_mut().close(self.number, which, how);
+    }
+
+    fn turn(&mut self, until: Nanos, happened: &mut dyn FnMut(Nanos, Happening<'_>)) {
+        let poked = self.rung.swap(false, Ordering::AcqRel);
+        // Gathered first, so that the world is not locked while the party thinks.
+        let (now, reports) = self.state.borrow_mut().turn(self.number, until, poked);
+        for report in &reports {
+            happened(now, report.happening());
+        }
+    }
+
+    fn poker(&self) -> Poker {
+        let rung = self.rung.clone();
+        Poker(Arc::new(move || rung.store(true, Ordering::Release)))
+    }
+
+    fn bytes(&self) -> (u64, u64) {
+        self.state.borrow().parties[self.number].bytes
+    }
+}
+
+/// So many rounds of steps without time passing are a mistake of a party.
+const STEPS_PER_MOMENT: u32 = 1_000_000;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+//! A reference server as a party of the simulated world: one shard, the same code.
+
+use std::net::SocketAddr;
+
+use weigh_model::Nanos;
+use weigh_model::protocol::Host;
+
+use super::{ServerShard, ServingReport};
+use crate::io::sim::{Party, SimIo};
+use crate::io::{Io, IoFault};
+
+/// A server in a [`crate::io::sim::World`]. It never ends by itself.
+pub struct SimulatedServing {
+    shard: ServerShard,
+    io: SimIo,
+    address: SocketAddr,
+}
+
+impl SimulatedServing {
+    /// Listens on `on` (port 0: a free one) in the world of `io`.
+    pub fn start(host: &Host, on: SocketAddr, mut io: SimIo) -> Result<SimulatedServing, IoFault> {
+        let address = io.listen(on, super::BACKLOG)?;
+        let shard = ServerShard::new((host.make)(0), vec![io.poker()]);
+        Ok(SimulatedServing { shard, io, address })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What it has counted so far.
+    pub fn report(&self) -> ServingReport {
+        let mut report = self.shard.report();
+        (report.bytes_written, report.bytes_read) = self.io.bytes();
+        report
+    }
+}
+
+impl Party for SimulatedServing {
+    fn step(&mut self) -> bool {
+        self.shard.step(&mut self.io, Nanos::NEVER);
+        true
+    }
+
+    fn serves(&self) -> bool {
+        true
+    }
+}
