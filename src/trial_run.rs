@@ -286,3 +286,6 @@ const PORTS_OF_ONE_SOURCE: u32 = 10_000;
 
 /// Local addresses of loopback to connect from where one is not enough.
 const SOURCES: u8 = 16;
+
+/// As many as the doctor may reckon with.
+pub const SOURCES_MAX: u32 = SOURCES as u32;

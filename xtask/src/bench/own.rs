@@ -24,7 +24,8 @@ pub(crate) fn pacing(places: &Places, rate: u32, seconds: u32) -> anyhow::Result
     });
     ensure!(lag("p99").is_some(), "the summary has no send_lag_ns.p99");
     println!(
-        "send lag at {rate}/s: p50 {:.0} us, p99 {:.0} us, max {:.0} us; generator {} % of a core\n",
+        "send lag at {rate}/s: p50 {:.0} us, p99 {:.0} us, max {:.0} us; \
+         generator {} % of a core\n",
         result["p50_us"].as_f64().unwrap_or(f64::NAN),
         result["p99_us"].as_f64().unwrap_or(f64::NAN),
         result["max_us"].as_f64().unwrap_or(f64::NAN),

@@ -1,0 +1,51 @@
+//! `weigh report`: the table of a run that is over, from its journal.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use clap::Args;
+use weigh_report::Summary;
+use weigh_report::run_folder::RunFolder;
+use weigh_report::table::{self, Style};
+
+use crate::exit::{Exit, Stop};
+
+/// The flags of `weigh report`.
+#[derive(Args)]
+pub struct Report {
+    /// A run: its folder or its id
+    run: String,
+    /// Prints summary.json instead of the table
+    #[arg(long)]
+    json: bool,
+    /// Prints the table as Markdown
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+    /// Where runs are kept
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    runs: PathBuf,
+}
+
+impl Report {
+    /// Reads the journal and shows what it says.
+    pub fn run(self) -> Result<Exit, Stop> {
+        let folder = RunFolder::find(&self.runs, &self.run).map_err(Stop::usage)?;
+        let journal = folder.read_journal().map_err(Stop::usage)?;
+        for bad in &journal.bad_lines {
+            eprintln!("weigh: {bad}");
+        }
+        let summary = Summary::from_events(&journal.events).map_err(Stop::usage)?;
+        if self.json {
+            println!("{}", summary.to_json());
+            return Ok(Exit::Done);
+        }
+        let style = if self.markdown {
+            Style::markdown()
+        } else {
+            let width = std::io::stdout().is_terminal().then(crate::terminal::width);
+            Style::from_environment(width, |name| std::env::var(name).ok())
+        };
+        print!("{}", table::render(&summary, style));
+        Ok(Exit::Done)
+    }
+}

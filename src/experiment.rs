@@ -1,0 +1,269 @@
+//! A whole run: trials in an order drawn from the seed, a journal that is written as they go,
+//! and the results from it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::SystemTime;
+
+use weigh_model::event::{Event, JOURNAL_SCHEMA, RunStarted};
+use weigh_model::plan::{Plan, Repeat};
+use weigh_model::random::Random;
+use weigh_model::{Load, Nanos, Trial};
+use weigh_report::Summary;
+use weigh_report::journal::Writer;
+use weigh_report::record_error::RecordError;
+use weigh_report::run_folder::{RunFolder, rfc3339};
+use weigh_stage::catalogue::Catalogue;
+use weigh_stage::pinning::Pinning;
+
+use crate::exit::{Exit, Stop};
+use crate::interrupts::Interrupts;
+use crate::lanes::Lane;
+use crate::material::Material;
+use crate::terminal::Display;
+use crate::trial_run::{self, Surroundings};
+
+/// A lane with the load that is put on it.
+pub struct Case {
+    /// The lane.
+    pub lane: Lane,
+    /// Its load.
+    pub load: Load,
+}
+
+/// Everything a run is made of.
+pub struct Experiment<'e> {
+    /// What the run is called.
+    pub name: String,
+    /// The seed of all its chance.
+    pub seed: u64,
+    /// What is weighed.
+    pub cases: Vec<Case>,
+    /// How often.
+    pub repetitions: u32,
+    /// What bodies and traces are made of.
+    pub material: Material,
+    /// The real servers that can be started.
+    pub catalogue: &'e Catalogue,
+    /// Who runs where.
+    pub pinning: Pinning,
+    /// Threads of the generator and of reference servers.
+    pub shards: u32,
+    /// Where runs are kept.
+    pub runs: &'e Path,
+    /// Says nothing on the way.
+    pub is_quiet: bool,
+}
+
+/// What a run came to.
+pub struct Finished {
+    /// The result.
+    pub summary: Summary,
+    /// Where it lies.
+    pub folder: RunFolder,
+    /// The first reason why a trial could not be done.
+    pub first_failure: Option<Stop>,
+    /// The exit code that a signal asked for.
+    pub interrupted: Option<Exit>,
+}
+
+impl Experiment<'_> {
+    /// Runs all trials. What was measured is on the disk whatever happens.
+    pub fn run(self) -> Result<Finished, Stop> {
+        for case in &self.cases {
+            trial_run::check(&case.lane, &self.trial(case, 0), &self.material)?;
+        }
+        let interrupts = Interrupts::listen()?;
+        let started = SystemTime::now();
+        let folder = RunFolder::create(self.runs, &self.name, started).map_err(not_recorded)?;
+        let plan = self.plan();
+        folder.write_plan(&plan).map_err(not_recorded)?;
+        let mut record = Record { journal: folder.create_journal().map_err(not_recorded)?, events: Vec::new() };
+        record.note(Event::RunStarted(Box::new(RunStarted {
+            schema: JOURNAL_SCHEMA.to_owned(),
+            id: folder.id().to_owned(),
+            started: rfc3339(started),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            host: weigh_observe::host::facts(),
+            plan,
+        })))?;
+        let first_failure = self.run_trials(&folder, &interrupts, &mut record)?;
+        let interrupted = interrupts.exit();
+        let outcome = if interrupted.is_some() { "interrupted" } else { "done" };
+        record.note(Event::RunFinished { outcome: outcome.to_owned() })?;
+        let summary = folder.write_results(&record.events).map_err(not_recorded)?;
+        // Logs and files of targets are of interest only where something went wrong.
+        if first_failure.is_none() {
+            let _ = std::fs::remove_dir_all(folder.path().join("targets"));
+        }
+        Ok(Finished { summary, folder, first_failure, interrupted })
+    }
+
+    fn run_trials(
+        &self,
+        folder: &RunFolder,
+        interrupts: &Interrupts,
+        record: &mut Record,
+    ) -> Result<Option<Stop>, Stop> {
+        let order = self.order();
+        let display = Display::new(order.len() as u64, self.is_quiet);
+        let mut first_failure = None;
+        for (case, repetition) in order {
+            if interrupts.exit().is_some() {
+                break;
+            }
+            let case = &self.cases[case];
+            let trial = self.trial(case, repetition);
+            let name = format!("{}, repetition {}", case.title(), repetition + 1);
+            display.trial(&name);
+            record.note(Event::TrialStarted {
+                trial: trial.id.clone(),
+                point: trial.point.clone(),
+                repetition,
+            })?;
+            let (id, point) = (trial.id.clone(), trial.point.clone());
+            let result = self.one_trial(case, trial, folder, interrupts, &display, &name, record);
+            match result {
+                Ok(()) => {}
+                Err(stop) if stop.exit() == Exit::Record => return Err(stop),
+                Err(stop) if interrupts.exit().is_some() => display.say(&stop.to_string()),
+                Err(stop) => {
+                    display.say(&format!("{name}: {stop}"));
+                    let error = stop.to_string();
+                    record.note(Event::TrialFailed { trial: id, point, error })?;
+                    first_failure.get_or_insert(stop);
+                }
+            }
+            display.trial_done();
+        }
+        Ok(first_failure)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the one place where all of them meet")]
+    fn one_trial(
+        &self,
+        case: &Case,
+        trial: Trial,
+        folder: &RunFolder,
+        interrupts: &Interrupts,
+        display: &Display,
+        name: &str,
+        record: &mut Record,
+    ) -> Result<(), Stop> {
+        let (progress, heard) = std::sync::mpsc::channel();
+        let id = trial.id.clone();
+        let (result, intervals) = std::thread::scope(|scope| {
+            let follower = scope.spawn(move || display.follow(name, &heard));
+            let around = Surroundings {
+                catalogue: self.catalogue,
+                pinning: &self.pinning,
+                shards: self.shards,
+                folder: folder.path(),
+                interrupts,
+                progress,
+            };
+            let result = trial_run::run(&case.lane, trial, &self.material, &around);
+            drop(around);
+            (result, follower.join().unwrap_or_default())
+        });
+        let finished = result?;
+        for mut interval in intervals {
+            interval.trial.clone_from(&id);
+            record.note(Event::Interval(interval))?;
+        }
+        record.note(Event::TrialFinished(Box::new(finished)))
+    }
+
+    /// All trials, repetition by repetition, each round in an order of its own, so that a drift
+    /// of the machine falls on all cases alike.
+    fn order(&self) -> Vec<(usize, u32)> {
+        let mut random = Random::stream(self.seed, ORDER_STREAM);
+        let mut order = Vec::new();
+        for repetition in 0..self.repetitions {
+            let mut round: Vec<usize> = (0..self.cases.len()).collect();
+            for last in (1..round.len()).rev() {
+                round.swap(last, random.below(last as u64 + 1) as usize);
+            }
+            order.extend(round.into_iter().map(|case| (case, repetition)));
+        }
+        order
+    }
+
+    fn trial(&self, case: &Case, repetition: u32) -> Trial {
+        let point = case.lane.point(&case.load);
+        // The point's own text decides its seed, so that adding a case changes no other.
+        let text = format!("{point:?}/{repetition}/{}", self.seed);
+        let hash = fnv1a(text.as_bytes());
+        Trial {
+            id: format!("{hash:016x}"),
+            point,
+            repetition,
+            seed: hash,
+            protocol: case.lane.protocol.name().to_owned(),
+            target: case.lane.against.name(),
+            endpoint: None,
+            load: case.load.clone(),
+            settings: case.lane.settings.clone(),
+        }
+    }
+
+    fn plan(&self) -> Plan {
+        let cases = self
+            .cases
+            .iter()
+            .map(|case| {
+                let point = case.lane.point(&case.load);
+                point.into_iter().map(|(key, value)| (key, plan_value(&value))).collect()
+            })
+            .collect::<Vec<BTreeMap<String, toml::Value>>>();
+        let load = self.cases[0].load.clone();
+        let repeat = Repeat { count: self.repetitions, cool_down: Nanos(0) };
+        Plan { name: self.name.clone(), seed: self.seed, load, repeat, cases }
+    }
+}
+
+impl Case {
+    fn title(&self) -> String {
+        let given: Vec<String> =
+            self.lane.given.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        let settings = if given.is_empty() { String::new() } else { format!(" {}", given.join(" ")) };
+        format!("{}{settings} ({})", self.lane.protocol.name(), self.lane.against.name())
+    }
+}
+
+/// The journal, and what was written to it.
+struct Record {
+    journal: Writer,
+    events: Vec<Event>,
+}
+
+impl Record {
+    fn note(&mut self, event: Event) -> Result<(), Stop> {
+        self.journal.write(&event).map_err(not_recorded)?;
+        self.events.push(event);
+        Ok(())
+    }
+}
+
+fn not_recorded(error: RecordError) -> Stop {
+    Stop::new(Exit::Record, error)
+}
+
+fn plan_value(value: &serde_json::Value) -> toml::Value {
+    match value {
+        serde_json::Value::Bool(flag) => (*flag).into(),
+        serde_json::Value::Number(number) => number.as_i64().unwrap_or_default().into(),
+        serde_json::Value::String(text) => text.as_str().into(),
+        other => other.to_string().into(),
+    }
+}
+
+/// FNV-1a, 64 bits (Fowler, Noll, Vo; draft-eastlake-fnv): names trials, guards nothing.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)
+    })
+}
+
+/// The random stream of the order of trials.
+const ORDER_STREAM: u64 = 1;

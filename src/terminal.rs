@@ -1,0 +1,124 @@
+//! What a user sees while it runs: a bar with the time left on a terminal, a line a second
+//! without one.
+
+use std::io::IsTerminal;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use weigh_engine::job::Progress;
+use weigh_model::event::Interval;
+
+/// Shows how a run goes, on stderr.
+pub struct Display {
+    bar: Option<ProgressBar>,
+    is_quiet: bool,
+}
+
+impl Display {
+    /// For a run of so many trials.
+    pub fn new(trials: u64, is_quiet: bool) -> Display {
+        let is_terminal = std::io::stderr().is_terminal();
+        let bar = (is_terminal && !is_quiet).then(|| {
+            let template = "{bar:24} trial {pos} of {len}, {eta} left  {msg}";
+            let style = ProgressStyle::with_template(template);
+            ProgressBar::new(trials)
+                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        });
+        if let Some(bar) = &bar {
+            bar.enable_steady_tick(Duration::from_millis(250));
+        }
+        Display { bar, is_quiet }
+    }
+
+    /// A trial begins.
+    pub fn trial(&self, name: &str) {
+        match &self.bar {
+            Some(bar) => bar.set_message(name.to_owned()),
+            None if !self.is_quiet => eprintln!("weigh: {name}"),
+            None => {}
+        }
+    }
+
+    /// A trial is over.
+    pub fn trial_done(&self) {
+        if let Some(bar) = &self.bar {
+            bar.inc(1);
+        }
+    }
+
+    /// Something the user must see now.
+    pub fn say(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("weigh: {text}")),
+            None => eprintln!("weigh: {text}"),
+        }
+    }
+
+    /// Listens to a trial until all its senders are gone, and hands its intervals over. Shards
+    /// tell theirs at their own times; those of one second are summed up.
+    pub fn follow(&self, name: &str, heard: &Receiver<(u32, Progress)>) -> Vec<Interval> {
+        let mut intervals: Vec<Interval> = Vec::new();
+        let mut said = Instant::now();
+        loop {
+            match heard.recv_timeout(Duration::from_secs(1)) {
+                Ok((_, Progress::Opening(standing, all))) => {
+                    self.line(name, &format!("{standing} of {all} connections"), &mut said);
+                }
+                Ok((_, Progress::Interval(interval))) => {
+                    let text = format!(
+                        "{} in/s, {} out/s{}",
+                        interval.sent,
+                        interval.delivered.max(interval.acknowledged),
+                        if interval.warmup { " (warm-up)" } else { "" }
+                    );
+                    self.line(name, &text, &mut said);
+                    add(&mut intervals, interval);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return intervals,
+            }
+        }
+    }
+
+    fn line(&self, name: &str, text: &str, said: &mut Instant) {
+        match &self.bar {
+            Some(bar) => bar.set_message(format!("{name}: {text}")),
+            None if !self.is_quiet && said.elapsed() >= Duration::from_millis(900) => {
+                *said = Instant::now();
+                eprintln!("weigh:   {text}");
+            }
+            None => {}
+        }
+    }
+}
+
+impl Drop for Display {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Adds an interval of a shard to that of the others which ended within half a second of it.
+fn add(intervals: &mut Vec<Interval>, next: Interval) {
+    let same = intervals.iter_mut().rev().take(2).find(|interval| {
+        interval.at_ns.abs_diff(next.at_ns) < 500_000_000 && interval.warmup == next.warmup
+    });
+    match same {
+        Some(interval) => {
+            interval.sent += next.sent;
+            interval.acknowledged += next.acknowledged;
+            interval.delivered += next.delivered;
+            interval.errors += next.errors;
+            interval.connections += next.connections;
+        }
+        None => intervals.push(next),
+    }
+}
+
+/// Columns of the terminal behind stdout.
+pub fn width() -> u16 {
+    indicatif::TermLike::width(&console::Term::stdout())
+}
