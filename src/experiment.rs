@@ -78,7 +78,8 @@ impl Experiment<'_> {
         let folder = RunFolder::create(self.runs, &self.name, started).map_err(not_recorded)?;
         let plan = self.plan();
         folder.write_plan(&plan).map_err(not_recorded)?;
-        let mut record = Record { journal: folder.create_journal().map_err(not_recorded)?, events: Vec::new() };
+        let mut record =
+            Record { journal: folder.create_journal().map_err(not_recorded)?, events: Vec::new() };
         record.note(Event::RunStarted(Box::new(RunStarted {
             schema: JOURNAL_SCHEMA.to_owned(),
             id: folder.id().to_owned(),
@@ -226,7 +227,8 @@ impl Case {
     fn title(&self) -> String {
         let given: Vec<String> =
             self.lane.given.iter().map(|(key, value)| format!("{key} {value}")).collect();
-        let settings = if given.is_empty() { String::new() } else { format!(" {}", given.join(" ")) };
+        let settings =
+            if given.is_empty() { String::new() } else { format!(" {}", given.join(" ")) };
         format!("{}{settings} ({})", self.lane.protocol.name(), self.lane.against.name())
     }
 }

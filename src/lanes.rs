@@ -145,8 +145,7 @@ fn make(
 /// The main job: every protocol against its reference server, and Mosquitto where it is
 /// installed.
 fn default_words(catalogue: &Catalogue) -> Vec<String> {
-    let mut words: Vec<String> =
-        ["mqtt", "http1", "tcp"].into_iter().map(str::to_owned).collect();
+    let mut words: Vec<String> = ["mqtt", "http1", "tcp"].into_iter().map(str::to_owned).collect();
     let is_installed = catalogue
         .choose("mosquitto")
         .is_ok_and(|choice| weigh_stage::find::find(choice.target).is_some());
@@ -171,8 +170,11 @@ fn resolve(word: &str, catalogue: &Catalogue) -> Result<(&'static dyn Protocol, 
     let protocol = registry::find(word).map_err(|invalid| {
         let names: Vec<&str> =
             catalogue.targets().iter().map(|target| target.name.as_str()).collect();
-        let mend =
-            format!("{}; or a target: {}; or a URL: mqtt://HOST:PORT", invalid.mend, names.join(", "));
+        let mend = format!(
+            "{}; or a target: {}; or a URL: mqtt://HOST:PORT",
+            invalid.mend,
+            names.join(", ")
+        );
         Invalid { place: "protocol or target".to_owned(), mend, ..invalid }
     })?;
     Ok((protocol, Against::Reference))

@@ -18,7 +18,9 @@ pub struct Material {
 pub fn material(body: &BodySource, trace: Option<&str>) -> Result<Material, Stop> {
     let read = |what: &str, path: &str| {
         std::fs::read(path).map_err(|error| {
-            Stop::usage(format!("{what} {path}: cannot be read: {error}; name a file that is there"))
+            Stop::usage(format!(
+                "{what} {path}: cannot be read: {error}; name a file that is there"
+            ))
         })
     };
     let body = match (body, body.path()) {
@@ -26,9 +28,11 @@ pub fn material(body: &BodySource, trace: Option<&str>) -> Result<Material, Stop
         (BodySource::Readings, None) => READINGS.as_bytes().to_vec(),
         _ => Vec::new(),
     };
-    let trace = trace.map(|path| Ok((path, read("--arrival trace", path)?))).transpose()?;
-    let trace = trace.map(|(path, text): (&str, Vec<u8>)| parse_trace(path, &text)).transpose()?;
-    Ok(Material { body, trace: trace.unwrap_or_default() })
+    let trace = match trace {
+        Some(path) => parse_trace(path, &read("--arrival trace", path)?)?,
+        None => Vec::new(),
+    };
+    Ok(Material { body, trace })
 }
 
 fn parse_trace(path: &str, text: &[u8]) -> Result<Vec<Nanos>, Stop> {

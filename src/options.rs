@@ -80,7 +80,8 @@ impl LoadOptions {
             _ => 0,
         };
         let arrival = self.arrival(pattern)?;
-        let has_end = self.messages.is_some() || matches!(arrival, Arrival::Steps(_) | Arrival::Trace(_));
+        let has_end =
+            self.messages.is_some() || matches!(arrival, Arrival::Steps(_) | Arrival::Trace(_));
         let load = Load {
             pattern,
             connections,
@@ -165,13 +166,19 @@ impl LoadOptions {
             return contradiction("-n 0: there must be at least 1 message");
         }
         if load.pattern != Pattern::Deliver && self.subscribers.is_some_and(|count| count > 0) {
-            return contradiction("-y: only the pattern deliver has subscribers: type --pattern deliver");
+            return contradiction(
+                "-y: only the pattern deliver has subscribers: type --pattern deliver",
+            );
         }
         if load.pattern == Pattern::Deliver && load.subscribers == 0 {
-            return contradiction("-y 0: deliver needs a subscriber; type --pattern publish for none");
+            return contradiction(
+                "-y 0: deliver needs a subscriber; type --pattern publish for none",
+            );
         }
         if load.topology == Topology::Pairs && load.connections != load.subscribers {
-            return contradiction("--topology pairs needs as many subscribers as publishers: make -x and -y equal");
+            return contradiction(
+                "--topology pairs needs as many subscribers as publishers: make -x and -y equal",
+            );
         }
         if load.arrival == Arrival::Burst && load.messages.is_none() {
             return contradiction("--arrival burst needs a total: type -n 10000");

@@ -17,7 +17,7 @@ use weigh_stats::quantile;
 use crate::counters;
 use crate::lanes::Lane;
 use crate::target::{READY_WITHIN, Running};
-use crate::trial_run::Measured;
+use crate::trial_run::{Measured, Seen};
 
 /// The record of a trial.
 pub fn put_together(
@@ -27,7 +27,7 @@ pub fn put_together(
     target: &mut Running,
 ) -> TrialFinished {
     let load = &trial.load;
-    let mut outcome = measured.outcome;
+    let Measured { mut outcome, seen } = measured;
     let mut doubts = Vec::new();
     let server = match target {
         Running::Reference(server) => settled_report(server, trial, &outcome),
@@ -41,15 +41,15 @@ pub fn put_together(
     if let Some(ended) = target.ended() {
         doubts.push(Doubt::TargetDied(ended.to_string()));
     }
-    doubts.extend(outcome.doubts(load, measured.confirms));
-    if measured.shared_cores {
+    doubts.extend(outcome.doubts(load, seen.confirms));
+    if seen.shared_cores {
         doubts.push(Doubt::SharedCores);
     }
-    let mut metrics = outcome.metrics(load, measured.body_bytes);
-    metrics.insert("body_bytes".to_owned(), measured.body_bytes as f64);
-    add_usage(&mut metrics, &measured, &outcome, load.copies());
-    doubts.extend(generator_limit(&outcome, trial, measured.usage.as_ref()));
-    add_hold_memory(&mut metrics, &measured, &outcome, trial);
+    let mut metrics = outcome.metrics(load, seen.body_bytes);
+    metrics.insert("body_bytes".to_owned(), seen.body_bytes as f64);
+    add_usage(&mut metrics, &seen, &outcome, load.copies());
+    doubts.extend(generator_limit(&outcome, trial, seen.usage.as_ref()));
+    add_hold_memory(&mut metrics, &seen, &outcome, trial);
     let (mut samples, mut histograms) = (BTreeMap::new(), BTreeMap::new());
     for (name, times) in outcome.recorder.times() {
         add_times(&mut metrics, &mut doubts, name, times, &outcome);
@@ -133,13 +133,8 @@ fn settled_report(
     Some(report)
 }
 
-fn add_usage(
-    metrics: &mut BTreeMap<String, f64>,
-    measured: &Measured,
-    outcome: &Outcome,
-    copies: u64,
-) {
-    let Some(usage) = &measured.usage else { return };
+fn add_usage(metrics: &mut BTreeMap<String, f64>, seen: &Seen, outcome: &Outcome, copies: u64) {
+    let Some(usage) = &seen.usage else { return };
     metrics.insert("target_cpu_percent.mean".to_owned(), usage.percent_mean);
     metrics.insert("target_cpu_percent.max".to_owned(), usage.percent_max);
     metrics.insert("target_memory_bytes.max".to_owned(), usage.memory_bytes_max as f64);
@@ -153,7 +148,7 @@ fn add_usage(
 
 fn add_hold_memory(
     metrics: &mut BTreeMap<String, f64>,
-    measured: &Measured,
+    seen: &Seen,
     outcome: &Outcome,
     trial: &Trial,
 ) {
@@ -161,11 +156,11 @@ fn add_hold_memory(
         return;
     }
     let held = outcome.held as f64;
-    if let Some((before, end)) = measured.target_bytes {
+    if let Some((before, end)) = seen.target_bytes {
         let each = end.saturating_sub(before) as f64 / held;
         metrics.insert("target_memory_bytes_per_connection".to_owned(), each);
     }
-    if let Some(grown) = measured.generator_bytes {
+    if let Some(grown) = seen.generator_bytes {
         metrics.insert("generator_memory_bytes_per_connection".to_owned(), grown as f64 / held);
     }
 }

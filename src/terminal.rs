@@ -120,5 +120,5 @@ fn add(intervals: &mut Vec<Interval>, next: Interval) {
 
 /// Columns of the terminal behind stdout.
 pub fn width() -> u16 {
-    indicatif::TermLike::width(&console::Term::stdout())
+    console::Term::stdout().size().1
 }

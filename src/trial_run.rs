@@ -64,13 +64,8 @@ pub fn run(
     around: &Surroundings<'_>,
 ) -> Result<TrialFinished, Stop> {
     let folder: PathBuf = around.folder.join("targets").join(&trial.id);
-    let mut target = Running::start(
-        lane,
-        around.catalogue,
-        &around.pinning.target,
-        around.shards,
-        &folder,
-    )?;
+    let mut target =
+        Running::start(lane, around.catalogue, &around.pinning.target, around.shards, &folder)?;
     let mut endpoint = target.endpoint().clone();
     endpoint.address = Some(resolve(&endpoint)?);
     if let Against::Foreign(foreign) = &lane.against {
@@ -87,6 +82,12 @@ pub fn run(
 pub struct Measured {
     /// What the generator recorded.
     pub outcome: Outcome,
+    /// What was seen beside it.
+    pub seen: Seen,
+}
+
+/// What was seen beside the generator's own record.
+pub struct Seen {
     /// What the target used; unknown for a server that somebody else runs.
     pub usage: Option<Usage>,
     /// True if the protocol confirms messages.
@@ -153,15 +154,8 @@ fn measure(
     let target_bytes = before.zip(at_end).map(|(before, end)| (before.memory.bytes(), end));
     let generator_bytes = own_before.zip(own_end).map(|(before, end)| end.saturating_sub(before));
     let shared_cores = around.pinning.shared;
-    Ok(Measured {
-        outcome,
-        usage,
-        confirms,
-        body_bytes,
-        shared_cores,
-        generator_bytes,
-        target_bytes,
-    })
+    let seen = Seen { usage, confirms, body_bytes, shared_cores, generator_bytes, target_bytes };
+    Ok(Measured { outcome, seen })
 }
 
 /// What is done in the generator's threads at the borders of the window.
@@ -244,9 +238,10 @@ fn resolve(endpoint: &Endpoint) -> Result<SocketAddr, Stop> {
     })?;
     let mut found: Vec<SocketAddr> = found.collect();
     found.sort_by_key(|address| address.is_ipv6());
-    found.first().copied().ok_or_else(|| {
-        Stop::new(Exit::Target, format!("{endpoint}: the host has no address"))
-    })
+    found
+        .first()
+        .copied()
+        .ok_or_else(|| Stop::new(Exit::Target, format!("{endpoint}: the host has no address")))
 }
 
 /// Local addresses to connect from: on loopback several, where one address has too few ports
@@ -256,7 +251,8 @@ fn sources(trial: &Trial, address: SocketAddr) -> Vec<IpAddr> {
     let IpAddr::V4(to) = address.ip() else { return Vec::new() };
     let many = load.connections + load.subscribers > PORTS_OF_ONE_SOURCE;
     let renewed = load.pattern == Pattern::Session || !trial.settings.text("keep_alive").eq("true");
-    let needs_more = many || (trial.protocol == "http1" && renewed) || load.pattern == Pattern::Session;
+    let needs_more =
+        many || (trial.protocol == "http1" && renewed) || load.pattern == Pattern::Session;
     if !to.is_loopback() || !needs_more {
         return Vec::new();
     }
@@ -275,10 +271,7 @@ fn failure(failure: Failure) -> Stop {
     Stop::new(exit, failure)
 }
 
-
-
 const SAMPLE_EVERY: Duration = Duration::from_millis(50);
-
 
 /// Connections from one local address that find a free port quickly: the search grows slow once
 /// half of the default range of 28,232 is taken.

@@ -32,7 +32,7 @@ impl Report {
         let folder = RunFolder::find(&self.runs, &self.run).map_err(Stop::usage)?;
         let journal = folder.read_journal().map_err(Stop::usage)?;
         for bad in &journal.bad_lines {
-            eprintln!("weigh: {bad}");
+            eprintln!("weigh: {}: line {}: {}", folder.path().display(), bad.line, bad.problem);
         }
         let summary = Summary::from_events(&journal.events).map_err(Stop::usage)?;
         if self.json {

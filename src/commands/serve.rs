@@ -58,7 +58,7 @@ impl Serve {
         // the server says how often it had to pause.
         let _ = weigh_engine::io::descriptors::raise();
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
-        let serving = Serving::start(host, self.listen, self.shards)
+        let serving = Serving::start(&host, self.listen, self.shards)
             .map_err(|error| Stop::new(Exit::Target, error))?;
         let endpoint = Endpoint::at(protocol.scheme(), serving.address());
         say(&listening_line(&endpoint))?;
@@ -82,8 +82,9 @@ fn obey(serving: &Serving) {
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
         let answer = match Request::parse(&line) {
-            Ok(Request::Report) => report_line(&serving.report().server)
-                .unwrap_or_else(|error| error_line(&error)),
+            Ok(Request::Report) => {
+                report_line(&serving.report().server).unwrap_or_else(|error| error_line(&error))
+            }
             Err(error) => error_line(&error),
         };
         if say(&answer).is_err() {
