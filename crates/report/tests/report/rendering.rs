@@ -25,6 +25,13 @@ fn the_table_at_100_columns_is_drawn_in_two_parts() {
 }
 
 #[test]
+fn the_table_at_80_columns_is_drawn_in_three_parts() {
+    let text = render(&summary(), Style::plain(80));
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
 fn the_table_in_ascii() {
     let style = Style { is_ascii: true, ..Style::plain(160) };
     let text = render(&summary(), style);
