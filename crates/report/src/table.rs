@@ -109,8 +109,7 @@ fn draw(
     };
     table.set_header(columns.iter().map(heading));
     for (guarantee, is_reference, cells) in groups(summary) {
-        let kind = if is_reference { "reference" } else { "real" };
-        let title = format!("{guarantee}, {kind}");
+        let title = title(guarantee, is_reference);
         let title = if style.is_markdown { format!("**{title}**") } else { title };
         table.add_row([title]);
         for cell in cells {
@@ -150,6 +149,36 @@ fn without_rules_between_rows(lines: impl Iterator<Item = String>) -> Vec<String
         .filter(|(index, line)| !is_rule(line) || keeps(*index))
         .map(|(_, line)| line)
         .collect()
+}
+
+/// A row of the table, for other ways to draw it.
+pub(crate) enum Row<'a> {
+    /// The title of the group that follows.
+    Title(String),
+    /// A cell and its figures, one for every heading.
+    Figures(&'a Cell, Vec<String>),
+}
+
+/// The headings of all columns.
+pub(crate) fn headings() -> impl Iterator<Item = String> {
+    COLUMNS.iter().map(|column| column.heading.replace('\n', " "))
+}
+
+/// All rows with all columns.
+pub(crate) fn rows(summary: &Summary) -> Vec<Row<'_>> {
+    let figures = |cell: &Cell| -> Vec<String> {
+        COLUMNS.iter().map(|column| (column.show)(cell, Style::markdown())).collect()
+    };
+    let mut rows = Vec::new();
+    for (guarantee, is_reference, cells) in groups(summary) {
+        rows.push(Row::Title(title(guarantee, is_reference)));
+        rows.extend(cells.into_iter().map(|cell| Row::Figures(cell, figures(cell))));
+    }
+    rows
+}
+
+fn title(guarantee: Guarantee, is_reference: bool) -> String {
+    format!("{guarantee}, {}", if is_reference { "reference" } else { "real" })
 }
 
 fn groups(summary: &Summary) -> Vec<(Guarantee, bool, Vec<&Cell>)> {
@@ -214,7 +243,7 @@ const COLUMNS: &[Column] = &[
     Column { heading: "target\nCPU %", part: Part::Cost, show: |c, _| rate(c, CPU_PERCENT) },
     Column { heading: "target\nµs/msg", part: Part::Cost, show: |c, _| rate(c, CPU_US) },
     Column { heading: "target\nmemory", part: Part::Cost, show: |c, _| memory(c) },
-    Column { heading: "load\nCPU %", part: Part::Cost, show: |c, _| rate(c, GENERATOR_PERCENT) },
+    Column { heading: "gen.\nCPU %", part: Part::Cost, show: |c, _| rate(c, GENERATOR_PERCENT) },
     Column { heading: "send lag\np99", part: Part::Time, show: send_lag },
 ];
 
