@@ -118,7 +118,7 @@ impl Doubt {
             ),
             Doubt::FewRepetitions(n) => (
                 "L13",
-                format!("{n} repetitions: too few to compare"),
+                format!("{n} repetition{}: too few to compare", if *n == 1 { "" } else { "s" }),
                 "repeat at least 5 times (--reps 5)",
             ),
             Doubt::QuantileBeyondData(quantile, needed, had) => (

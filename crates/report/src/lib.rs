@@ -5,6 +5,7 @@ pub mod cells;
 mod cells_csv;
 pub mod comparisons;
 pub mod figures;
+pub mod html;
 pub mod journal;
 mod notes;
 pub mod record_error;

@@ -1,5 +1,5 @@
 //! The folder that a run leaves behind: `runs/<time>-<name>/` with the plan, the journal, the
-//! summary, the cells as CSV and the recorded times for HdrHistogram's tools.
+//! summary, the page, the cells as CSV and the recorded times for HdrHistogram's tools.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use weigh_model::plan::Plan;
 use crate::journal::{Journal, Reader, Writer};
 use crate::record_error::RecordError;
 use crate::summary::Summary;
-use crate::{cells_csv, recorded_times};
+use crate::{cells_csv, html, recorded_times};
 
 /// The folder of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl RunFolder {
         replace(&path, text.as_bytes())
     }
 
-    /// Writes `summary.json`, `cells.csv` and the recorded times of a run, finished or not, and
+    /// Writes `summary.json`, `report.html`, `cells.csv` and the recorded times of a run, finished or not, and
     /// returns the summary. Each file is replaced as a whole.
     pub fn write_results(&self, events: &[Event]) -> Result<Summary, RecordError> {
         let summary = Summary::from_events(events).map_err(|error| {
@@ -104,6 +104,7 @@ impl RunFolder {
             RecordError::saying(&path, error.to_string(), "name the folder of a run")
         })?;
         self.write_file("summary.json", summary.to_json().as_bytes())?;
+        self.write_file("report.html", html::page(&summary).as_bytes())?;
         self.write_file("cells.csv", &cells_csv::table(&summary))?;
         for file in recorded_times::files(&summary, events) {
             self.write_file(&file.name, &file.content)?;

@@ -12,7 +12,7 @@ use crate::summary::{Cell, Metric, Summary};
 /// How a table is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Columns of the terminal; a table that is wider is drawn in two parts.
+    /// Columns of the terminal; a table that is wider is drawn in two or three parts.
     pub width: u16,
     /// Only characters of ASCII.
     pub is_ascii: bool,
@@ -72,18 +72,21 @@ fn tables(summary: &Summary, style: Style) -> String {
     if style.is_markdown || fits(&one) {
         return colour(&one, style);
     }
-    let part = |part: Part| -> String {
-        let belongs = |column: &&Column| column.part == part || column.part == Part::Both;
+    let part = |parts: &[Part], arrangement: ContentArrangement| -> String {
+        let belongs = |column: &&Column| column.part == Part::All || parts.contains(&column.part);
         let columns: Vec<&Column> = COLUMNS.iter().filter(belongs).collect();
-        let wide = draw(summary, &columns, style, ContentArrangement::Disabled);
-        let text = if fits(&wide) {
-            wide
-        } else {
-            draw(summary, &columns, style, ContentArrangement::Dynamic)
-        };
-        colour(&text, style)
+        draw(summary, &columns, style, arrangement)
     };
-    part(Part::Time) + "\n" + &part(Part::Ledger)
+    let all = |arrangement: ContentArrangement, parts: &[&[Part]]| -> Vec<String> {
+        parts.iter().map(|columns| part(columns, arrangement.clone())).collect()
+    };
+    let two = all(ContentArrangement::Disabled, &[&[Part::Time], &[Part::Ledger, Part::Cost]]);
+    let parts = if two.iter().all(|text| fits(text)) {
+        two
+    } else {
+        all(ContentArrangement::Dynamic, &[&[Part::Time], &[Part::Ledger], &[Part::Cost]])
+    };
+    colour(&parts.join("\n"), style)
 }
 
 /// Draws one table; a dynamic arrangement breaks the names so that the figures stay whole.
@@ -106,8 +109,7 @@ fn draw(
     };
     table.set_header(columns.iter().map(heading));
     for (guarantee, is_reference, cells) in groups(summary) {
-        let kind = if is_reference { "reference" } else { "real" };
-        let title = format!("{guarantee}, {kind}");
+        let title = title(guarantee, is_reference);
         let title = if style.is_markdown { format!("**{title}**") } else { title };
         table.add_row([title]);
         for cell in cells {
@@ -149,6 +151,36 @@ fn without_rules_between_rows(lines: impl Iterator<Item = String>) -> Vec<String
         .collect()
 }
 
+/// A row of the table, for other ways to draw it.
+pub(crate) enum Row<'a> {
+    /// The title of the group that follows.
+    Title(String),
+    /// A cell and its figures, one for every heading.
+    Figures(&'a Cell, Vec<String>),
+}
+
+/// The headings of all columns.
+pub(crate) fn headings() -> impl Iterator<Item = String> {
+    COLUMNS.iter().map(|column| column.heading.replace('\n', " "))
+}
+
+/// All rows with all columns.
+pub(crate) fn rows(summary: &Summary) -> Vec<Row<'_>> {
+    let figures = |cell: &Cell| -> Vec<String> {
+        COLUMNS.iter().map(|column| (column.show)(cell, Style::markdown())).collect()
+    };
+    let mut rows = Vec::new();
+    for (guarantee, is_reference, cells) in groups(summary) {
+        rows.push(Row::Title(title(guarantee, is_reference)));
+        rows.extend(cells.into_iter().map(|cell| Row::Figures(cell, figures(cell))));
+    }
+    rows
+}
+
+fn title(guarantee: Guarantee, is_reference: bool) -> String {
+    format!("{guarantee}, {}", if is_reference { "reference" } else { "real" })
+}
+
 fn groups(summary: &Summary) -> Vec<(Guarantee, bool, Vec<&Cell>)> {
     let guarantees = [Guarantee::AtMostOnce, Guarantee::AtLeastOnce, Guarantee::ExactlyOnce];
     let kinds =
@@ -182,12 +214,13 @@ fn to_ascii(text: &str) -> String {
     replaced.replace('–', "-").chars().map(|c| if c.is_ascii() { c } else { '?' }).collect()
 }
 
-/// In which part a column stands when the table is drawn in two.
+/// In which part a column stands when the table is drawn in parts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
-    Both,
+    All,
     Time,
     Ledger,
+    Cost,
 }
 
 struct Column {
@@ -197,7 +230,7 @@ struct Column {
 }
 
 const COLUMNS: &[Column] = &[
-    Column { heading: "protocol, target", part: Part::Both, show: |cell, _| row_name(cell) },
+    Column { heading: "protocol, target", part: Part::All, show: |cell, _| row_name(cell) },
     Column { heading: "response\np50", part: Part::Time, show: |c, s| latency(c, "p50", s) },
     Column { heading: "response\np99", part: Part::Time, show: |c, s| latency(c, "p99", s) },
     Column { heading: "response\nmax", part: Part::Time, show: |c, s| latency(c, "max", s) },
@@ -207,10 +240,10 @@ const COLUMNS: &[Column] = &[
     Column { heading: "delivered", part: Part::Ledger, show: |c, _| known(c.ledger.delivered) },
     Column { heading: "lost", part: Part::Ledger, show: lost_of },
     Column { heading: "dup", part: Part::Ledger, show: |c, _| count(c.ledger.duplicates) },
-    Column { heading: "target\nCPU %", part: Part::Ledger, show: |c, _| rate(c, CPU_PERCENT) },
-    Column { heading: "target\nµs/msg", part: Part::Ledger, show: |c, _| rate(c, CPU_US) },
-    Column { heading: "target\nmemory", part: Part::Ledger, show: |c, _| memory(c) },
-    Column { heading: "load\nCPU %", part: Part::Ledger, show: |c, _| rate(c, GENERATOR_PERCENT) },
+    Column { heading: "target\nCPU %", part: Part::Cost, show: |c, _| rate(c, CPU_PERCENT) },
+    Column { heading: "target\nµs/msg", part: Part::Cost, show: |c, _| rate(c, CPU_US) },
+    Column { heading: "target\nmemory", part: Part::Cost, show: |c, _| memory(c) },
+    Column { heading: "gen.\nCPU %", part: Part::Cost, show: |c, _| rate(c, GENERATOR_PERCENT) },
     Column { heading: "send lag\np99", part: Part::Time, show: send_lag },
 ];
 
