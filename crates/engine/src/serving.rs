@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use rustix::io::Errno;
 use serde::Serialize;
 use weigh_model::Nanos;
 use weigh_model::protocol::Host;
@@ -37,6 +38,8 @@ pub struct ServingReport {
     pub faults: u64,
     /// The first few of those, in words.
     pub fault_reasons: Vec<String>,
+    /// Shards that were not allowed a descriptor table of their own.
+    pub shared_tables: u16,
     /// How often accepting paused because no descriptors were left.
     pub accept_pauses: u64,
     /// Connections open now.
@@ -70,8 +73,9 @@ pub enum ServeError {
 
 impl Serving {
     /// Starts `shards` threads that serve on `on` (port 0: a free one) and returns once all of
-    /// them listen. With more than one, each has a descriptor table of its own, so that the
-    /// limit on open files holds per shard.
+    /// them listen. Each has a descriptor table of its own, so that the limit on open files
+    /// holds per shard; where the system forbids that (containers often do), they share the
+    /// process's and the report says so.
     pub fn start(host: &Host, on: SocketAddr, shards: u16) -> Result<Serving, ServeError> {
         let shards = shards.max(1);
         let bells = doorbells(shards)?;
@@ -156,6 +160,7 @@ impl ServingReport {
         self.faults += other.faults;
         self.fault_reasons.extend(other.fault_reasons);
         self.fault_reasons.truncate(shard::REASONS_KEPT);
+        self.shared_tables += other.shared_tables;
         self.accept_pauses += other.accept_pauses;
         self.open_connections += other.open_connections;
         self.bytes_written += other.bytes_written;
@@ -193,9 +198,9 @@ impl Start {
         let thread = std::thread::Builder::new()
             .name(format!("serve-{shard}"))
             .spawn(move || match self.open() {
-                Ok((io, mut server_shard, address)) => {
+                Ok((loops, address)) => {
                     let _ = ready.send(Ok((address, rustix::thread::gettid())));
-                    serve(io, &mut server_shard, &orders)
+                    loops.serve(&orders)
                 }
                 Err(error) => {
                     let _ = ready.send(Err(error));
@@ -220,11 +225,10 @@ impl Start {
     }
 
     /// Runs on the shard's thread.
-    fn open(self) -> Result<(EpollIo, ServerShard, SocketAddr), ServeError> {
+    fn open(self) -> Result<(Loop, SocketAddr), ServeError> {
         let shard = self.shard;
-        if self.bells.len() > 1 {
+        let own_table =
             own_table(&self.bells).map_err(|reason| ServeError::Shard { shard, reason })?;
-        }
         let bell = self.bells[usize::from(shard)].clone();
         let mut io = EpollIo::with_doorbell(self.epoch, bell)
             .map_err(|fault| ServeError::Shard { shard, reason: fault.to_string() })?;
@@ -234,34 +238,44 @@ impl Start {
         };
         let address = listening.map_err(|fault| ServeError::Listen { on: self.on, fault })?;
         let pokers: Vec<Poker> = self.bells.iter().map(Doorbell::poker).collect();
-        Ok((io, ServerShard::new(self.server, pokers), address))
+        Ok((Loop { io, shard: ServerShard::new(self.server, pokers), own_table }, address))
     }
 }
 
-fn serve(mut io: EpollIo, shard: &mut ServerShard, orders: &Receiver<Command>) -> ServingReport {
-    loop {
-        shard.step(&mut io, Nanos::NEVER);
-        // Every order comes with a ring, so none waits for longer than a turn.
-        for order in orders.try_iter() {
-            match order {
-                Command::Report(answer) => {
-                    let _ = answer.send(counted(&io, shard));
-                }
-                Command::Stop => {
-                    let report = counted(&io, shard);
-                    shard.shut(&mut io);
-                    return report;
+/// What a shard's thread runs.
+struct Loop {
+    io: EpollIo,
+    shard: ServerShard,
+    own_table: bool,
+}
+
+impl Loop {
+    fn serve(mut self, orders: &Receiver<Command>) -> ServingReport {
+        loop {
+            self.shard.step(&mut self.io, Nanos::NEVER);
+            // Every order comes with a ring, so none waits for longer than a turn.
+            for order in orders.try_iter() {
+                match order {
+                    Command::Report(answer) => {
+                        let _ = answer.send(self.report());
+                    }
+                    Command::Stop => {
+                        let report = self.report();
+                        self.shard.shut(&mut self.io);
+                        return report;
+                    }
                 }
             }
         }
     }
-}
 
-fn counted(io: &EpollIo, shard: &ServerShard) -> ServingReport {
-    let mut report = shard.report();
-    report.accept_pauses = io.accept_pauses();
-    (report.bytes_written, report.bytes_read) = io.bytes();
-    report
+    fn report(&self) -> ServingReport {
+        let mut report = self.shard.report();
+        report.shared_tables = u16::from(!self.own_table);
+        report.accept_pauses = self.io.accept_pauses();
+        (report.bytes_written, report.bytes_read) = self.io.bytes();
+        report
+    }
 }
 
 fn merged(reports: impl Iterator<Item = ServingReport>) -> ServingReport {
@@ -277,13 +291,18 @@ fn doorbells(shards: u16) -> Result<Vec<Doorbell>, ServeError> {
     (0..shards).map(bell).collect()
 }
 
-fn own_table(bells: &[Doorbell]) -> Result<(), String> {
+/// False if the system does not allow it.
+fn own_table(bells: &[Doorbell]) -> Result<bool, String> {
     let keep: Vec<_> = bells.iter().map(AsFd::as_fd).collect();
     #[expect(unsafe_code, reason = "descriptor tables have to be kept apart by hand")]
     // SAFETY: the thread has just begun and has opened nothing; of the older descriptors it
     // holds only the bells; what it opens stays in its own `EpollIo`.
-    unsafe { descriptors::own_table(&keep) }
-        .map_err(|errno| format!("no descriptor table of its own: {errno}"))
+    let answer = unsafe { descriptors::own_table(&keep) };
+    match answer {
+        Ok(()) => Ok(true),
+        Err(Errno::PERM | Errno::NOSYS) => Ok(false),
+        Err(errno) => Err(format!("no descriptor table of its own: {errno}")),
+    }
 }
 
 /// As many as the kernel will queue: it lowers this to net.core.somaxconn.

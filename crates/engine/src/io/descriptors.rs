@@ -41,6 +41,11 @@ pub fn raise() -> Result<Limits, Errno> {
 /// Doorbells made before and named in `keep` work across all tables; what is opened after lives
 /// in one table only.
 ///
+/// # Errors
+/// EPERM or ENOSYS if the system does not allow it (the default filter of container runtimes
+/// does not); the thread then goes on in the old table. Any other error leaves it in a table of
+/// its own that still holds copies of everything.
+///
 /// # Safety
 /// The thread must never use, and never drop, a descriptor that was opened before and is not in
 /// `keep`: its number means nothing here, or something else. Nor may another thread use one that

@@ -425,5 +425,4 @@ fn clock(epoch: Instant) -> Nanos {
 }
 
 #[cfg(test)]
-#[path = "epoll_tests.rs"]
 mod tests;

@@ -14,7 +14,7 @@ use crate::io::sim::{Link, Party, SimIo, World};
 use crate::io::{Close, Happening, Token};
 
 /// Sends back every line it gets; `bad` is a fault, `blast` asks for 1 MB, `stop` is answered by
-/// a reset, `poke` pokes every shard.
+/// a reset, `poke` pokes every shard, `die` panics.
 struct Echo {
     shards: u16,
     report: ServerReport,
@@ -57,6 +57,7 @@ impl Server for Echo {
                 }
                 b"blast\n" => out.stage(connection).extend_from_slice(&[b'x'; BLAST]),
                 b"stop\n" => out.abort(connection),
+                b"die\n" => panic!("told to die"),
                 b"poke\n" => (0..self.shards).for_each(|shard| out.poke(shard)),
                 line => out.stage(connection).extend_from_slice(line),
             }
@@ -194,6 +195,17 @@ fn shards_share_a_port_and_poke_each_other() {
     let report = serving.stop();
     assert_eq!((report.server.connections, report.server.received), (64, 65));
     assert_eq!(counts.closed.load(Ordering::Relaxed), 64);
+}
+
+#[test]
+fn a_panic_of_a_server_shows_when_it_is_stopped() {
+    let (serving, _) = echo(1);
+    let mut stream = TcpStream::connect(serving.address()).unwrap();
+    stream.write_all(b"die\n").unwrap();
+    assert_eq!(stream.read(&mut [0; 8]).unwrap_or(0), 0);
+    assert_eq!(serving.report(), ServingReport::default());
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| serving.stop()));
+    assert_eq!(panic.unwrap_err().downcast_ref::<&str>(), Some(&"told to die"));
 }
 
 #[test]
