@@ -5,6 +5,7 @@ mod ci;
 mod dataset;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -26,12 +27,19 @@ enum Chore {
     Ci(ci::Options),
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
     let root = root();
-    match Arguments::parse().chore {
+    let done = match Arguments::parse().chore {
         Chore::Dataset => dataset::write(&root),
         Chore::Bench(options) => bench::run(&root, &options),
         Chore::Ci(options) => ci::run(&root, &options),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }
 

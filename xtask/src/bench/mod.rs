@@ -157,7 +157,9 @@ fn compare(
             let tool = tool.context("a tool went away during the run")?;
             let measured = measure::measure(tool, &target, cores, &folder)?;
             if let Some(why) = measured.unusable() {
-                eprintln!("round {round}: {} not used: {why}", tool.name);
+                let output = folder.join(format!("{}.err", tool.name));
+                let (name, output) = (&tool.name, output.display());
+                eprintln!("round {round}: {name} not used: {why} (its words: {output})");
             }
             results.append(&measured.json(job.name, tool, round))?;
             row.runs.push(measured);

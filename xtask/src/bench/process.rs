@@ -95,7 +95,11 @@ mod tests {
     #[test]
     fn our_own_process_is_read() {
         let pid = std::process::id();
+        let mut child = std::process::Command::new("sleep").arg("5").spawn().unwrap();
         assert_eq!(tree(pid)[0], pid);
+        assert!(tree(pid).contains(&child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
         assert!(anonymous_bytes(pid) > 0);
         assert!(core_time(0).total > 0);
         assert!(program("sh").is_some());

@@ -34,8 +34,7 @@ impl Row {
         let usable = self.usable();
         print!("{:<15} ", self.tool);
         if usable.is_empty() {
-            let why = self.runs.last().and_then(Measured::unusable).unwrap_or_default();
-            println!("no usable round of {}: {why}", self.runs.len());
+            println!("{}", self.without_verdict());
             return;
         }
         let median_of = |value: fn(&Measured) -> f64| median(usable.iter().map(|run| value(run)));
@@ -59,6 +58,20 @@ impl Row {
             self.runs.len()
         );
         self.print_disagreement(&usable);
+    }
+
+    /// What is said of a tool none of whose rounds may be used. Disturbed rounds are shown, so
+    /// that one can tell whether a quieter hour would be worth it, but enter no ratio.
+    fn without_verdict(&self) -> String {
+        let why = self.runs.last().and_then(Measured::unusable).unwrap_or_default();
+        let worked: Vec<&Measured> =
+            self.runs.iter().filter(|run| run.exit == 0 && run.operations > 0.0).collect();
+        let rounds = self.runs.len();
+        if worked.is_empty() {
+            return format!("no usable round of {rounds}: {why}");
+        }
+        let cost = thousands(median(worked.iter().map(|run| run.per_cpu_s())));
+        format!("no usable round of {rounds}: {why} ({cost} ops / CPU-s, no verdict)")
     }
 
     /// A tool that counts other than the target is told so under its row.
