@@ -5,11 +5,13 @@ use weigh_model::protocol::Invalid;
 
 pub mod census;
 pub mod http1;
+pub mod mqtt;
 pub mod tcp;
 
 /// Every protocol there is, in the order they are listed to a user.
 pub static PROTOCOLS: &[&dyn Protocol] = &[
-    &http1::Http1, //
+    &mqtt::Mqtt,
+    &http1::Http1,
     &tcp::Tcp,
 ];
 

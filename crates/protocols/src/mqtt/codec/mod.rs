@@ -1,0 +1,240 @@
+//! MQTT 3.1.1 and 5 packets as bytes: decoding borrows from the input, encoding appends to a
+//! vector, and neither knows of sockets or time. Section numbers are those of the OASIS
+//! standard MQTT 5.0 (7 March 2019); where 3.1.1 (29 October 2014) differs it is named.
+
+mod acknowledge;
+mod connect;
+mod cursor;
+mod property;
+mod publish;
+mod reason;
+mod session;
+mod subscribe;
+
+pub use acknowledge::{Ack, AckKind};
+pub use connect::{Connack, Connect, Will};
+pub use cursor::varint_size;
+pub use property::{Id, Properties, Section, Value};
+pub use publish::Publish;
+pub use reason::{connack_words, words};
+pub use session::{Auth, Disconnect, encode_pingreq, encode_pingresp};
+pub use subscribe::{Filter, Options, Suback, Subscribe, Unsuback, Unsubscribe};
+
+use cursor::Cursor;
+
+/// The two versions that are spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Version {
+    /// MQTT 3.1.1, protocol level 4.
+    V311,
+    /// MQTT 5, protocol level 5.
+    V5,
+}
+
+/// Quality of service (section 4.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Qos {
+    /// QoS 0.
+    AtMostOnce,
+    /// QoS 1.
+    AtLeastOnce,
+    /// QoS 2.
+    ExactlyOnce,
+}
+
+impl Qos {
+    /// The level of a two-bit field; `None` for 3 and above.
+    pub fn from_bits(bits: u8) -> Option<Qos> {
+        match bits {
+            0 => Some(Qos::AtMostOnce),
+            1 => Some(Qos::AtLeastOnce),
+            2 => Some(Qos::ExactlyOnce),
+            _ => None,
+        }
+    }
+}
+
+/// What a decoder accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Largest whole packet, fixed header included, in bytes.
+    pub packet_bytes_max: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { packet_bytes_max: PACKET_BYTES_MAX }
+    }
+}
+
+/// What is wrong with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} (MQTT section {section})")]
+pub struct Fault {
+    /// The reason code that says so to the peer (section 2.4), 0x80 and above.
+    pub reason: u8,
+    /// What is wrong, in words.
+    pub what: &'static str,
+    /// The section that is broken.
+    pub section: &'static str,
+}
+
+impl Fault {
+    pub(crate) const fn malformed(what: &'static str, section: &'static str) -> Fault {
+        Fault { reason: 0x81, what, section }
+    }
+
+    pub(crate) const fn protocol(what: &'static str, section: &'static str) -> Fault {
+        Fault { reason: 0x82, what, section }
+    }
+}
+
+/// A control packet that borrows from the bytes it was decoded from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Packet<'a> {
+    /// A client asks for a session.
+    Connect(Connect<'a>),
+    /// The server grants or refuses it.
+    Connack(Connack<'a>),
+    /// A message.
+    Publish(Publish<'a>),
+    /// PUBACK, PUBREC, PUBREL or PUBCOMP.
+    Ack(Ack<'a>),
+    /// A client asks for messages.
+    Subscribe(Subscribe<'a>),
+    /// The server's answer, one code per filter.
+    Suback(Suback<'a>),
+    /// A client asks for no more messages.
+    Unsubscribe(Unsubscribe<'a>),
+    /// The server's answer.
+    Unsuback(Unsuback<'a>),
+    /// A client shows that it is there.
+    Pingreq,
+    /// So does the server.
+    Pingresp,
+    /// The last packet of a connection.
+    Disconnect(Disconnect<'a>),
+    /// Extended authentication, MQTT 5 only.
+    Auth(Auth<'a>),
+}
+
+impl Packet<'_> {
+    /// Appends the packet. Texts and binary fields must be at most 65,535 bytes long.
+    pub fn encode(&self, version: Version, out: &mut Vec<u8>) {
+        match self {
+            Packet::Connect(packet) => packet.encode(out),
+            Packet::Connack(packet) => packet.encode(version, out),
+            Packet::Publish(packet) => packet.encode(version, out),
+            Packet::Ack(packet) => packet.encode(version, out),
+            Packet::Subscribe(packet) => packet.encode(version, out),
+            Packet::Suback(packet) => packet.encode(version, out),
+            Packet::Unsubscribe(packet) => packet.encode(version, out),
+            Packet::Unsuback(packet) => packet.encode(version, out),
+            Packet::Pingreq => encode_pingreq(out),
+            Packet::Pingresp => encode_pingresp(out),
+            Packet::Disconnect(packet) => packet.encode(version, out),
+            Packet::Auth(packet) => packet.encode(out),
+        }
+    }
+}
+
+/// Takes one packet off the front of `input`: the packet and how many bytes it took, or `None`
+/// if more bytes are needed. `version` is what the connection speaks; a CONNECT brings its own.
+/// What can be seen to be wrong from the first bytes is refused before the rest has come.
+pub fn decode<'a>(
+    input: &'a [u8],
+    version: Version,
+    limits: &Limits,
+) -> Result<Option<(Packet<'a>, usize)>, Fault> {
+    let Some(&first) = input.first() else { return Ok(None) };
+    check_first(first, version)?;
+    let Some((remaining, at)) = remaining_length(input, version)? else { return Ok(None) };
+    let size = at + remaining;
+    if size > limits.packet_bytes_max as usize {
+        return Err(Fault {
+            reason: 0x95,
+            what: "the packet is larger than was announced as acceptable",
+            section: "3.1.2.11.4",
+        });
+    }
+    let Some(body) = input.get(at..size) else { return Ok(None) };
+    let mut cursor = Cursor::new(body);
+    let packet = match first >> 4 {
+        CONNECT => Packet::Connect(Connect::read(&mut cursor)?),
+        CONNACK => Packet::Connack(Connack::read(&mut cursor, version)?),
+        PUBLISH => Packet::Publish(Publish::read(first, &mut cursor, version)?),
+        PUBACK => Packet::Ack(Ack::read(AckKind::Puback, &mut cursor, version)?),
+        PUBREC => Packet::Ack(Ack::read(AckKind::Pubrec, &mut cursor, version)?),
+        PUBREL => Packet::Ack(Ack::read(AckKind::Pubrel, &mut cursor, version)?),
+        PUBCOMP => Packet::Ack(Ack::read(AckKind::Pubcomp, &mut cursor, version)?),
+        SUBSCRIBE => Packet::Subscribe(Subscribe::read(&mut cursor, version)?),
+        SUBACK => Packet::Suback(Suback::read(&mut cursor, version)?),
+        UNSUBSCRIBE => Packet::Unsubscribe(Unsubscribe::read(&mut cursor, version)?),
+        UNSUBACK => Packet::Unsuback(Unsuback::read(&mut cursor, version)?),
+        PINGREQ => Packet::Pingreq,
+        PINGRESP => Packet::Pingresp,
+        DISCONNECT => Packet::Disconnect(Disconnect::read(&mut cursor, version)?),
+        _ => Packet::Auth(Auth::read(&mut cursor)?),
+    };
+    if !cursor.is_empty() {
+        return Err(Fault::malformed("there are bytes behind the last field", "2.1.4"));
+    }
+    Ok(Some((packet, size)))
+}
+
+/// Packet type and flags (sections 2.1.2 and 2.1.3).
+fn check_first(first: u8, version: Version) -> Result<(), Fault> {
+    let flags = first & 0x0F;
+    let is_right = match first >> 4 {
+        0 => return Err(Fault::malformed("packet type 0 is reserved", "2.1.2")),
+        PUBLISH => true,
+        PUBREL | SUBSCRIBE | UNSUBSCRIBE => flags == 0x02,
+        AUTH if version == Version::V311 => {
+            return Err(Fault::malformed("packet type 15 is reserved in 3.1.1", "2.1.2"));
+        }
+        _ => flags == 0,
+    };
+    match is_right {
+        true => Ok(()),
+        false => Err(Fault::malformed("the flags do not fit the packet type", "2.1.3")),
+    }
+}
+
+/// The remaining length and where the variable header starts (sections 2.1.4 and 1.5.5).
+fn remaining_length(input: &[u8], version: Version) -> Result<Option<(usize, usize)>, Fault> {
+    let mut value = 0;
+    for place in 0..4 {
+        let Some(&byte) = input.get(1 + place) else { return Ok(None) };
+        value |= usize::from(byte & 0x7F) << (7 * place);
+        if byte & 0x80 == 0 {
+            if byte == 0 && place > 0 && version == Version::V5 {
+                return Err(Fault::malformed("a length is written with too many bytes", "1.5.5"));
+            }
+            return Ok(Some((value, 2 + place)));
+        }
+    }
+    Err(Fault::malformed("the remaining length has more than four bytes", "1.5.5"))
+}
+
+/// Largest packet there can be: five bytes of fixed header and 268,435,455 behind them
+/// (section 2.1.4).
+pub const PACKET_BYTES_MAX: u32 = 5 + REMAINING_MAX;
+
+/// Largest remaining length (section 1.5.5).
+pub const REMAINING_MAX: u32 = 268_435_455;
+
+const CONNECT: u8 = 1;
+const CONNACK: u8 = 2;
+const PUBLISH: u8 = 3;
+const PUBACK: u8 = 4;
+const PUBREC: u8 = 5;
+const PUBREL: u8 = 6;
+const PUBCOMP: u8 = 7;
+const SUBSCRIBE: u8 = 8;
+const SUBACK: u8 = 9;
+const UNSUBSCRIBE: u8 = 10;
+const UNSUBACK: u8 = 11;
+const PINGREQ: u8 = 12;
+const PINGRESP: u8 = 13;
+const DISCONNECT: u8 = 14;
+const AUTH: u8 = 15;

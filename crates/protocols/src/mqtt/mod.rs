@@ -1,0 +1,89 @@
+//! MQTT 3.1.1 and 5: the client, the reference broker, and the codec that both share.
+
+pub mod codec;
+pub mod overload;
+pub mod slots;
+pub mod topic;
+
+mod census;
+mod client;
+mod hub;
+mod message;
+mod plan;
+mod server;
+mod session;
+mod settings;
+mod trie;
+
+use std::sync::{Arc, Mutex};
+
+use weigh_model::protocol::{
+    Dial, Guarantee, Host, Invalid, Lifetime, ProducerOf, Protocol, Setting,
+};
+use weigh_model::trial::Settings;
+use weigh_model::{Pattern, Trial};
+
+use client::Client;
+use codec::Qos;
+use hub::Hub;
+use plan::Plan;
+use server::Broker;
+use settings::BrokerRules;
+
+/// The registry's entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Mqtt;
+
+impl Protocol for Mqtt {
+    fn name(&self) -> &'static str {
+        "mqtt"
+    }
+
+    fn scheme(&self) -> &'static str {
+        "mqtt"
+    }
+
+    fn patterns(&self) -> &'static [Pattern] {
+        &[Pattern::Deliver, Pattern::Publish, Pattern::Session, Pattern::Hold]
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        settings::SETTINGS
+    }
+
+    fn lanes(&self) -> &'static [&'static [(&'static str, &'static str)]] {
+        &[&[("qos", "0")], &[("qos", "1")], &[("qos", "2")]]
+    }
+
+    fn guarantee(&self, settings: &Settings) -> Guarantee {
+        settings::guarantee(settings)
+    }
+
+    fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
+        if !self.patterns().contains(&trial.load.pattern) {
+            return Err(Invalid::new(
+                "load.pattern",
+                format!("mqtt has no pattern {}", trial.load.pattern),
+                "type deliver, publish, session or hold",
+            ));
+        }
+        let plan = Arc::new(Plan::read(trial)?);
+        let producer_of = plan
+            .index_place()
+            .map(|place| Box::new(move |topic: &[u8]| place.read(topic)) as ProducerOf);
+        Ok(Dial {
+            lifetime: match trial.load.pattern {
+                Pattern::Session => Lifetime::PerMessage,
+                _ => Lifetime::Kept,
+            },
+            confirms: plan.qos > Qos::AtMostOnce,
+            producer_of,
+            make: Box::new(move |seat| Box::new(Client::new(Arc::clone(&plan), seat))),
+        })
+    }
+
+    fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
+        let hub = Arc::new(Mutex::new(Hub::new(BrokerRules::read(settings)?)));
+        Ok(Host { make: Box::new(move |shard| Box::new(Broker::new(Arc::clone(&hub), shard))) })
+    }
+}

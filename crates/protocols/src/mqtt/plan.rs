@@ -1,0 +1,319 @@
+//! What all clients of a trial share, read once from its settings.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use weigh_model::body::BodySource;
+use weigh_model::protocol::{Invalid, Role, Seat};
+use weigh_model::{Pattern, Topology, Trial};
+
+use super::codec::{Id, Properties, Publish, Qos, REMAINING_MAX, Section, Version};
+use super::settings;
+use super::topic::{self, IndexPlace, Names, Template};
+
+/// Everything about clients that does not differ between connections.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) version: Version,
+    pub(super) qos: Qos,
+    pub(super) clean: bool,
+    pub(super) keep_alive_s: u16,
+    pub(super) session_expiry_s: u32,
+    pub(super) receive_maximum: u16,
+    /// 0 is no limit.
+    pub(super) maximum_packet_size: u32,
+    pub(super) uses_aliases: bool,
+    pub(super) retain: bool,
+    pub(super) will_body: String,
+    pub(super) user: Option<String>,
+    pub(super) password: String,
+    /// Properties of every PUBLISH.
+    pub(super) properties: Section,
+    /// The same behind the topic alias 1.
+    pub(super) aliased_properties: Section,
+    client_id: Template,
+    topic: Template,
+    will_topic: Option<Template>,
+    filter: Option<Template>,
+    share: String,
+    topology: Topology,
+    tag: u16,
+    /// True if every connection needs an identifier of its own, because a seat's next
+    /// connection may stand before its last one is gone.
+    distinguishes_connections: bool,
+    connections: AtomicU32,
+}
+
+impl Plan {
+    pub(super) fn read(trial: &Trial) -> Result<Plan, Invalid> {
+        let settings = &trial.settings;
+        let version = settings::version(settings);
+        let template = |key: &str| {
+            Template::parse(settings.text(key)).map_err(|error| {
+                Invalid::new(
+                    format!("mqtt.{key}"),
+                    error,
+                    "type %i, %c, %u, %t, %r or %% for a percent sign",
+                )
+            })
+        };
+        let optional = |key: &str| match settings.text(key) {
+            "" => Ok(None),
+            _ => template(key).map(Some),
+        };
+        let credentials = trial.endpoint.as_ref().and_then(|endpoint| endpoint.credentials.clone());
+        let properties = publish_properties(trial)?;
+        let mut aliased_properties = Section::default();
+        aliased_properties.number(Id::TopicAlias, 1).raw(properties.properties().raw());
+        let plan = Plan {
+            version,
+            qos: settings::qos(settings),
+            clean: settings.flag("clean"),
+            keep_alive_s: settings::seconds(settings, "keep_alive", 65_535)? as u16,
+            session_expiry_s: settings::seconds(settings, "session_expiry", u32::MAX)?,
+            receive_maximum: settings.integer("receive_maximum").clamp(1, 65_535) as u16,
+            maximum_packet_size: settings.integer("maximum_packet_size") as u32,
+            uses_aliases: settings.flag("topic_alias"),
+            retain: settings.flag("retain"),
+            will_body: settings.text("will_body").to_owned(),
+            user: credentials.as_ref().map(|credentials| credentials.user.clone()),
+            password: credentials.map(|credentials| credentials.password).unwrap_or_default(),
+            properties,
+            aliased_properties,
+            client_id: template("client_id")?,
+            topic: template("topic")?,
+            will_topic: optional("will_topic")?,
+            filter: optional("filter")?,
+            share: settings.text("share").to_owned(),
+            topology: trial.load.topology,
+            tag: trial.tag(),
+            distinguishes_connections: trial.load.pattern == Pattern::Session
+                && settings.flag("clean"),
+            connections: AtomicU32::new(0),
+        };
+        plan.check(trial)?;
+        Ok(plan)
+    }
+
+    fn check(&self, trial: &Trial) -> Result<(), Invalid> {
+        let connections = trial.load.connections.max(trial.load.subscribers);
+        if connections > 1 && !self.client_id.has('i') {
+            return Err(Invalid::new(
+                "mqtt.client_id",
+                format!("{connections} connections would throw each other out"),
+                "put %i into it",
+            ));
+        }
+        let last = connections.saturating_sub(1);
+        for role in [Role::Producer, Role::Consumer] {
+            let seat = Seat { index: last, role };
+            let client_id = self.client_id(seat, u32::MAX);
+            check_text("mqtt.client_id", &client_id)?;
+            let topic = self.topic(seat.index, &client_id);
+            if !topic::is_name(&topic) {
+                return Err(Invalid::new(
+                    "mqtt.topic",
+                    format!("{topic:?} cannot be published to"),
+                    "type a topic of 1 to 65535 bytes without + and #",
+                ));
+            }
+            if let Some(topic) = self.will_topic(seat, &client_id)
+                && !topic::is_name(&topic)
+            {
+                return Err(Invalid::new(
+                    "mqtt.will_topic",
+                    format!("{topic:?} cannot be published to"),
+                    "type a topic of 1 to 65535 bytes without + and #",
+                ));
+            }
+            let filter = self.filter(seat.index);
+            if !topic::is_filter(&filter) {
+                let key = if self.share.is_empty() { "filter" } else { "share" };
+                return Err(Invalid::new(
+                    format!("mqtt.{key}"),
+                    format!("{filter:?} cannot be subscribed to"),
+                    "+ fills a whole level, # is the last level, a group has no /, + and #",
+                ));
+            }
+        }
+        check_text("mqtt.will_body", &self.will_body)?;
+        if let Some(user) = &self.user {
+            check_text("the user name", user)?;
+            check_text("the password", &self.password)?;
+        }
+        self.check_slashes()?;
+        self.check_size(trial)?;
+        check_version(trial)
+    }
+
+    /// A slash in what a placeholder stands for would shift the levels of the topic.
+    fn check_slashes(&self) -> Result<(), Invalid> {
+        let seat = Seat { index: 0, role: Role::Producer };
+        if self.topic.has('c') && self.client_id(seat, 0).contains('/') {
+            return Err(Invalid::new(
+                "mqtt.topic",
+                "%c stands for a client id with a slash in it",
+                "take the slash out of mqtt.client_id or %c out of mqtt.topic",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_size(&self, trial: &Trial) -> Result<(), Invalid> {
+        let size = trial.load.size.map_or(0, |size| size.0);
+        let room = u64::from(REMAINING_MAX) - 200_000;
+        if size > room && !matches!(trial.load.body, BodySource::Text(_)) {
+            return Err(Invalid::new(
+                "load.size",
+                format!("{size} bytes do not fit into an MQTT packet"),
+                format!("type at most {room}B"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The client identifier of the connection number `connection` of a seat.
+    fn client_id(&self, seat: Seat, connection: u32) -> String {
+        let role = role_letter(seat.role);
+        let names =
+            Names { client_id: "", index: seat.index, user: self.user(), tag: self.tag, role };
+        let mut client_id = self.client_id.fill(&names);
+        if seat.role == Role::Consumer && !self.client_id.has('r') {
+            client_id.push_str("-c");
+        }
+        if self.distinguishes_connections {
+            client_id.push_str(&format!("-{connection}"));
+        }
+        client_id
+    }
+
+    /// The identifier of a seat's next connection.
+    pub(super) fn next_client_id(&self, seat: Seat) -> String {
+        self.client_id(seat, self.connections.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Where packet identifiers start in a session that went on: elsewhere each time, so that a
+    /// server does not take a new QoS 2 message for one that its last connection left open.
+    pub(super) fn resumed_base(&self) -> u16 {
+        let turn = self.connections.fetch_add(1, Ordering::Relaxed);
+        (turn.wrapping_mul(8_191) % 65_535) as u16
+    }
+
+    fn user(&self) -> &str {
+        self.user.as_deref().unwrap_or_default()
+    }
+
+    /// The topic of producer `index`, whose client identifier is `client_id`.
+    pub(super) fn topic(&self, index: u32, client_id: &str) -> String {
+        let (user, tag) = (self.user(), self.tag);
+        self.topic.fill(&Names { client_id, index, user, tag, role: "p" })
+    }
+
+    pub(super) fn will_topic(&self, seat: Seat, client_id: &str) -> Option<String> {
+        let (user, tag, role) = (self.user(), self.tag, role_letter(seat.role));
+        let names = Names { client_id, index: seat.index, user, tag, role };
+        self.will_topic.as_ref().map(|topic| topic.fill(&names))
+    }
+
+    /// What consumer `index` subscribes to.
+    pub(super) fn filter(&self, index: u32) -> String {
+        let (user, tag) = (self.user(), self.tag);
+        let names = Names { client_id: "", index, user, tag, role: "c" };
+        let filter = match (&self.filter, self.topology) {
+            (Some(filter), _) => filter.fill(&names),
+            (None, Topology::Pairs) => {
+                let producer = Seat { index, role: Role::Producer };
+                self.topic(index, &self.client_id(producer, 0))
+            }
+            (None, _) => self.topic.filter(&names),
+        };
+        match self.share.as_str() {
+            "" => filter,
+            group => format!("$share/{group}/{filter}"),
+        }
+    }
+
+    /// Where topics carry the index of their producer.
+    pub(super) fn index_place(&self) -> Option<IndexPlace> {
+        let (user, tag) = (self.user(), self.tag);
+        self.topic.index_place(&Names { client_id: "", index: 0, user, tag, role: "p" })
+    }
+
+    /// The properties of a PUBLISH, with or without the topic alias.
+    pub(super) fn publish_properties(&self, is_aliased: bool) -> Properties<'_> {
+        match is_aliased {
+            true => self.aliased_properties.properties(),
+            false => self.properties.properties(),
+        }
+    }
+
+    /// A PUBLISH as all clients of the trial send it.
+    #[inline]
+    pub(super) fn publish<'a>(&'a self, topic: &'a str, body: &'a [u8]) -> Publish<'a> {
+        Publish {
+            dup: false,
+            qos: self.qos,
+            retain: self.retain,
+            topic,
+            packet_id: 0,
+            properties: self.properties.properties(),
+            body,
+        }
+    }
+}
+
+fn role_letter(role: Role) -> &'static str {
+    match role {
+        Role::Producer => "p",
+        Role::Consumer => "c",
+    }
+}
+
+fn publish_properties(trial: &Trial) -> Result<Section, Invalid> {
+    let mut section = Section::default();
+    let settings = &trial.settings;
+    let expiry = settings::seconds(settings, "message_expiry", u32::MAX)?;
+    if expiry > 0 {
+        section.number(Id::MessageExpiryInterval, expiry);
+    }
+    match settings.text("user_property") {
+        "" => {}
+        text => {
+            let (name, value) = text.split_once('=').ok_or_else(|| {
+                let problem = format!("{text:?} has no value");
+                Invalid::new("mqtt.user_property", problem, "type name=value")
+            })?;
+            check_text("mqtt.user_property", name)?;
+            check_text("mqtt.user_property", value)?;
+            section.pair(name, value);
+        }
+    }
+    Ok(section)
+}
+
+fn check_text(place: &str, text: &str) -> Result<(), Invalid> {
+    if text.len() > usize::from(u16::MAX) || text.contains('\0') {
+        let problem = format!("it has {} bytes or a null character", text.len());
+        return Err(Invalid::new(place, problem, "type at most 65535 bytes without null"));
+    }
+    Ok(())
+}
+
+/// Keys that 3.1.1 cannot say must stand at their defaults.
+fn check_version(trial: &Trial) -> Result<(), Invalid> {
+    if settings::version(&trial.settings) == Version::V5 {
+        return Ok(());
+    }
+    for setting in settings::SETTINGS {
+        let value = trial.settings.text(setting.key);
+        let is_changed = !value.is_empty() && value != setting.default;
+        let is_imposed = setting.key.starts_with("broker_");
+        if is_changed && !is_imposed && setting.doc.ends_with("(MQTT 5).") {
+            return Err(Invalid::new(
+                format!("mqtt.{}", setting.key),
+                "MQTT 3.1.1 has no such thing",
+                "set mqtt.version to 5, or leave it out",
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,638 @@
+//! The reference broker: the connections of one shard, and what each packet means there.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use weigh_model::Nanos;
+use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
+use weigh_model::wire;
+
+use super::codec::{
+    self, Ack, AckKind, Connack, Connect, Disconnect, Fault, Id, Limits, Packet, Properties,
+    Publish, Qos, Section, Suback, Subscribe, Unsuback, Unsubscribe, Version,
+};
+use super::hub::{Hub, Mail, say_goodbye};
+use super::message::{Publication, forwarded_properties};
+use super::session::{Attached, Turn};
+use super::topic;
+use super::trie::is_shallow;
+
+/// One shard of the broker.
+pub(super) struct Broker {
+    hub: Arc<Mutex<Hub>>,
+    shard: u16,
+    connections: Vec<Option<Connection>>,
+    /// When to look whether a connection has been silent for too long, by number and serial.
+    deadlines: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
+    serial: u32,
+    accepted: u64,
+    /// Scratch space for what a message forwards.
+    forwarded: Vec<u8>,
+    topic: String,
+}
+
+#[derive(Debug)]
+struct Connection {
+    serial: u32,
+    stage: Stage,
+    version: Version,
+    last_received: Nanos,
+    /// Silence that is allowed; 0 for any.
+    allowance: Nanos,
+    /// The one entry of `deadlines` that counts; earlier ones are stale.
+    deadline: Nanos,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// No CONNECT yet.
+    Greeting,
+    /// It has this session.
+    Connected(u32),
+    /// We asked for its end; whatever still comes is not looked at.
+    Ending,
+}
+
+/// One connected client during one call.
+struct Party {
+    key: u32,
+    version: Version,
+    attached: Attached,
+}
+
+impl Broker {
+    pub(super) fn new(hub: Arc<Mutex<Hub>>, shard: u16) -> Broker {
+        Broker {
+            hub,
+            shard,
+            connections: Vec::new(),
+            deadlines: BinaryHeap::new(),
+            serial: 0,
+            accepted: 0,
+            forwarded: Vec::new(),
+            topic: String::new(),
+        }
+    }
+
+    fn connection(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+        self.connections.get_mut(id.0 as usize)?.as_mut()
+    }
+
+    /// The session of a connection, unless it was taken away.
+    fn party(&mut self, id: ConnectionId, hub: &mut Hub) -> Option<Party> {
+        let shard = self.shard;
+        let connection = self.connection(id)?;
+        let Stage::Connected(key) = connection.stage else { return None };
+        let attached = Attached { shard, connection: id, serial: connection.serial };
+        let version = connection.version;
+        hub.session_of(key, attached)?;
+        Some(Party { key, version, attached })
+    }
+
+    fn take_all(
+        &mut self,
+        id: ConnectionId,
+        input: &[u8],
+        hub: &mut Hub,
+        turn: &mut Turn<'_>,
+    ) -> Result<usize, wire::Fault> {
+        let mut used = 0;
+        loop {
+            let Some(connection) = self.connection(id) else { return Ok(input.len()) };
+            let rest = &input[used..];
+            match connection.stage {
+                Stage::Ending => return Ok(input.len()),
+                Stage::Greeting => {
+                    if rest.first().is_some_and(|first| *first != CONNECT_FIRST) {
+                        let what = "the first packet is no CONNECT".to_owned();
+                        return Err(wire::Fault::OtherProtocol(what));
+                    }
+                    match codec::decode(rest, Version::V311, &Limits::default()) {
+                        Ok(None) => return Ok(used),
+                        Ok(Some((Packet::Connect(connect), size))) => {
+                            used += size;
+                            self.connect(id, &connect, hub, turn);
+                        }
+                        Ok(Some(_)) => return Ok(input.len()),
+                        Err(fault) => {
+                            if fault.reason == UNSUPPORTED_VERSION {
+                                turn.out.stage(id).extend_from_slice(&UNACCEPTABLE_VERSION);
+                            }
+                            return Err(wire::Fault::Malformed(fault.to_string()));
+                        }
+                    }
+                }
+                Stage::Connected(_) => {
+                    let version = connection.version;
+                    let Some(party) = self.party(id, hub) else { return Ok(input.len()) };
+                    let result = match codec::decode(rest, version, &Limits::default()) {
+                        Ok(None) => return Ok(used),
+                        Ok(Some((packet, size))) => {
+                            used += size;
+                            self.take(&party, packet, hub, turn)
+                        }
+                        Err(fault) => Err(fault),
+                    };
+                    if let Err(fault) = result {
+                        self.give_up(&party, fault.reason, hub, turn);
+                        return Err(wire::Fault::Malformed(fault.to_string()));
+                    }
+                }
+            }
+        }
+    }
+
+    fn connect(
+        &mut self,
+        id: ConnectionId,
+        connect: &Connect<'_>,
+        hub: &mut Hub,
+        turn: &mut Turn<'_>,
+    ) {
+        let version = connect.version;
+        if let Some(code) = refusal(connect, hub) {
+            let code = if version == Version::V311 { code.0 } else { code.1 };
+            let connack = Connack { session_present: false, code, properties: Properties::NONE };
+            connack.encode(version, turn.out.stage(id));
+            self.end(id, turn);
+            return;
+        }
+        let assigned = connect.client_id.is_empty().then(|| hub.assign_client_id());
+        let client_id = assigned.as_deref().unwrap_or(connect.client_id);
+        let keep_alive_s = match (version, hub.rules.keep_alive_s) {
+            (Version::V5, imposed @ 1..) => imposed,
+            _ => connect.keep_alive_s,
+        };
+        let Some(connection) = self.connection(id) else { return };
+        let serial = connection.serial;
+        let attached = Attached { shard: turn.shard, connection: id, serial };
+        let (key, session_present) = hub.attach(client_id, connect, attached, turn);
+        let Some(connection) = self.connection(id) else { return };
+        connection.version = version;
+        connection.stage = Stage::Connected(key);
+        // One and a half times the keep-alive (section 3.1.2.10).
+        connection.allowance = Nanos(u64::from(keep_alive_s) * 1_500_000_000);
+        connection.last_received = turn.now;
+        connection.deadline = Nanos::NEVER;
+        if connection.allowance.0 > 0 {
+            connection.deadline = turn.now + connection.allowance;
+            let deadline = connection.deadline;
+            self.deadlines.push(Reverse((deadline, id.0, serial)));
+        }
+        let mut section = Section::default();
+        if version == Version::V5 {
+            announce(hub, assigned.as_deref(), &mut section);
+        }
+        let connack = Connack { session_present, code: 0, properties: section.properties() };
+        connack.encode(version, turn.out.stage(id));
+        if session_present {
+            hub.resume(key, turn);
+        }
+        hub.settle(turn);
+    }
+
+    fn take(
+        &mut self,
+        party: &Party,
+        packet: Packet<'_>,
+        hub: &mut Hub,
+        turn: &mut Turn<'_>,
+    ) -> Result<(), Fault> {
+        let id = party.attached.connection;
+        match packet {
+            Packet::Publish(publish) => self.publish(party, &publish, hub, turn)?,
+            Packet::Ack(ack) if ack.kind == AckKind::Pubrel => {
+                let Some(session) = hub.session_of(party.key, party.attached) else {
+                    return Ok(());
+                };
+                let reason = if session.unreleased.remove(ack.packet_id) { 0 } else { 0x92 };
+                let pubcomp = Ack::new(AckKind::Pubcomp, ack.packet_id, reason);
+                pubcomp.encode(party.version, turn.out.stage(id));
+            }
+            Packet::Ack(ack) => hub.acknowledged(party.key, &ack, turn),
+            Packet::Subscribe(subscribe) => take_subscribe(party, &subscribe, hub, turn)?,
+            Packet::Unsubscribe(unsubscribe) => take_unsubscribe(party, &unsubscribe, hub, turn),
+            Packet::Pingreq => codec::encode_pingresp(turn.out.stage(id)),
+            Packet::Disconnect(disconnect) => self.disconnect(party, &disconnect, hub, turn)?,
+            Packet::Connect(_) => {
+                return Err(Fault::protocol("a second CONNECT on one connection", "3.1"));
+            }
+            Packet::Connack(_)
+            | Packet::Suback(_)
+            | Packet::Unsuback(_)
+            | Packet::Pingresp
+            | Packet::Auth(_) => {
+                return Err(Fault::protocol("a client must not send this packet now", "2.1.2"));
+            }
+        }
+        Ok(())
+    }
+
+    fn publish(
+        &mut self,
+        party: &Party,
+        publish: &Publish<'_>,
+        hub: &mut Hub,
+        turn: &mut Turn<'_>,
+    ) -> Result<(), Fault> {
+        check_publish(party, publish, hub)?;
+        let receive_maximum = usize::from(hub.rules.receive_maximum);
+        let Some(session) = hub.session_of(party.key, party.attached) else { return Ok(()) };
+        let mut name = publish.topic;
+        if let Some(alias) = publish.properties.number(Id::TopicAlias) {
+            resolve(&mut session.aliases_in, alias as usize, publish.topic, &mut self.topic)?;
+            name = &self.topic;
+        }
+        if publish.qos == Qos::ExactlyOnce {
+            if !session.unreleased.insert(publish.packet_id) {
+                // It was here before and is not released yet: acknowledged, not forwarded.
+                let pubrec = Ack::new(AckKind::Pubrec, publish.packet_id, 0);
+                pubrec.encode(party.version, turn.out.stage(party.attached.connection));
+                return Ok(());
+            }
+            if party.version == Version::V5 && session.unreleased.len() > receive_maximum {
+                return Err(TOO_MANY);
+            }
+        }
+        hub.census.note(publish.body);
+        self.forwarded.clear();
+        let mut expires = Nanos::NEVER;
+        if !publish.properties.is_empty() {
+            expires = forwarded_properties(&publish.properties, turn.now, &mut self.forwarded);
+        }
+        let mut publication = Publication::new(
+            name,
+            &self.forwarded,
+            publish.body,
+            publish.qos,
+            publish.retain,
+            expires,
+        );
+        let is_wanted = hub.publish(&mut publication, Some(party.key), turn);
+        let kind = match publish.qos {
+            Qos::AtMostOnce => None,
+            Qos::AtLeastOnce => Some(AckKind::Puback),
+            Qos::ExactlyOnce => Some(AckKind::Pubrec),
+        };
+        if let Some(kind) = kind {
+            let reason =
+                if is_wanted || party.version == Version::V311 { 0 } else { NO_SUBSCRIBERS };
+            let ack = Ack::new(kind, publish.packet_id, reason);
+            ack.encode(party.version, turn.out.stage(party.attached.connection));
+        }
+        hub.settle(turn);
+        Ok(())
+    }
+
+    fn disconnect(
+        &mut self,
+        party: &Party,
+        disconnect: &Disconnect<'_>,
+        hub: &mut Hub,
+        turn: &mut Turn<'_>,
+    ) -> Result<(), Fault> {
+        let Some(session) = hub.session_of(party.key, party.attached) else { return Ok(()) };
+        if let Some(expiry_s) = disconnect.properties.number(Id::SessionExpiryInterval) {
+            if session.expiry_s == 0 && expiry_s > 0 {
+                let what = "a session that was to end now cannot be given a longer life";
+                return Err(Fault::protocol(what, "3.14.2.2.2"));
+            }
+            session.expiry_s = expiry_s;
+        }
+        if disconnect.reason != DISCONNECT_WITH_WILL {
+            session.will = None;
+        }
+        hub.detach(party.key, turn.now);
+        self.end(party.attached.connection, turn);
+        hub.settle(turn);
+        Ok(())
+    }
+
+    /// Parts with a client that broke the protocol: the engine closes, the will is due.
+    fn give_up(&mut self, party: &Party, reason: u8, hub: &mut Hub, turn: &mut Turn<'_>) {
+        let id = party.attached.connection;
+        if party.version == Version::V5 {
+            Disconnect::new(reason).encode(party.version, turn.out.stage(id));
+        }
+        if let Some(connection) = self.connection(id) {
+            connection.stage = Stage::Ending;
+        }
+        if hub.session_of(party.key, party.attached).is_some() {
+            hub.detach(party.key, turn.now);
+        }
+        hub.settle(turn);
+    }
+
+    /// Closes a connection and looks at nothing that still comes from it.
+    fn end(&mut self, id: ConnectionId, turn: &mut Turn<'_>) {
+        if let Some(connection) = self.connection(id) {
+            connection.stage = Stage::Ending;
+        }
+        turn.out.close(id);
+    }
+
+    /// Ends connections that have been silent for too long; returns when to look again.
+    fn end_silent(&mut self, hub: &mut Hub, turn: &mut Turn<'_>) -> Nanos {
+        while let Some(&Reverse((due, number, serial))) = self.deadlines.peek() {
+            if due > turn.now {
+                return due;
+            }
+            self.deadlines.pop();
+            let id = ConnectionId(number);
+            let Some(connection) = self.connection(id) else { continue };
+            let (stage, version) = (connection.stage, connection.version);
+            let is_stale = connection.serial != serial || connection.deadline != due;
+            if is_stale || stage == Stage::Ending {
+                continue;
+            }
+            let deadline = connection.last_received + connection.allowance;
+            if deadline > turn.now {
+                connection.deadline = deadline;
+                self.deadlines.push(Reverse((deadline, number, serial)));
+                continue;
+            }
+            connection.stage = Stage::Ending;
+            match stage {
+                Stage::Connected(key) => {
+                    let attached = Attached { shard: turn.shard, connection: id, serial };
+                    if hub.session_of(key, attached).is_some() {
+                        hub.detach(key, turn.now);
+                    }
+                    say_goodbye(id, version, KEEP_ALIVE_TIMEOUT, turn);
+                }
+                _ => turn.out.close(id),
+            }
+        }
+        Nanos::NEVER
+    }
+}
+
+impl Server for Broker {
+    fn accepted(&mut self, connection: ConnectionId, now: Nanos, _out: &mut dyn Outlets) {
+        self.accepted += 1;
+        self.serial = self.serial.wrapping_add(1);
+        let at = connection.0 as usize;
+        if self.connections.len() <= at {
+            self.connections.resize_with(at + 1, || None);
+        }
+        self.connections[at] = Some(Connection {
+            serial: self.serial,
+            stage: Stage::Greeting,
+            version: Version::V311,
+            last_received: now,
+            allowance: CONNECT_ALLOWANCE,
+            deadline: now + CONNECT_ALLOWANCE,
+        });
+        self.deadlines.push(Reverse((now + CONNECT_ALLOWANCE, connection.0, self.serial)));
+    }
+
+    fn receive(
+        &mut self,
+        connection: ConnectionId,
+        input: &[u8],
+        now: Nanos,
+        out: &mut dyn Outlets,
+    ) -> Result<usize, wire::Fault> {
+        if let Some(known) = self.connection(connection)
+            && known.stage != Stage::Greeting
+        {
+            known.last_received = now;
+        }
+        let shared = Arc::clone(&self.hub);
+        let mut hub = lock(&shared);
+        let mut turn = Turn { out, now, shard: self.shard };
+        self.take_all(connection, input, &mut hub, &mut turn)
+    }
+
+    fn drained(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outlets) {
+        let shared = Arc::clone(&self.hub);
+        let mut hub = lock(&shared);
+        let mut turn = Turn { out, now, shard: self.shard };
+        if let Some(party) = self.party(connection, &mut hub) {
+            hub.drained(party.key, &mut turn);
+        }
+    }
+
+    fn closed(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outlets) {
+        let shared = Arc::clone(&self.hub);
+        let mut hub = lock(&shared);
+        let mut turn = Turn { out, now, shard: self.shard };
+        if let Some(party) = self.party(connection, &mut hub) {
+            hub.detach(party.key, now);
+            hub.settle(&mut turn);
+        }
+        if let Some(place) = self.connections.get_mut(connection.0 as usize) {
+            *place = None;
+        }
+    }
+
+    fn wake(&mut self, now: Nanos, out: &mut dyn Outlets) -> Option<Nanos> {
+        let shared = Arc::clone(&self.hub);
+        let mut hub = lock(&shared);
+        let mut turn = Turn { out, now, shard: self.shard };
+        let silent = self.end_silent(&mut hub, &mut turn);
+        let timer = hub.wake(&mut turn);
+        Some(silent.min(timer).min(now + WAKE_AT_LEAST))
+    }
+
+    fn poked(&mut self, now: Nanos, out: &mut dyn Outlets) {
+        let shared = Arc::clone(&self.hub);
+        let mut hub = lock(&shared);
+        let mut turn = Turn { out, now, shard: self.shard };
+        for mail in hub.take_mail(self.shard) {
+            match mail {
+                Mail::Pump(key) => hub.pump(key, &mut turn),
+                Mail::TakenOver(id, serial, version) => {
+                    if let Some(connection) = self.connection(id)
+                        && connection.serial == serial
+                        && connection.stage != Stage::Ending
+                    {
+                        connection.stage = Stage::Ending;
+                        say_goodbye(id, version, SESSION_TAKEN_OVER, &mut turn);
+                    }
+                }
+            }
+        }
+        hub.settle(&mut turn);
+    }
+
+    /// Connections are counted by shard; everything else is common and told by shard 0 alone,
+    /// so that reports add up.
+    fn report(&self) -> ServerReport {
+        let mut report = ServerReport { connections: self.accepted, ..ServerReport::default() };
+        if self.shard == 0 {
+            lock(&self.hub).add_to(&mut report);
+        }
+        report
+    }
+}
+
+/// A shard that panicked has already been reported; the others go on with what is there.
+fn lock(hub: &Mutex<Hub>) -> MutexGuard<'_, Hub> {
+    hub.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why a CONNECT is refused, as return code of 3.1.1 and reason code of 5 (section 3.2.2.2).
+fn refusal(connect: &Connect<'_>, hub: &Hub) -> Option<(u8, u8)> {
+    if connect.properties.has(Id::AuthenticationMethod) {
+        return Some((5, 0x8C));
+    }
+    if connect.client_id.is_empty() && connect.version == Version::V311 && !connect.clean {
+        return Some((2, 0x85));
+    }
+    if let Some((user, password)) = &hub.rules.login {
+        let is_right = connect.user == Some(user)
+            && connect.password.unwrap_or_default() == password.as_bytes();
+        if connect.user.is_none() {
+            return Some((5, 0x87));
+        }
+        if !is_right {
+            return Some((4, 0x86));
+        }
+    }
+    let is_v5 = connect.version == Version::V5;
+    let will_qos = connect.will.map_or(Qos::AtMostOnce, |will| will.qos);
+    (is_v5 && will_qos > hub.rules.maximum_qos).then_some((5, 0x9B))
+}
+
+/// The properties of a CONNACK: only what differs from the defaults (section 3.2.2.3).
+fn announce(hub: &Hub, assigned: Option<&str>, section: &mut Section) {
+    let rules = &hub.rules;
+    if rules.receive_maximum < u16::MAX {
+        section.number(Id::ReceiveMaximum, u32::from(rules.receive_maximum));
+    }
+    if rules.maximum_qos < Qos::ExactlyOnce {
+        section.number(Id::MaximumQos, u32::from(rules.maximum_qos as u8));
+    }
+    if rules.topic_alias_maximum > 0 {
+        section.number(Id::TopicAliasMaximum, u32::from(rules.topic_alias_maximum));
+    }
+    if let Some(client_id) = assigned {
+        section.text(Id::AssignedClientIdentifier, client_id);
+    }
+    if rules.keep_alive_s > 0 {
+        section.number(Id::ServerKeepAlive, u32::from(rules.keep_alive_s));
+    }
+}
+
+fn check_publish(party: &Party, publish: &Publish<'_>, hub: &Hub) -> Result<(), Fault> {
+    if party.version == Version::V311 {
+        return Ok(());
+    }
+    if publish.qos > hub.rules.maximum_qos {
+        let (what, section) = ("the QoS is above the maximum announced", "3.2.2.3.4");
+        return Err(Fault { reason: 0x9B, what, section });
+    }
+    if publish.properties.is_empty() {
+        return Ok(());
+    }
+    if publish.properties.has(Id::SubscriptionIdentifier) {
+        let what = "a client must not send subscription identifiers";
+        return Err(Fault::protocol(what, "3.3.4"));
+    }
+    let alias = publish.properties.number(Id::TopicAlias).unwrap_or(0);
+    if alias > u32::from(hub.rules.topic_alias_maximum) {
+        let what = "the topic alias is above the maximum announced";
+        return Err(Fault { reason: 0x94, what, section: "3.3.2.3.4" });
+    }
+    Ok(())
+}
+
+/// Stores or looks up a topic alias of the client and leaves its topic in `name`.
+fn resolve(
+    aliases: &mut Vec<Box<str>>,
+    alias: usize,
+    topic: &str,
+    name: &mut String,
+) -> Result<(), Fault> {
+    name.clear();
+    if topic.is_empty() {
+        let known = aliases.get(alias - 1).filter(|known| !known.is_empty());
+        name.push_str(known.ok_or(Fault::protocol("an unknown topic alias", "3.3.2.3.4"))?);
+        return Ok(());
+    }
+    name.push_str(topic);
+    if aliases.len() < alias {
+        aliases.resize(alias, Box::default());
+    }
+    if *aliases[alias - 1] != *topic {
+        aliases[alias - 1] = topic.into();
+    }
+    Ok(())
+}
+
+fn take_subscribe(
+    party: &Party,
+    subscribe: &Subscribe<'_>,
+    hub: &mut Hub,
+    turn: &mut Turn<'_>,
+) -> Result<(), Fault> {
+    let id = subscribe.properties.number(Id::SubscriptionIdentifier).unwrap_or(0);
+    let mut codes = Vec::new();
+    let mut wants_retained = Vec::new();
+    for filter in subscribe.filters() {
+        let is_shared = filter.filter.starts_with("$share/");
+        if is_shared && filter.options.no_local {
+            return Err(Fault::protocol("no local on a shared subscription", "3.8.3.1"));
+        }
+        if !topic::is_filter(filter.filter) || !is_shallow(filter.filter) {
+            codes.push(if party.version == Version::V5 { 0x8F } else { 0x80 });
+            continue;
+        }
+        let qos = filter.options.qos.min(hub.rules.maximum_qos);
+        let is_new = hub.subscribe(party.key, &filter, qos, id);
+        codes.push(qos as u8);
+        let wants = match filter.options.retain_handling {
+            0 => true,
+            1 => is_new,
+            _ => false,
+        };
+        if wants && !is_shared {
+            wants_retained.push((filter.filter, qos));
+        }
+    }
+    let (packet_id, properties) = (subscribe.packet_id, Properties::NONE);
+    let suback = Suback { packet_id, properties, codes: &codes };
+    suback.encode(party.version, turn.out.stage(party.attached.connection));
+    for (filter, qos) in wants_retained {
+        hub.send_retained(party.key, filter, qos, id, turn);
+    }
+    hub.settle(turn);
+    Ok(())
+}
+
+fn take_unsubscribe(
+    party: &Party,
+    unsubscribe: &Unsubscribe<'_>,
+    hub: &mut Hub,
+    turn: &mut Turn<'_>,
+) {
+    let codes: Vec<u8> = unsubscribe
+        .filters()
+        .map(|filter| if hub.unsubscribe(party.key, filter) { 0 } else { NO_SUBSCRIPTION })
+        .collect();
+    let (packet_id, properties) = (unsubscribe.packet_id, Properties::NONE);
+    let unsuback = Unsuback { packet_id, properties, codes: &codes };
+    unsuback.encode(party.version, turn.out.stage(party.attached.connection));
+}
+
+const TOO_MANY: Fault =
+    Fault { reason: 0x93, what: "more messages at once than was announced", section: "3.3.4" };
+
+/// How long a connection may stand without a CONNECT (section 3.1.4 asks for some limit).
+const CONNECT_ALLOWANCE: Nanos = Nanos::from_secs(10);
+
+/// A connection that comes later may need an earlier look, so the broker looks this often.
+const WAKE_AT_LEAST: Nanos = Nanos::from_secs(1);
+
+/// CONNACK of 3.1.1 with return code 1 (section 3.1.2.2 of 3.1.1).
+const UNACCEPTABLE_VERSION: [u8; 4] = [0x20, 2, 0, 1];
+
+const CONNECT_FIRST: u8 = 0x10;
+const DISCONNECT_WITH_WILL: u8 = 0x04;
+const NO_SUBSCRIBERS: u8 = 0x10;
+const NO_SUBSCRIPTION: u8 = 0x11;
+const UNSUPPORTED_VERSION: u8 = 0x84;
+const KEEP_ALIVE_TIMEOUT: u8 = 0x8D;
+const SESSION_TAKEN_OVER: u8 = 0x8E;

@@ -1,0 +1,169 @@
+//! The keys of the table `mqtt` in a plan, and what they mean together.
+
+use weigh_model::protocol::{Guarantee, Invalid, Setting, SettingKind};
+use weigh_model::trial::Settings;
+
+use super::codec::{Qos, Version};
+use super::overload::Overload;
+
+const fn text(key: &'static str, default: &'static str, doc: &'static str) -> Setting {
+    Setting { key, kind: SettingKind::Text, default, doc }
+}
+
+const fn flag(key: &'static str, default: &'static str, doc: &'static str) -> Setting {
+    Setting { key, kind: SettingKind::Flag, default, doc }
+}
+
+const fn duration(key: &'static str, default: &'static str, doc: &'static str) -> Setting {
+    Setting { key, kind: SettingKind::Duration, default, doc }
+}
+
+const fn integer(
+    key: &'static str,
+    range: (u64, u64),
+    default: &'static str,
+    doc: &'static str,
+) -> Setting {
+    Setting { key, kind: SettingKind::Integer(range.0, range.1), default, doc }
+}
+
+/// All keys. Version 3.1.1 is the default because several real brokers (aedes, amqtt, Moquette,
+/// NATS, RabbitMQ before 3.13) refuse 5, and none refuses 3.1.1.
+pub(super) const SETTINGS: &[Setting] = &[
+    integer("qos", (0, 2), "0", "Quality of service of publishing and of subscribing."),
+    Setting {
+        key: "version",
+        kind: SettingKind::Choice(&["3.1.1", "5"]),
+        default: "3.1.1",
+        doc: "Version of MQTT that clients speak; the reference broker speaks both.",
+    },
+    text(
+        "topic",
+        "weigh/%t/%i",
+        "Topic of each producer: %i is its index, %c its client id, %u the user, %t the trial.",
+    ),
+    text("filter", "", "What consumers subscribe to; empty derives it from topic and topology."),
+    text("share", "", "Group of a shared subscription: every message to one of its members."),
+    duration("keep_alive", "60s", "Longest silence before a ping; 0s switches it off."),
+    flag("clean", "true", "Start without the session that an earlier connection left."),
+    duration("session_expiry", "0s", "How long a session outlives its connection (MQTT 5)."),
+    integer(
+        "receive_maximum",
+        (1, 65_535),
+        "65535",
+        "Unacknowledged messages that clients take at once (MQTT 5).",
+    ),
+    flag("topic_alias", "false", "Use topic aliases where the other side allows (MQTT 5)."),
+    integer(
+        "maximum_packet_size",
+        (0, 4_294_967_295),
+        "0",
+        "Largest packet in bytes that clients take; 0 is no limit (MQTT 5).",
+    ),
+    duration("message_expiry", "0s", "Age at which a broker throws a message away (MQTT 5)."),
+    flag("retain", "false", "Publish with the retain flag."),
+    text("will_topic", "", "Topic of the last will; empty is no will."),
+    text("will_body", "gone", "Body of the last will."),
+    text("user_property", "", "name=value, added to every message (MQTT 5)."),
+    text(
+        "client_id",
+        "weigh-%t-%r%i",
+        "Client identifier: %i is the index, %r the role (p or c), %t the trial.",
+    ),
+    text(
+        "overload",
+        "unlimited",
+        "Reference broker: unlimited, drop-newest:N, drop-oldest:N or disconnect:N.",
+    ),
+    integer("broker_maximum_qos", (0, 2), "2", "Reference broker: highest QoS it grants."),
+    integer(
+        "broker_receive_maximum",
+        (1, 65_535),
+        "65535",
+        "Reference broker: unacknowledged QoS 2 messages it takes at once per client.",
+    ),
+    integer(
+        "broker_topic_alias_maximum",
+        (0, 65_535),
+        "16",
+        "Reference broker: topic aliases it takes per client.",
+    ),
+    duration("broker_keep_alive", "0s", "Reference broker: keep-alive it imposes (MQTT 5)."),
+    text("broker_user", "", "Reference broker: user it demands; empty lets everybody in."),
+    text("broker_password", "", "Reference broker: password it demands of that user."),
+];
+
+/// The guarantee of the QoS in `settings` (MQTT 5.0, section 4.3).
+pub(super) fn guarantee(settings: &Settings) -> Guarantee {
+    match qos(settings) {
+        Qos::AtMostOnce => Guarantee::AtMostOnce,
+        Qos::AtLeastOnce => Guarantee::AtLeastOnce,
+        Qos::ExactlyOnce => Guarantee::ExactlyOnce,
+    }
+}
+
+pub(super) fn qos(settings: &Settings) -> Qos {
+    Qos::from_bits(settings.integer("qos") as u8).unwrap_or(Qos::ExactlyOnce)
+}
+
+pub(super) fn version(settings: &Settings) -> Version {
+    if settings.text("version") == "5" { Version::V5 } else { Version::V311 }
+}
+
+/// A duration in whole seconds, rounded up, as fields on the wire have it.
+pub(super) fn seconds(settings: &Settings, key: &str, max: u32) -> Result<u32, Invalid> {
+    let seconds = settings.duration(key).0.div_ceil(1_000_000_000);
+    u32::try_from(seconds).ok().filter(|seconds| *seconds <= max).ok_or_else(|| {
+        Invalid::new(
+            format!("mqtt.{key}"),
+            format!("{} is longer than MQTT can say", settings.text(key)),
+            format!("type at most {max}s"),
+        )
+    })
+}
+
+/// What the reference broker is told.
+#[derive(Clone, Debug)]
+pub(super) struct BrokerRules {
+    pub(super) overload: Overload,
+    pub(super) maximum_qos: Qos,
+    pub(super) receive_maximum: u16,
+    pub(super) topic_alias_maximum: u16,
+    /// Imposed on MQTT 5 clients; 0 leaves them theirs.
+    pub(super) keep_alive_s: u16,
+    /// User and password that it demands.
+    pub(super) login: Option<(String, String)>,
+}
+
+impl BrokerRules {
+    pub(super) fn read(settings: &Settings) -> Result<BrokerRules, Invalid> {
+        let overload = match settings.text("overload") {
+            "" => Overload::Unlimited,
+            text => text.parse().map_err(|error: String| {
+                let (problem, mend) = error.split_once(": ").unwrap_or((&error, ""));
+                Invalid::new("mqtt.overload", problem, mend)
+            })?,
+        };
+        let (user, password) = (settings.text("broker_user"), settings.text("broker_password"));
+        if user.is_empty() && !password.is_empty() {
+            return Err(Invalid::new(
+                "mqtt.broker_password",
+                "a password is demanded of nobody",
+                "set mqtt.broker_user too",
+            ));
+        }
+        let whole = |key: &str, default: u64| match settings.text(key) {
+            "" => default,
+            _ => settings.integer(key),
+        };
+        Ok(BrokerRules {
+            overload,
+            maximum_qos: Qos::from_bits(whole("broker_maximum_qos", 2) as u8)
+                .unwrap_or(Qos::ExactlyOnce),
+            receive_maximum: whole("broker_receive_maximum", 65_535) as u16,
+            topic_alias_maximum: whole("broker_topic_alias_maximum", 16) as u16,
+            keep_alive_s: seconds(settings, "broker_keep_alive", 65_535)? as u16,
+            login: (!user.is_empty()).then(|| (user.to_owned(), password.to_owned())),
+        })
+    }
+}
