@@ -18,8 +18,8 @@ pub(crate) enum Kind {
     Nginx,
     /// Mosquitto without limits and without a log.
     Mosquitto,
-    /// The floor's sink, answering HTTP requests.
-    Sink,
+    /// The floor's sink for this protocol: `http` or `mqtt`.
+    Sink(&'static str),
     /// The floor's TCP echo server.
     Echo,
 }
@@ -56,8 +56,8 @@ impl Target {
                 fs::write(&file, mosquitto_conf(port))?;
                 (found("mosquitto")?, ["-c".into(), file.into_os_string()].to_vec(), Counter::Sys)
             }
-            Kind::Sink => {
-                let arguments = ["http".into(), port.to_string().into()].to_vec();
+            Kind::Sink(protocol) => {
+                let arguments = [protocol.into(), port.to_string().into()].to_vec();
                 (floor.join("floor_sink"), arguments, Counter::None)
             }
             Kind::Echo => {
