@@ -15,8 +15,13 @@ use super::targets::{FRAME_BYTES, Kind};
 pub(crate) enum Work {
     /// HTTP POST of 64 bytes over this many kept connections.
     Http(u32),
+    /// The same against the floor's sink, which is faster than nginx, so that the generator is
+    /// the limit.
+    HttpSink(u32),
     /// MQTT publish of 64 bytes by 60 clients at this QoS.
     Mqtt(u8),
+    /// The same against the floor's sink; QoS 0 and 1 only.
+    MqttSink(u8),
     /// Frames of 64 bytes, one in flight on each of this many connections, echoed.
     Tcp(u32),
     /// Memory per idle MQTT connection, with this many of them.
@@ -40,9 +45,11 @@ pub(crate) struct Job {
 pub(crate) const JOBS: &[Job] = &[
     job("http-64", "POST of 64 bytes, 64 kept connections, nginx", Work::Http(64)),
     job("http-1000", "POST of 64 bytes, 1,000 kept connections, nginx", Work::Http(1_000)),
+    job("http-sink", "POST of 64 bytes, 64 kept connections, floor sink", Work::HttpSink(64)),
     job("mqtt-0", "publish of 64 bytes at QoS 0, 60 clients, Mosquitto", Work::Mqtt(0)),
     job("mqtt-1", "publish of 64 bytes at QoS 1, 60 clients, window 20, Mosquitto", Work::Mqtt(1)),
     job("mqtt-2", "publish of 64 bytes at QoS 2, 60 clients, window 20, Mosquitto", Work::Mqtt(2)),
+    job("mqtt-sink", "publish of 64 bytes at QoS 1, window 20, floor sink", Work::MqttSink(1)),
     job("tcp-64", "64 bytes there and back, 64 connections, echo server", Work::Tcp(64)),
     job("idle", "20,000 idle MQTT connections, reference broker", Work::Idle(20_000)),
     job("pacing-1k", "send lag at 1,000 requests a second, reference server", Work::Pacing(1_000)),
@@ -58,6 +65,8 @@ impl Work {
     pub(crate) fn target(self) -> Option<Kind> {
         match self {
             Work::Http(_) => Some(Kind::Nginx),
+            Work::HttpSink(_) => Some(Kind::Sink("http")),
+            Work::MqttSink(_) => Some(Kind::Sink("mqtt")),
             Work::Mqtt(_) => Some(Kind::Mosquitto),
             Work::Tcp(_) => Some(Kind::Echo),
             Work::Idle(_) | Work::Pacing(_) => None,
@@ -82,12 +91,18 @@ impl Places {
     /// they are installed.
     pub(crate) fn tools(&self, work: Work, port: u16, seconds: u32) -> anyhow::Result<Vec<Tool>> {
         let tools = match work {
-            Work::Http(connections) => self.http_tools(port, connections, seconds),
-            Work::Mqtt(qos) => self.mqtt_tools(port, qos, seconds)?,
+            Work::Http(connections) | Work::HttpSink(connections) => {
+                self.http_tools(port, connections, seconds)
+            }
+            Work::Mqtt(qos) | Work::MqttSink(qos) => self.mqtt_tools(port, qos, seconds)?,
             Work::Tcp(connections) => self.tcp_tools(port, connections, seconds),
             Work::Idle(_) | Work::Pacing(_) => Vec::new(),
         };
-        Ok(tools.into_iter().filter(|tool| self.is_there(&tool.command[0])).collect())
+        // The sink counts nothing, so a tool must.
+        let counts =
+            |tool: &Tool| !matches!(work, Work::MqttSink(_)) || tool.name != "mosquitto_pub";
+        let is_there = |tool: &Tool| self.is_there(&tool.command[0]);
+        Ok(tools.into_iter().filter(|tool| counts(tool) && is_there(tool)).collect())
     }
 
     fn is_there(&self, program: &str) -> bool {

@@ -118,7 +118,7 @@ fn run_job(
     let own = match job.work {
         Work::Idle(connections) => Some(own::idle(places, connections, options.seconds.max(10))),
         Work::Pacing(rate) => Some(own::pacing(places, rate, options.seconds.max(10))),
-        Work::Http(_) | Work::Mqtt(_) | Work::Tcp(_) => None,
+        _ => None,
     };
     match own {
         Some(value) => {

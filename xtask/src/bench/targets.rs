@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     Nginx,
     /// Mosquitto without limits and without a log.
     Mosquitto,
+    /// The floor's sink for this protocol: `http` or `mqtt`.
+    Sink(&'static str),
     /// The floor's TCP echo server.
     Echo,
 }
@@ -53,6 +55,10 @@ impl Target {
                 let file = folder.join("mosquitto.conf");
                 fs::write(&file, mosquitto_conf(port))?;
                 (found("mosquitto")?, ["-c".into(), file.into_os_string()].to_vec(), Counter::Sys)
+            }
+            Kind::Sink(protocol) => {
+                let arguments = [protocol.into(), port.to_string().into()].to_vec();
+                (floor.join("floor_sink"), arguments, Counter::None)
             }
             Kind::Echo => {
                 let arguments =
