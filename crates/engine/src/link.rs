@@ -36,6 +36,8 @@ pub(crate) struct LinkState {
     pub burst_left: u64,
     /// Due times that wait for this very link.
     pub waiting: VecDeque<Nanos>,
+    /// How many of those at the front had to wait because the window was full.
+    pub held_up: u32,
     /// What is in flight, by ticket.
     pub flights: Flights,
     /// Bytes that wait for the socket.
@@ -181,6 +183,7 @@ impl LinkState {
             quota: 0,
             burst_left: 0,
             waiting: VecDeque::new(),
+            held_up: 0,
             flights: Flights::default(),
             out: Outbox::default(),
             out_taken: 0,

@@ -18,8 +18,10 @@ pub struct Recorder {
     pub one_way: Histogram,
     /// Connect started to session ready.
     pub connect: Histogram,
-    /// Due to sent: the generator's own error, or the window's.
+    /// Due to sent: the generator's own error, or the wait for a free slot.
     pub send_lag: Histogram,
+    /// Due to sent of those messages that a slot was free for: the generator's own error alone.
+    pub own_lag: Histogram,
     /// Due to error answer.
     pub error: Histogram,
     /// When the first measured message was handed to a transport.
@@ -32,11 +34,15 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A measured message due at `due` was handed to the transport at `sent`.
-    pub fn sent(&mut self, due: Nanos, sent: Nanos, warmup: bool) {
+    /// A message due at `due` was handed to the transport at `sent`; `was_held_up` if the
+    /// window was full when it became due.
+    pub fn sent(&mut self, due: Nanos, sent: Nanos, warmup: bool, was_held_up: bool) {
         self.interval.sent += 1;
         if !warmup {
             self.send_lag.record((sent - due).0);
+            if !was_held_up {
+                self.own_lag.record((sent - due).0);
+            }
             self.first_sent.get_or_insert(sent);
             self.due_span = match self.due_span {
                 None => Some((due, due)),
@@ -96,6 +102,7 @@ impl Recorder {
         self.one_way.merge(&other.one_way);
         self.connect.merge(&other.connect);
         self.send_lag.merge(&other.send_lag);
+        self.own_lag.merge(&other.own_lag);
         self.error.merge(&other.error);
         self.first_sent = earliest(self.first_sent, other.first_sent);
         self.last_done = self.last_done.max(other.last_done);

@@ -13,7 +13,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use weigh_model::protocol::{Lifetime, Role};
+use weigh_model::protocol::Role;
 use weigh_model::{Arrival, Nanos, Pattern};
 
 use crate::io::Io;
@@ -43,6 +43,8 @@ pub struct Shard {
     stream_next: Option<Due>,
     /// Shared messages that are due and wait for a link.
     backlog: VecDeque<Nanos>,
+    /// How many of those at the front had to wait because no link could take them.
+    backlog_held_up: usize,
     /// Links that may take a shared message, in turn.
     takers: VecDeque<u32>,
     /// The stream of each producer, where each has its own.
@@ -150,6 +152,7 @@ impl Shard {
             stream,
             stream_next: None,
             backlog: VecDeque::new(),
+            backlog_held_up: 0,
             takers: VecDeque::new(),
             streams,
             eager: Vec::new(),
@@ -289,12 +292,9 @@ impl Shard {
 
     /// The load starts: slots open, streams begin.
     fn begin(&mut self, now: Nanos) {
-        self.phase =
-            if self.start < self.measure_from { Phase::WarmingUp } else { Phase::Measuring };
-        self.next_interval = self.start + INTERVAL;
+        self.has_begun = true;
         self.stream_next = self.stream.as_mut().and_then(Schedule::next_due);
         let load = self.job.load().clone();
-        let is_kept = self.job.dial.lifetime == Lifetime::Kept;
         let mut stream = 0;
         for index in 0..self.links.len() as u32 {
             if self.links[index as usize].state.role == Role::Consumer {
@@ -324,11 +324,8 @@ impl Shard {
             self.desk.scheduled_many(burst);
             if burst > 0 {
                 self.eager.push(index);
-            } else if is_kept {
-                self.offer(index);
             } else {
-                self.takers.push_back(index);
-                self.links[index as usize].state.is_queued = true;
+                self.offer(index);
             }
         }
         self.last_release = now;

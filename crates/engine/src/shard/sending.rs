@@ -176,12 +176,13 @@ impl Shard {
                 continue;
             }
             let Some(due) = self.backlog.pop_front() else { break };
-            self.links[link as usize].state.waiting.push_back(due);
+            let was_held_up = self.backlog_held_up > 0;
+            self.backlog_held_up = self.backlog_held_up.saturating_sub(1);
             if self.links[link as usize].state.phase == LinkPhase::Idle {
+                self.links[link as usize].state.waiting.push_back(due);
                 self.open(link, io);
             } else {
-                self.send_one(link, due, io);
-                self.links[link as usize].state.waiting.pop_front();
+                self.send_one(link, due, was_held_up, io);
                 self.mark_dirty(link);
                 self.offer(link);
             }
@@ -189,6 +190,7 @@ impl Shard {
                 self.flush_dirty(io);
             }
         }
+        self.backlog_held_up = self.backlog.len();
     }
 
     /// Sends what waits for this link, as far as window, socket and one turn's share allow, and
@@ -208,9 +210,11 @@ impl Shard {
                 could_more = true;
                 break;
             }
-            self.take_due_of(link);
-            self.send_one(link, due, io);
+            let was_held_up = self.take_due_of(link);
+            self.send_one(link, due, was_held_up, io);
         }
+        let state = &mut self.links[link as usize].state;
+        state.held_up = if could_more { 0 } else { state.waiting.len() as u32 };
         self.flush(link, io);
         could_more && !self.links[link as usize].state.is_blocked
     }
@@ -229,16 +233,21 @@ impl Shard {
         }
     }
 
-    fn take_due_of(&mut self, link: u32) {
+    /// Takes it; true if it had to wait for the window.
+    fn take_due_of(&mut self, link: u32) -> bool {
         let state = &mut self.links[link as usize].state;
         if state.waiting.pop_front().is_none() {
             state.burst_left -= 1;
             self.owed -= 1;
+            return true;
         }
+        let was_held_up = state.held_up > 0;
+        state.held_up = state.held_up.saturating_sub(1);
+        was_held_up
     }
 
     /// Encodes one message into the outbox of a link that has room for it.
-    fn send_one(&mut self, index: u32, due: Nanos, io: &mut dyn Io) {
+    fn send_one(&mut self, index: u32, due: Nanos, was_held_up: bool, io: &mut dyn Io) {
         let warmup = due < self.measure_from;
         let sent = io.now();
         let Link { wire, state } = &mut self.links[index as usize];
@@ -272,7 +281,7 @@ impl Shard {
             }
             self.desk.last_due = self.desk.last_due.max(due);
         }
-        self.desk.recorder.sent(due, sent, warmup);
+        self.desk.recorder.sent(due, sent, warmup, was_held_up);
         if reply == Reply::None && !self.delivers_complete {
             state.flights.end(ticket);
             if !warmup {
