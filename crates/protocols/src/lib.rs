@@ -8,10 +8,7 @@ pub mod http1;
 pub mod tcp;
 
 /// Every protocol there is, in the order they are listed to a user.
-pub static PROTOCOLS: &[&dyn Protocol] = &[
-    &http1::Http1, //
-    &tcp::Tcp,
-];
+pub static PROTOCOLS: &[&dyn Protocol] = &[&http1::Http1, &tcp::Tcp];
 
 /// The protocol of this name or alias, in any case.
 ///
