@@ -31,7 +31,7 @@ fn refused(url: &str, given: &[(&str, &str)]) -> String {
 #[test]
 fn a_request_is_what_rfc_9112_asks_and_no_byte_more() {
     let sent = request(URL, &[], &[b'x'; 64]);
-    // 26 + 22 + 32 + 20 + 2 bytes of head, counted by hand.
+    // 25 + 22 + 32 + 20 + 2 bytes of head, counted by hand.
     let head = "POST /messages HTTP/1.1\r\n\
                 Host: 127.0.0.1:8080\r\n\
                 Content-Type: application/json\r\n\
