@@ -37,7 +37,8 @@ pub fn put_together(
         Running::Managed(server) => counters::read_settled(server, load),
         _ => BTreeMap::new(),
     };
-    reconcile(&mut outcome, server.as_ref(), &counters, trial, &mut doubts);
+    let carries = lane.protocol.carries(&lane.settings);
+    reconcile(&mut outcome, server.as_ref(), &counters, trial, carries, &mut doubts);
     if let Some(ended) = target.ended() {
         doubts.push(Doubt::TargetDied(ended.to_string()));
     }
@@ -86,11 +87,13 @@ fn reconcile(
     server: Option<&ServerReport>,
     counters: &BTreeMap<String, f64>,
     trial: &Trial,
+    carries: bool,
     doubts: &mut Vec<Doubt>,
 ) {
     let ledger = &mut outcome.ledger;
     if let Some(report) = server {
-        let counts_identities = outcome.is_marked && trial.load.pattern != Pattern::Hold;
+        let counts_identities =
+            outcome.is_marked && trial.load.pattern != Pattern::Hold && carries;
         if ledger.delivered.is_none() && counts_identities {
             let lost = ledger.sent.saturating_sub(report.unique);
             ledger.delivered = Some(report.unique);
@@ -196,8 +199,11 @@ fn add_times(
         }
         match quantile::quantile_with_loss(times, lost, quantile) {
             Some(value) => put(part, Some(value as f64)),
-            None if is_headline => doubts.push(Doubt::QuantileInLoss(part)),
-            None => {}
+            None => {
+                // The journal writes it as null: infinite, and known to be.
+                put(part, Some(f64::INFINITY));
+                doubts.push(Doubt::QuantileInLoss(part));
+            }
         }
     }
 }

@@ -106,23 +106,31 @@ impl<'a> Script<'a> {
         assert_eq!(run(&[]), run(&self.cuts()));
     }
 
-    /// Runs a server with as many connections as there are steps of the peer, up to four.
+    /// Runs a server with four connections; the steps go to each in turn.
     pub fn run_server(&self, protocol: &dyn Protocol, given: &[(&str, &str)]) {
         let run = |cuts: &[usize]| {
             let mut shard = Shard::of(protocol, given);
             (0..4).for_each(|connection| shard.accept(connection));
             let mut results = [const { None }; 4];
+            let mut now = Nanos(0);
             for (number, step) in self.steps.iter().enumerate() {
                 let connection = (number % 4) as u32;
+                let bytes = match step {
+                    Step::Peer(bytes) | Step::Send(bytes) => bytes,
+                    Step::Wait(milliseconds) => {
+                        now = now + Nanos::from_millis(*milliseconds);
+                        shard.server.wake(now, &mut shard.desk);
+                        continue;
+                    }
+                };
                 if results[number % 4].is_some() {
                     continue;
                 }
-                if let Step::Peer(bytes) | Step::Send(bytes) = step {
-                    let result = shard.feed_cut(connection, bytes, cuts);
-                    if result.is_err() {
-                        results[number % 4] = Some(kind(&result));
-                        shard.server.closed(ConnectionId(connection), Nanos(0), &mut shard.desk);
-                    }
+                let result = shard.feed_cut(connection, bytes, cuts);
+                if result.is_err() {
+                    results[number % 4] = Some(kind(&result));
+                    let id = ConnectionId(connection);
+                    shard.server.closed(id, now, &mut shard.desk);
                 }
             }
             let staged: Vec<Vec<u8>> = (0..4).map(|connection| shard.staged(connection)).collect();

@@ -61,6 +61,12 @@ pub trait Protocol: Sync {
     /// What it promises under these settings.
     fn guarantee(&self, settings: &Settings) -> Guarantee;
 
+    /// False if operations bring the server no message that it could count (an HTTP GET), so
+    /// that its own count is not held against the ledger.
+    fn carries(&self, _settings: &Settings) -> bool {
+        true
+    }
+
     /// How clients are made for this trial.
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid>;
 

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use rig::{Client, Heard, kind, trial};
 use weigh_model::load::{Pattern, Topology};
 use weigh_model::protocol::{Lifetime, Protocol, Role, Seat};
+use weigh_model::trial::Settings;
 use weigh_model::wire::Outbox;
 use weigh_model::{Endpoint, Nanos};
 use weigh_protocols::http1::Http1;
@@ -30,7 +31,7 @@ fn refused(url: &str, given: &[(&str, &str)]) -> String {
 #[test]
 fn a_request_is_what_rfc_9112_asks_and_no_byte_more() {
     let sent = request(URL, &[], &[b'x'; 64]);
-    // 26 + 22 + 32 + 20 + 2 bytes of head, counted by hand.
+    // 25 + 22 + 32 + 20 + 2 bytes of head, counted by hand.
     let head = "POST /messages HTTP/1.1\r\n\
                 Host: 127.0.0.1:8080\r\n\
                 Content-Type: application/json\r\n\
@@ -91,6 +92,14 @@ fn a_session_is_a_connection_per_message() {
     assert_eq!(client.wire.room(), 1);
     client.send(1, b"x");
     assert!(client.sent().windows(19).any(|part| part == b"Connection: close\r\n"));
+}
+
+#[test]
+fn only_a_post_carries_a_message() {
+    for (method, carries) in [("POST", true), ("GET", false), ("HEAD", false)] {
+        let settings = Settings::new("http1", Http1.settings(), [("method", method)]).unwrap();
+        assert_eq!(Http1.carries(&settings), carries);
+    }
 }
 
 /// Everything heard after `Ready` when three requests are in flight, and how it ended.

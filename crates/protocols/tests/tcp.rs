@@ -223,7 +223,10 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_give_the_same_signals_however_cut(
-        input in prop::collection::vec(prop_oneof![Just(0u8), Just(5), Just(0x81), any::<u8>()], 0..60),
+        input in prop::collection::vec(
+            prop_oneof![Just(0u8), Just(5), Just(0x81), any::<u8>()],
+            0..60,
+        ),
         cuts in prop::collection::vec(any::<usize>(), 0..8),
     ) {
         let run = |cuts: &[usize]| {

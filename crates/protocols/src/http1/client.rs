@@ -230,3 +230,13 @@ fn unasked(status: u16) -> Fault {
 
 const CONTINUE_PATIENCE: Nanos = Nanos::from_secs(1);
 const SHOWN_BYTES_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_connection_is_small() {
+        assert!(size_of::<HttpWire>() <= 192, "{}", size_of::<HttpWire>());
+    }
+}

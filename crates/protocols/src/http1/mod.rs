@@ -46,6 +46,11 @@ impl Protocol for Http1 {
         Guarantee::AtLeastOnce
     }
 
+    /// GET and HEAD only ask.
+    fn carries(&self, settings: &Settings) -> bool {
+        settings.text("method") == "POST"
+    }
+
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
         let is_kept = trial.settings.flag("keep_alive") && trial.load.pattern != Pattern::Session;
         let template = Arc::new(request::Template::new(trial, is_kept)?);

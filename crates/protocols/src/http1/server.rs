@@ -365,3 +365,13 @@ fn phrase(status: u16) -> &'static str {
 
 const CREATED: &[u8] = b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n";
 const TOO_LONG: Refusal = Refusal { status: 413, reason: "the body is longer than allowed" };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_connection_is_small() {
+        assert!(size_of::<Connection>() <= 160, "{}", size_of::<Connection>());
+    }
+}

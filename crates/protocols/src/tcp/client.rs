@@ -172,3 +172,13 @@ impl Wire for TcpWire {
 }
 
 const SHOWN_BYTES_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_connection_is_small() {
+        assert!(size_of::<TcpWire>() <= 64, "{}", size_of::<TcpWire>());
+    }
+}
