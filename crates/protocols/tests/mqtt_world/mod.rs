@@ -1,6 +1,7 @@
 //! A world in memory: the reference broker with any number of shards, links that carry bytes to
 //! it and from it, cut wherever a test likes, and virtual time.
 #![allow(dead_code, reason = "each test binary uses its own part of the world")]
+
 use weigh_model::Nanos;
 use weigh_model::protocol::Protocol;
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
@@ -175,6 +176,11 @@ impl World {
             server.closed(peer.id, self.now, net);
         }
         self.settle();
+    }
+
+    /// Frees the number of a connection that is over.
+    pub(crate) fn forget(&mut self, peer: Peer) {
+        self.shards[peer.shard].1.links[peer.id.0 as usize] = None;
     }
 
     pub(crate) fn stall(&mut self, peer: Peer, is_stalled: bool) {
