@@ -1,0 +1,490 @@
+//! Our MQTT clients with our broker, in memory: every QoS and both versions, the bytes cut at
+//! random, and every message accounted for on both sides.
+
+mod mqtt_world;
+
+use mqtt_world::{Peer, World};
+use weigh_model::body::BodySource;
+use weigh_model::endpoint::{Credentials, Endpoint};
+use weigh_model::mark::{MARK_BYTES, Mark, Reading};
+use weigh_model::protocol::{Dial, Lifetime, Protocol, Role, Seat};
+use weigh_model::random::Random;
+use weigh_model::tally::Tally;
+use weigh_model::trial::{Settings, Trial};
+use weigh_model::wire::{Fault, Op, Outbox, Reply, Signal, Ticket, Wire};
+use weigh_model::{Arrival, Load, Nanos, Pattern, Split, Topology};
+use weigh_protocols::mqtt::Mqtt;
+
+fn trial(given: &[(&str, &str)], connections: u32, subscribers: u32) -> Trial {
+    let address = "127.0.0.1:1883".parse().unwrap();
+    Trial {
+        id: "t".to_owned(),
+        point: Default::default(),
+        repetition: 0,
+        seed: 0xBEEF,
+        protocol: "mqtt".to_owned(),
+        target: "reference".to_owned(),
+        endpoint: Some(Endpoint::at("mqtt", address)),
+        load: Load {
+            pattern: Pattern::Deliver,
+            connections,
+            subscribers,
+            topology: Topology::FanIn,
+            messages: Some(1),
+            duration: None,
+            warmup: Nanos(0),
+            arrival: Arrival::Closed,
+            rate: None,
+            window: None,
+            think: Nanos(0),
+            split: Split::Exact,
+            body: BodySource::Filler,
+            size: None,
+            timeout: Nanos::from_secs(5),
+        },
+        settings: Settings::new("mqtt", Mqtt.settings(), given.iter().copied()).unwrap(),
+    }
+}
+
+fn dial(trial: &Trial) -> Dial {
+    Mqtt.dial(trial).map_err(|error| error.to_string()).unwrap()
+}
+
+/// A wire with its link, its unread input and what it said.
+struct Guest {
+    wire: Box<dyn Wire>,
+    peer: Peer,
+    unread: Vec<u8>,
+    said: Vec<Said>,
+    fault: Option<Fault>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Said {
+    Ready,
+    Done(u32),
+    Refused(u32, u16),
+    NoSubscriber(u32),
+    Message(String, Vec<u8>),
+    Granted(&'static str, u64),
+}
+
+fn keep(said: &mut Vec<Said>, signal: Signal<'_>) {
+    said.push(match signal {
+        Signal::Ready => Said::Ready,
+        Signal::Done(ticket) => Said::Done(ticket.0),
+        Signal::Refused(ticket, code) => Said::Refused(ticket.0, code),
+        Signal::NoSubscriber(ticket) => Said::NoSubscriber(ticket.0),
+        Signal::Message { topic, body } => {
+            Said::Message(String::from_utf8(topic.to_vec()).unwrap(), body.to_vec())
+        }
+        Signal::Granted(name, value) => Said::Granted(name, value),
+        Signal::Closing => unreachable!("MQTT wires never ask to be closed"),
+    });
+}
+
+impl Guest {
+    fn join(dial: &Dial, role: Role, index: u32, shard: usize, world: &mut World) -> Guest {
+        let wire = (dial.make)(Seat { index, role });
+        let peer = world.open(shard);
+        let mut guest = Guest { wire, peer, unread: Vec::new(), said: Vec::new(), fault: None };
+        let mut out = Outbox::default();
+        let said = &mut guest.said;
+        guest.wire.open(world.now, &mut out, &mut |signal| keep(said, signal));
+        assert_eq!(guest.wire.room(), 0, "no room before CONNACK");
+        world.feed(peer, out.bytes());
+        world.settle();
+        guest
+    }
+
+    /// Takes what came, in pieces of random sizes, and answers in pieces of random sizes.
+    fn listen(&mut self, world: &mut World, random: &mut Random) -> bool {
+        let came = world.take(self.peer);
+        let mut rest = &came[..];
+        let mut out = Outbox::default();
+        while !rest.is_empty() && self.fault.is_none() {
+            let (piece, after) = rest.split_at(1 + random.below(rest.len() as u64) as usize);
+            rest = after;
+            self.unread.extend_from_slice(piece);
+            let said = &mut self.said;
+            let result = self.wire.receive(&self.unread, world.now, &mut out, &mut |signal| {
+                keep(said, signal);
+            });
+            match result {
+                Ok(used) => drop(self.unread.drain(..used)),
+                Err(fault) => self.fault = Some(fault),
+            }
+        }
+        pour(self.peer, out.bytes(), world, random);
+        !came.is_empty()
+    }
+
+    fn publish(
+        &mut self,
+        ticket: u32,
+        body: &[u8],
+        world: &mut World,
+        random: &mut Random,
+    ) -> Reply {
+        let mut out = Outbox::default();
+        let reply = self.wire.send(&Op { ticket: Ticket(ticket), body }, world.now, &mut out);
+        pour(self.peer, out.bytes(), world, random);
+        reply
+    }
+
+    fn done(&self) -> usize {
+        self.said.iter().filter(|said| matches!(said, Said::Done(_))).count()
+    }
+}
+
+fn pour(peer: Peer, bytes: &[u8], world: &mut World, random: &mut Random) {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(1 + random.below(rest.len() as u64) as usize);
+        world.feed(peer, piece);
+        rest = after;
+    }
+    world.settle();
+}
+
+fn listen_all(guests: &mut [Guest], world: &mut World, random: &mut Random) {
+    let mut is_moving = true;
+    while is_moving {
+        is_moving = false;
+        for guest in guests.iter_mut() {
+            is_moving |= guest.listen(world, random);
+        }
+    }
+}
+
+fn body(producer: u32, sequence: u64) -> Vec<u8> {
+    let (due, lag) = (Nanos(5), Nanos(0));
+    let mut body = vec![b'.'; MARK_BYTES + 20];
+    Mark { tag: 0xBEEF, warmup: false, producer, sequence, due, lag }.seal(&mut body, 20);
+    body
+}
+
+/// Publishes `count` messages from each producer to all consumers and checks both accounts.
+fn deliver(given: &[(&str, &str)], shards: u16, seed: u64, count: u64) -> Vec<Guest> {
+    let trial = trial(given, 3, 2);
+    let dial = dial(&trial);
+    let random = &mut Random::new(seed);
+    let broker: Vec<(&str, &str)> =
+        given.iter().copied().filter(|(key, _)| key.starts_with("broker_")).collect();
+    let mut world = World::sharded(shards, &broker);
+    let mut guests = Vec::new();
+    for (role, seats) in [(Role::Consumer, 2), (Role::Producer, 3)] {
+        for index in 0..seats {
+            let shard = random.below(u64::from(shards)) as usize;
+            guests.push(Guest::join(&dial, role, index, shard, &mut world));
+        }
+    }
+    listen_all(&mut guests, &mut world, random);
+    assert!(guests.iter().all(|guest| guest.said.contains(&Said::Ready)));
+    let is_confirmed = dial.confirms;
+    for sequence in 0..count {
+        for producer in 0..3 {
+            while guests[2 + producer].wire.room() == 0 {
+                listen_all(&mut guests, &mut world, random);
+            }
+            let body = body(producer as u32, sequence);
+            let reply = guests[2 + producer].publish(sequence as u32, &body, &mut world, random);
+            assert_eq!(reply == Reply::Awaited, is_confirmed);
+        }
+        if random.below(3) == 0 {
+            listen_all(&mut guests, &mut world, random);
+        }
+    }
+    listen_all(&mut guests, &mut world, random);
+    for guest in &guests {
+        assert_eq!(guest.fault, None);
+    }
+    let producer_of = dial.producer_of.unwrap();
+    for consumer in &guests[..2] {
+        let mut tally = Tally::default();
+        for said in &consumer.said {
+            let Said::Message(topic, body) = said else { continue };
+            let reading = Mark::read(body, 0xBEEF);
+            let Reading::Whole(mark) = reading else { panic!("{reading:?}") };
+            assert_eq!(producer_of(topic.as_bytes()), Some(mark.producer), "{topic}");
+            tally.note(reading, false);
+        }
+        assert_eq!((tally.received, tally.unique()), (3 * count, 3 * count));
+        assert_eq!((tally.reordered, tally.duplicates), (0, 0));
+    }
+    if is_confirmed {
+        assert!(guests[2..].iter().all(|guest| guest.done() == count as usize));
+    }
+    let report = world.report();
+    assert_eq!((report.received, report.unique, report.duplicates), (3 * count, 3 * count, 0));
+    assert_eq!((report.forwarded, report.queued, report.connections), (6 * count, 0, 5));
+    assert!(report.dropped.is_empty(), "{report:?}");
+    guests
+}
+
+#[test]
+fn every_qos_and_version_delivers_everything_once() {
+    for version in ["3.1.1", "5"] {
+        for qos in ["0", "1", "2"] {
+            for seed in 0..5 {
+                deliver(&[("version", version), ("qos", qos)], 1, seed, 60);
+            }
+        }
+    }
+}
+
+#[test]
+fn shards_deliver_to_each_other() {
+    for qos in ["0", "1", "2"] {
+        for seed in 0..5 {
+            deliver(&[("version", "5"), ("qos", qos)], 3, 100 + seed, 60);
+        }
+    }
+}
+
+#[test]
+fn grants_are_recorded_and_kept_to() {
+    let given = [
+        ("version", "5"),
+        ("qos", "2"),
+        ("topic_alias", "true"),
+        ("receive_maximum", "3"),
+        ("user_property", "site=farm1"),
+        ("broker_receive_maximum", "2"),
+        ("broker_keep_alive", "30s"),
+    ];
+    let guests = deliver(&given, 1, 9, 40);
+    for guest in &guests {
+        assert!(guest.said.contains(&Said::Granted("receive_maximum", 2)));
+        assert!(guest.said.contains(&Said::Granted("server_keep_alive_s", 30)));
+        assert!(guest.said.contains(&Said::Granted("topic_alias_maximum", 16)));
+    }
+    assert!(guests[0].said.contains(&Said::Granted("granted_qos", 2)));
+}
+
+#[test]
+fn a_lower_maximum_qos_is_kept_to() {
+    let given = [("version", "5"), ("qos", "2"), ("broker_maximum_qos", "1")];
+    let guests = deliver(&given, 1, 3, 20);
+    assert!(guests[0].said.contains(&Said::Granted("granted_qos", 1)));
+    assert!(guests[2].said.contains(&Said::Granted("maximum_qos", 1)));
+}
+
+#[test]
+fn a_topic_alias_saves_the_topic() {
+    let size = |alias: &str| {
+        let given = [("version", "5"), ("topic_alias", alias)];
+        let dial = dial(&trial(&given, 1, 0));
+        let mut world = World::new(&[]);
+        let mut guests = [Guest::join(&dial, Role::Producer, 0, 0, &mut world)];
+        listen_all(&mut guests, &mut world, &mut Random::new(1));
+        let mut out = Outbox::default();
+        let op = Op { ticket: Ticket(0), body: b"x" };
+        (0..2)
+            .map(|_| {
+                out.clear();
+                guests[0].wire.send(&op, world.now, &mut out);
+                out.len()
+            })
+            .collect::<Vec<_>>()
+    };
+    let topic = "weigh/beef/0".len();
+    assert_eq!(size("false"), [6 + topic, 6 + topic]);
+    assert_eq!(size("true"), [9 + topic, 9]);
+}
+
+#[test]
+fn nobody_listening_is_told_apart_in_version_5() {
+    for (version, expected) in [("3.1.1", Said::Done(7)), ("5", Said::NoSubscriber(7))] {
+        for qos in ["1", "2"] {
+            let dial = dial(&trial(&[("version", version), ("qos", qos)], 1, 0));
+            let random = &mut Random::new(4);
+            let mut world = World::new(&[]);
+            let mut guests = [Guest::join(&dial, Role::Producer, 0, 0, &mut world)];
+            listen_all(&mut guests, &mut world, random);
+            guests[0].publish(7, b"x", &mut world, random);
+            listen_all(&mut guests, &mut world, random);
+            assert_eq!(guests[0].said.last(), Some(&expected));
+        }
+    }
+}
+
+#[test]
+fn credentials_are_checked_and_refusals_named() {
+    let rules = [("broker_user", "me"), ("broker_password", "right")];
+    for (version, password, expected) in [
+        ("3.1.1", Some("right"), None),
+        ("5", Some("right"), None),
+        ("3.1.1", Some("wrong"), Some((4, "bad user name or password"))),
+        ("5", Some("wrong"), Some((0x86, "bad user name or password"))),
+        ("3.1.1", None, Some((5, "not authorized"))),
+        ("5", None, Some((0x87, "not authorized"))),
+    ] {
+        let mut trial = trial(&[("version", version)], 1, 0);
+        if let (Some(endpoint), Some(password)) = (&mut trial.endpoint, password) {
+            let (user, password) = ("me".to_owned(), password.to_owned());
+            endpoint.credentials = Some(Credentials { user, password });
+        }
+        let mut world = World::new(&rules);
+        let mut guest = Guest::join(&dial(&trial), Role::Producer, 0, 0, &mut world);
+        guest.listen(&mut world, &mut Random::new(1));
+        let refusal = guest.fault.map(|fault| match fault {
+            Fault::Refused { code, reason } => (code, reason),
+            other => panic!("{other}"),
+        });
+        let expected = expected.map(|(code, reason)| (code, reason.to_owned()));
+        assert_eq!(refusal, expected, "{version} {password:?}");
+        assert_eq!(world.is_over(guest.peer), expected.is_some());
+    }
+}
+
+#[test]
+fn foreign_servers_are_recognised() {
+    let start = |version: &str| {
+        let mut wire = (dial(&trial(&[("version", version)], 1, 0)).make)(Seat {
+            index: 0,
+            role: Role::Producer,
+        });
+        wire.open(Nanos(0), &mut Outbox::default(), &mut |_| {});
+        wire
+    };
+    let hear = |version: &str, bytes: &[u8]| {
+        start(version).receive(bytes, Nanos(1), &mut Outbox::default(), &mut |_| {}).unwrap_err()
+    };
+    let fault = hear("3.1.1", b"HTTP/1.1 400 Bad Request\r\n");
+    assert!(matches!(&fault, Fault::OtherProtocol(saw) if saw.contains("HTTP/1.1 400")), "{fault}");
+    assert!(matches!(hear("5", b"\x30\x03\0\x01t"), Fault::OtherProtocol(_)));
+    assert!(matches!(hear("5", &[0x20, 3, 2, 0, 0]), Fault::Malformed(_)));
+    let fault = hear("5", &[0x20, 2, 0, 1]);
+    assert!(matches!(&fault, Fault::Refused { code: 1, reason } if reason.contains("3.1.1")));
+    let fault = hear("5", &[0x20, 3, 0, 0x88, 0]);
+    assert!(matches!(&fault, Fault::Refused { code: 0x88, .. }), "{fault}");
+    let fault = start("5").end(&[], &mut |_| {}).unwrap_err();
+    assert!(fault.to_string().contains("mqtt.version to 3.1.1"), "{fault}");
+    let mut wire = start("5");
+    let bytes = [&[0x20, 3, 0, 0, 0][..], &[0xE0, 1, 0x8B]].concat();
+    let fault = wire.receive(&bytes, Nanos(1), &mut Outbox::default(), &mut |_| {}).unwrap_err();
+    assert_eq!(fault, Fault::Ended("server shutting down".to_owned()));
+}
+
+#[test]
+fn random_bytes_never_panic_a_client() {
+    let dial = dial(&trial(&[("version", "5"), ("qos", "2"), ("topic_alias", "true")], 1, 1));
+    let random = &mut Random::new(3);
+    for round in 0..3_000 {
+        let role = if round % 2 == 0 { Role::Consumer } else { Role::Producer };
+        let mut wire = (dial.make)(Seat { index: 0, role });
+        let mut out = Outbox::default();
+        wire.open(Nanos(0), &mut out, &mut |_| {});
+        let mut input = vec![0x20, 3, 0, 0, 0];
+        if role == Role::Consumer {
+            input.extend([0x90, 4, 0, 1, 0, 2]);
+        }
+        for _ in 0..random.below(60) {
+            let likely = [0x30, 0x32, 0x34, 0x40, 0x50, 0x62, 0x70, 0xD0, 0, 1, 2, 3, 4, 0x23];
+            input.push(likely[random.below(likely.len() as u64) as usize]);
+        }
+        let _ = wire.receive(&input, Nanos(1), &mut out, &mut |_| {});
+    }
+}
+
+#[test]
+fn keep_alive_pings_and_notices_silence() {
+    let dial = dial(&trial(&[("keep_alive", "10s")], 1, 0));
+    let random = &mut Random::new(1);
+    let mut world = World::new(&[]);
+    let mut guests = [Guest::join(&dial, Role::Producer, 0, 0, &mut world)];
+    listen_all(&mut guests, &mut world, random);
+    let start = world.now;
+    let mut out = Outbox::default();
+    let at = |seconds: u64| start + Nanos::from_secs(seconds);
+    assert_eq!(guests[0].wire.wake(at(1), &mut out), Ok(Some(at(10))));
+    assert!(out.is_empty());
+    assert_eq!(guests[0].wire.wake(at(10), &mut out), Ok(Some(at(15))));
+    assert_eq!(out.bytes(), [0xC0, 0]);
+    // The broker answers, so the next ping is due ten seconds later.
+    world.now = at(10);
+    world.feed(guests[0].peer, out.bytes());
+    world.settle();
+    listen_all(&mut guests, &mut world, random);
+    assert_eq!(guests[0].wire.wake(at(15), &mut out), Ok(Some(at(20))));
+    out.clear();
+    assert_eq!(guests[0].wire.wake(at(20), &mut out), Ok(Some(at(25))));
+    assert!(guests[0].wire.wake(at(25), &mut out).unwrap_err().to_string().contains("silent"));
+    out.clear();
+    guests[0].wire.close(&mut out);
+    assert_eq!(out.bytes(), [0xE0, 0]);
+}
+
+#[test]
+fn a_message_too_large_for_the_server_is_refused() {
+    let dial = dial(&trial(&[("version", "5")], 1, 0));
+    let mut wire = (dial.make)(Seat { index: 0, role: Role::Producer });
+    let mut out = Outbox::default();
+    wire.open(Nanos(0), &mut out, &mut |_| {});
+    let connack = [0x20, 8, 0, 0, 5, 0x27, 0, 0, 0, 50];
+    assert_eq!(wire.receive(&connack, Nanos(1), &mut out, &mut |_| {}), Ok(10));
+    out.clear();
+    let reply = wire.send(&Op { ticket: Ticket(3), body: &[0; 60] }, Nanos(2), &mut out);
+    assert_eq!((reply, out.bytes()), (Reply::Awaited, &[0xC0, 0][..]));
+    let mut said = Vec::new();
+    wire.receive(&[0xD0, 0], Nanos(3), &mut out, &mut |signal| keep(&mut said, signal)).unwrap();
+    assert_eq!(said, [Said::Refused(3, 0x95)]);
+}
+
+#[test]
+fn topologies_sessions_and_placeholders() {
+    let mut pairs = trial(&[("topic", "farm/%t/%c/s%i")], 2, 2);
+    pairs.load.topology = Topology::Pairs;
+    let dial = dial(&pairs);
+    let random = &mut Random::new(1);
+    let mut world = World::new(&[]);
+    let mut guests: Vec<Guest> = [(Role::Consumer, 0), (Role::Consumer, 1), (Role::Producer, 1)]
+        .map(|(role, index)| Guest::join(&dial, role, index, 0, &mut world))
+        .into();
+    listen_all(&mut guests, &mut world, random);
+    guests[2].publish(0, b"hello", &mut world, random);
+    listen_all(&mut guests, &mut world, random);
+    let topic = "farm/beef/weigh-beef-p1/s1".to_owned();
+    assert_eq!(guests[1].said.last(), Some(&Said::Message(topic, b"hello".to_vec())));
+    assert!(!guests[0].said.iter().any(|said| matches!(said, Said::Message(..))));
+    let mut session = trial(&[], 2, 0);
+    session.load.pattern = Pattern::Session;
+    let dial = Mqtt.dial(&session).map_err(|error| error.to_string()).unwrap();
+    assert_eq!(dial.lifetime, Lifetime::PerMessage);
+    // Two connections of one seat do not throw each other out.
+    let mut both: Vec<Guest> =
+        (0..2).map(|_| Guest::join(&dial, Role::Producer, 0, 0, &mut world)).collect();
+    listen_all(&mut both, &mut world, random);
+    assert!(both.iter().all(|guest| guest.wire.room() > 0 && !world.is_over(guest.peer)));
+}
+
+#[test]
+fn what_cannot_work_is_refused_with_the_mend() {
+    for (given, place, mend) in [
+        (&[("client_id", "me")][..], "mqtt.client_id", "%i"),
+        (&[("topic", "a/%x")], "mqtt.topic", "%c"),
+        (&[("topic", "a/+")], "mqtt.topic", "without +"),
+        (&[("filter", "a/#/b")], "mqtt.filter", "last level"),
+        (&[("share", "a/b#")], "mqtt.share", "group"),
+        (&[("will_topic", "#")], "mqtt.will_topic", "without +"),
+        (&[("topic_alias", "true")], "mqtt.topic_alias", "mqtt.version to 5"),
+        (&[("session_expiry", "10s")], "mqtt.session_expiry", "mqtt.version to 5"),
+        (&[("user_property", "a=b")], "mqtt.user_property", "mqtt.version to 5"),
+        (&[("version", "5"), ("user_property", "a")], "mqtt.user_property", "name=value"),
+        (&[("keep_alive", "100000s")], "mqtt.keep_alive", "65535s"),
+    ] {
+        let error = Mqtt.dial(&trial(given, 2, 1)).map(|_| ()).unwrap_err();
+        assert_eq!(error.place, place, "{error}");
+        assert!(error.mend.contains(mend), "{error}");
+    }
+    let mut request = trial(&[], 1, 0);
+    request.load.pattern = Pattern::Request;
+    assert!(Mqtt.dial(&request).map(|_| ()).unwrap_err().mend.contains("deliver"));
+    for overload in ["drop-newest", "drop-newest:0", "sometimes"] {
+        let given = [("overload", overload)];
+        let settings = Settings::new("mqtt", Mqtt.settings(), given).unwrap();
+        let error = Mqtt.host(&settings).map(|_| ()).unwrap_err();
+        assert!(error.place == "mqtt.overload" && error.mend.contains("drop-newest:N"), "{error}");
+    }
+}
