@@ -92,8 +92,7 @@ fn reconcile(
 ) {
     let ledger = &mut outcome.ledger;
     if let Some(report) = server {
-        let counts_identities =
-            outcome.is_marked && trial.load.pattern != Pattern::Hold && carries;
+        let counts_identities = outcome.is_marked && trial.load.pattern != Pattern::Hold && carries;
         if ledger.delivered.is_none() && counts_identities {
             let lost = ledger.sent.saturating_sub(report.unique);
             ledger.delivered = Some(report.unique);
@@ -184,10 +183,10 @@ fn add_times(
             metrics.insert(format!("{name}.{part}"), value);
         }
     };
-    if lost == 0 {
-        put("mean", times.mean());
-        put("max", times.max().map(|max| max as f64));
-    }
+    // Lost messages are infinite delay, and so are the mean and the maximum with them.
+    let finite = |value: f64| if lost == 0 { value } else { f64::INFINITY };
+    put("mean", times.mean().map(finite));
+    put("max", times.max().map(|max| finite(max as f64)));
     for (part, quantile) in QUANTILES {
         let samples = times.count() + lost;
         if (samples as f64) < 1.0 / (1.0 - quantile) {

@@ -243,11 +243,24 @@ impl Desk {
         match reading {
             Reading::Whole(mark) | Reading::Corrupt(Some(mark))
                 if mark.producer >= producers
+                    || mark.sequence >= self.sequences_below(&mark)
                     || !hears(self.job.load(), state.index, mark.producer) =>
             {
                 Reading::Foreign
             }
             reading => reading,
+        }
+    }
+
+    /// No number at or above this can have been sent by the mark's producer: a server that makes
+    /// one up must not make the tally grow.
+    fn sequences_below(&self, mark: &Mark) -> u64 {
+        let place = (mark.producer / self.job.shards) as usize;
+        let account = self.accounts.producers.get(place);
+        match account.filter(|account| account.index == mark.producer) {
+            Some(account) if mark.warmup => account.warmup_sent,
+            Some(account) => account.sent,
+            None => SEQUENCES_ELSEWHERE_MAX,
         }
     }
 
@@ -312,3 +325,6 @@ impl Desk {
         }
     }
 }
+
+/// Numbers taken from producers of other shards, whose counts are not known here.
+const SEQUENCES_ELSEWHERE_MAX: u64 = 1 << 30;
