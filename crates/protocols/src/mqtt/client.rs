@@ -386,7 +386,7 @@ impl Wire for Client {
     }
 
     fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply {
-        let plan = Arc::clone(&self.plan);
+        let plan = &self.plan;
         let mut publish = plan.publish(&self.topic, op.body);
         publish.qos = self.qos;
         publish.retain = self.retain;
@@ -574,5 +574,5 @@ const ID_NOT_FOUND: u8 = 0x92;
 const RECEIVE_MAXIMUM_EXCEEDED: u16 = 0x93;
 const PACKET_TOO_LARGE: u16 = 0x95;
 
-/// A client in the millions of an idle load must stay small: its own bytes, without the heap.
+/// Idle loads hold tens of thousands of clients: its own bytes, without the heap.
 const _: () = assert!(size_of::<Client>() <= 256);
