@@ -119,7 +119,7 @@ impl Client {
             client_id: &client_id,
             will,
             user: plan.user.as_deref(),
-            password: plan.user.as_ref().map(|_| plan.password.as_bytes()),
+            password: Some(plan.password.as_bytes()).filter(|password| !password.is_empty()),
         };
         connect.encode(out.buffer());
         if self.seat.role == Role::Producer {

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use weigh_model::body::BodySource;
 use weigh_model::protocol::{Invalid, Role, Seat};
 use weigh_model::{Pattern, Topology, Trial};
 
@@ -25,6 +24,7 @@ pub(super) struct Plan {
     pub(super) retain: bool,
     pub(super) will_body: String,
     pub(super) user: Option<String>,
+    /// Empty is none; never there without a user.
     pub(super) password: String,
     /// Properties of every PUBLISH.
     pub(super) properties: Section,
@@ -160,8 +160,8 @@ impl Plan {
 
     fn check_size(&self, trial: &Trial) -> Result<(), Invalid> {
         let size = trial.load.size.map_or(0, |size| size.0);
-        let room = u64::from(REMAINING_MAX) - 200_000;
-        if size > room && !matches!(trial.load.body, BodySource::Text(_)) {
+        let room = u64::from(REMAINING_MAX - HEADER_ROOM);
+        if size > room {
             return Err(Invalid::new(
                 "load.size",
                 format!("{size} bytes do not fit into an MQTT packet"),
@@ -297,6 +297,9 @@ fn check_text(place: &str, text: &str) -> Result<(), Invalid> {
     }
     Ok(())
 }
+
+/// Room for topic and properties, each at most 65,537 bytes but for several properties.
+const HEADER_ROOM: u32 = 400_000;
 
 /// Keys that 3.1.1 cannot say must stand at their defaults.
 fn check_version(trial: &Trial) -> Result<(), Invalid> {

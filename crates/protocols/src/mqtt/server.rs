@@ -353,15 +353,15 @@ impl Broker {
                 continue;
             }
             connection.stage = Stage::Ending;
-            match stage {
-                Stage::Connected(key) => {
-                    let attached = Attached { shard: turn.shard, connection: id, serial };
-                    if hub.session_of(key, attached).is_some() {
-                        hub.detach(key, turn.now);
-                    }
-                    say_goodbye(id, version, KEEP_ALIVE_TIMEOUT, turn);
-                }
-                _ => turn.out.close(id),
+            let Stage::Connected(key) = stage else {
+                turn.out.close(id);
+                continue;
+            };
+            let attached = Attached { shard: turn.shard, connection: id, serial };
+            // A connection that lost its session was told to go when it did.
+            if hub.session_of(key, attached).is_some() {
+                hub.detach(key, turn.now);
+                say_goodbye(id, version, KEEP_ALIVE_TIMEOUT, turn);
             }
         }
         Nanos::NEVER
