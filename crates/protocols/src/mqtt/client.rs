@@ -80,7 +80,7 @@ impl Client {
             retain: plan.retain,
             may_alias: false,
             is_aliased: false,
-            window: u16::MAX,
+            window: plan.window,
             packet_bytes_max: codec::PACKET_BYTES_MAX,
             in_flight: Slots::default(),
             id_base: 0,
@@ -233,6 +233,9 @@ impl Client {
 
     fn ready(&mut self, emit: Emit<'_>) {
         self.state = State::Ready;
+        if self.seat.role == Role::Producer && self.plan.window < u16::MAX {
+            emit(Signal::Granted("receive_maximum_assumed", u64::from(self.plan.window)));
+        }
         emit(Signal::Ready);
     }
 

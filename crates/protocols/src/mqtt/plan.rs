@@ -18,6 +18,8 @@ pub(super) struct Plan {
     pub(super) keep_alive_s: u16,
     pub(super) session_expiry_s: u32,
     pub(super) receive_maximum: u16,
+    /// Messages in flight to a server that announces nothing.
+    pub(super) window: u16,
     /// 0 is no limit.
     pub(super) maximum_packet_size: u32,
     pub(super) uses_aliases: bool,
@@ -71,6 +73,7 @@ impl Plan {
             keep_alive_s: settings::seconds(settings, "keep_alive", 65_535)? as u16,
             session_expiry_s: settings::seconds(settings, "session_expiry", u32::MAX)?,
             receive_maximum: settings.integer("receive_maximum").clamp(1, 65_535) as u16,
+            window: unannounced_window(trial),
             maximum_packet_size: settings.integer("maximum_packet_size") as u32,
             uses_aliases: settings.flag("topic_alias"),
             retain: settings.flag("retain"),
@@ -260,6 +263,21 @@ impl Plan {
         }
     }
 }
+
+/// MQTT 3.1.1 servers cannot announce what they take. Mosquitto 2.0 takes 20 messages of QoS 2 at
+/// once from each client, acknowledges what comes on top, and loses it; so unless the user says
+/// otherwise that is the window there, as it is in Mosquitto's own clients.
+fn unannounced_window(trial: &Trial) -> u16 {
+    let is_exposed = settings::version(&trial.settings) == Version::V311
+        && settings::qos(&trial.settings) == Qos::ExactlyOnce;
+    match trial.load.window {
+        None if is_exposed => CAREFUL_WINDOW,
+        _ => u16::MAX,
+    }
+}
+
+/// `max_inflight_messages` of Mosquitto and of libmosquitto.
+const CAREFUL_WINDOW: u16 = 20;
 
 fn role_letter(role: Role) -> &'static str {
     match role {
