@@ -426,12 +426,13 @@ impl Hub {
         turn: &mut Turn<'_>,
     ) {
         let now = turn.now;
-        self.retained.retain(|_, message| message.expires > now);
         let found: Vec<Arc<Message>> = if filter.contains(['+', '#']) {
+            self.retained.retain(|_, message| message.expires > now);
             let matching = self.retained.iter().filter(|(name, _)| topic::matches(filter, name));
             matching.map(|(_, message)| Arc::clone(message)).collect()
         } else {
-            self.retained.get(filter).cloned().into_iter().collect()
+            let kept = self.retained.get(filter).filter(|message| message.expires > now);
+            kept.cloned().into_iter().collect()
         };
         for message in found {
             let mut publication = Publication::of(&message, true);

@@ -324,11 +324,10 @@ fn check_version(trial: &Trial) -> Result<(), Invalid> {
     if settings::version(&trial.settings) == Version::V5 {
         return Ok(());
     }
-    for setting in settings::SETTINGS {
+    let known = settings::SETTINGS.iter();
+    for setting in known.filter(|setting| settings::ONLY_IN_5.contains(&setting.key)) {
         let value = trial.settings.text(setting.key);
-        let is_changed = !value.is_empty() && value != setting.default;
-        let is_imposed = setting.key.starts_with("broker_");
-        if is_changed && !is_imposed && setting.doc.ends_with("(MQTT 5).") {
+        if !value.is_empty() && value != setting.default {
             return Err(Invalid::new(
                 format!("mqtt.{}", setting.key),
                 "MQTT 3.1.1 has no such thing",
