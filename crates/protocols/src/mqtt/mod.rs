@@ -5,6 +5,7 @@ pub mod overload;
 pub mod slots;
 pub mod topic;
 
+mod admission;
 mod census;
 mod client;
 mod hub;
@@ -13,6 +14,7 @@ mod plan;
 mod server;
 mod session;
 mod settings;
+mod subscriptions;
 mod trie;
 
 use std::sync::{Arc, Mutex};

@@ -93,6 +93,16 @@ pub(super) const SETTINGS: &[Setting] = &[
     text("broker_password", "", "Reference broker: password it demands of that user."),
 ];
 
+/// Keys of clients that 3.1.1 has no field for.
+pub(super) const ONLY_IN_5: &[&str] = &[
+    "session_expiry",
+    "receive_maximum",
+    "topic_alias",
+    "maximum_packet_size",
+    "message_expiry",
+    "user_property",
+];
+
 /// The guarantee of the QoS in `settings` (MQTT 5.0, section 4.3).
 pub(super) fn guarantee(settings: &Settings) -> Guarantee {
     match qos(settings) {
@@ -165,5 +175,33 @@ impl BrokerRules {
             keep_alive_s: seconds(settings, "broker_keep_alive", 65_535)? as u16,
             login: (!user.is_empty()).then(|| (user.to_owned(), password.to_owned())),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_a_value_of_its_own_key() {
+        let defaults = SETTINGS.iter().map(|setting| (setting.key, setting.default));
+        let settings = Settings::new("mqtt", SETTINGS, defaults).unwrap();
+        let rules = BrokerRules::read(&settings).unwrap();
+        assert_eq!((rules.overload, rules.receive_maximum), (Overload::Unlimited, 65_535));
+        for key in ONLY_IN_5 {
+            assert!(
+                SETTINGS.iter().any(|setting| setting.key == *key && setting.doc.contains('5'))
+            );
+        }
+        let empty = BrokerRules::read(&Settings::default()).unwrap();
+        assert_eq!(format!("{empty:?}"), format!("{rules:?}"), "the defaults stand without a plan");
+    }
+
+    #[test]
+    fn a_password_needs_a_user() {
+        let given = [("broker_password", "x")];
+        let settings = Settings::new("mqtt", SETTINGS, given).unwrap();
+        let error = BrokerRules::read(&settings).unwrap_err();
+        assert!(error.mend.contains("mqtt.broker_user"), "{error}");
     }
 }
