@@ -76,6 +76,9 @@ impl Shard {
         self.desk.stirred.clear();
         self.eager.clear();
         let shared = &self.job.shared;
+        let unique: u64 = self.desk.unique.iter().sum();
+        shared.unique.fetch_add(unique - self.told_unique, Ordering::SeqCst);
+        self.told_unique = unique;
         let all_sent = shared.sending_done.load(Ordering::SeqCst) >= self.job.shards;
         if all_sent && !self.is_told_complete && self.is_complete() {
             self.is_told_complete = true;
@@ -111,6 +114,10 @@ impl Shard {
                 .iter()
                 .find(|producer| producer.index == consumer.index)
                 .map_or(0, |producer| producer.sent),
+            Topology::Shared => {
+                return self.job.shared.unique.load(Ordering::SeqCst)
+                    >= self.job.shared.sent.load(Ordering::SeqCst);
+            }
             Topology::FanIn | Topology::FanOut => self.job.shared.sent.load(Ordering::SeqCst),
         };
         consumer.was_disconnected || self.desk.unique[account] >= expected

@@ -74,6 +74,7 @@ pub struct Shard {
     delivers_complete: bool,
     has_begun: bool,
     is_told_complete: bool,
+    told_unique: u64,
     progress: Box<dyn FnMut(Progress) + Send>,
     failure: Option<Failure>,
 }
@@ -173,6 +174,7 @@ impl Shard {
             delivers_complete: job.completes_on_delivery(),
             has_begun: false,
             is_told_complete: false,
+            told_unique: 0,
             progress,
             failure: None,
             job,

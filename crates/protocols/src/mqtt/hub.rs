@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 use weigh_model::Nanos;
 use weigh_model::server::{ConnectionId, ServerReport};
 
-use super::census::Census;
 use super::codec::{Ack, Connect, Disconnect, Filter, Id, Options, Qos, Section, Version};
 use super::message::{Message, Publication, forwarded_properties};
 use super::session::{
@@ -18,6 +17,7 @@ use super::session::{
 use super::settings::BrokerRules;
 use super::topic;
 use super::trie::{Route, Routes, Trie};
+use crate::census::Census;
 
 /// The common part of all shards.
 pub(super) struct Hub {
@@ -447,7 +447,7 @@ impl Hub {
 
     /// Adds what the broker counted to `report`.
     pub(super) fn add_to(&self, report: &mut ServerReport) {
-        self.census.add_to(report);
+        report.add(&self.census.report());
         report.forwarded += self.counts.forwarded;
         report.disconnects += self.counts.disconnects;
         report.queued += self.counts.queued;

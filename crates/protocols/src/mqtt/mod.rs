@@ -6,7 +6,6 @@ pub mod slots;
 pub mod topic;
 
 mod admission;
-mod census;
 mod client;
 mod hub;
 mod message;

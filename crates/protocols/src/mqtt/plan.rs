@@ -86,7 +86,7 @@ impl Plan {
             topic: template("topic")?,
             will_topic: optional("will_topic")?,
             filter: optional("filter")?,
-            share: settings.text("share").to_owned(),
+            share: share(trial)?,
             topology: trial.load.topology,
             tag: trial.tag(),
             distinguishes_connections: trial.load.pattern == Pattern::Session
@@ -261,6 +261,21 @@ impl Plan {
             properties: self.properties.properties(),
             body,
         }
+    }
+}
+
+/// The group of a shared subscription; empty where every consumer has its own.
+fn share(trial: &Trial) -> Result<String, Invalid> {
+    let group = trial.settings.text("share");
+    match (trial.load.topology, group) {
+        (Topology::Shared, "") => Ok("weigh".to_owned()),
+        (Topology::Shared, group) => Ok(group.to_owned()),
+        (_, "") => Ok(String::new()),
+        (_, _) => Err(Invalid::new(
+            "mqtt.share",
+            "names a group, and this topology has none",
+            "type --topology shared, or leave the group out",
+        )),
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         "Topic of each producer: %i is its index, %c its client id, %u the user, %t the trial.",
     ),
     text("filter", "", "What consumers subscribe to; empty derives it from topic and topology."),
-    text("share", "", "Group of a shared subscription: every message to one of its members."),
+    text("share", "", "Group of the shared subscription of the topology shared; empty: weigh."),
     duration("keep_alive", "60s", "Longest silence before a ping; 0s switches it off."),
     flag("clean", "true", "Start without the session that an earlier connection left."),
     duration("session_expiry", "0s", "How long a session outlives its connection (MQTT 5)."),
