@@ -22,6 +22,7 @@ pub(super) struct Loss {
 impl Shard {
     /// Books one happening. Nothing is written here: the whole batch is read first.
     pub(super) fn happened(&mut self, now: Nanos, happening: Happening<'_>) {
+        self.last_heard = now;
         match happening {
             Happening::Connected(token) => self.connected(now, token),
             Happening::Received(token, bytes) => {
@@ -51,7 +52,9 @@ impl Shard {
     }
 
     fn link_of(&self, token: Token) -> Option<u32> {
-        self.by_token.get(token.0 as usize).copied().filter(|link| *link != NO_LINK)
+        let link = self.by_token.get(token.0 as usize).copied()?;
+        // What comes after the fault that ended a session is nobody's concern any more.
+        (link != NO_LINK && !self.links[link as usize].state.is_lost).then_some(link)
     }
 
     /// Ties a token to a link, or loosens it.
@@ -117,15 +120,15 @@ impl Shard {
         let Link { wire, state } = &mut self.links[index as usize];
         let Some(wire) = wire else { return };
         let rest = std::mem::take(&mut state.carry);
-        let was_closing = state.phase == LinkPhase::Closing;
-        let was_ready = state.phase == LinkPhase::Ready;
         let desk = &mut self.desk;
         let result = wire.end(&rest, &mut |signal| desk.signal(index, state, now, signal));
-        let waits = state.flights.live() > 0 || !state.waiting.is_empty();
+        let is_closing = state.phase == LinkPhase::Closing;
+        let is_standing = state.is_standing;
+        let awaits = state.flights.live() > 0;
         match result {
             Err(fault) => self.lose_by_fault(index, &fault),
-            Ok(()) if was_closing && !waits => self.lose(index, String::new(), false),
-            Ok(()) if was_ready => {
+            Ok(()) if is_closing && !awaits => self.lose(index, String::new(), false),
+            Ok(()) if is_standing => {
                 self.lose(index, "closed by the server".to_owned(), false);
             }
             Ok(()) => self.lose(index, "closed by the server during set-up".to_owned(), false),
@@ -139,6 +142,7 @@ impl Shard {
 
     /// Puts the connection on the list of those to be taken down after the batch.
     pub(super) fn lose(&mut self, link: u32, reason: String, is_final: bool) {
+        self.links[link as usize].state.is_lost = true;
         self.losses.push(Loss { link, reason, is_final });
     }
 
@@ -157,7 +161,7 @@ impl Shard {
             self.links[link as usize].state.is_dirty = false;
             self.flush(link, io);
             let state = &self.links[link as usize].state;
-            if state.phase == LinkPhase::Closing && state.out.is_empty() {
+            if state.phase == LinkPhase::Closing && state.out.is_empty() && !state.is_lost {
                 self.close_link(link, io);
             }
         }
@@ -172,7 +176,7 @@ impl Shard {
             state.out.clear();
             return;
         };
-        if state.is_blocked || state.out.is_empty() {
+        if state.is_blocked || state.is_lost || state.out.is_empty() {
             return;
         }
         match io.write(token, &state.out.bytes()[state.out_taken..]) {
@@ -185,7 +189,8 @@ impl Shard {
                     state.is_blocked = true;
                 }
             }
-            Err(fault) => self.lose(link, fault.to_string(), false),
+            // What came in before is reported first, then how the connection ended.
+            Err(_) => state.is_blocked = true,
         }
     }
 
@@ -198,7 +203,7 @@ impl Shard {
             self.wakes.pop();
             let Link { wire, state } = &mut self.links[index as usize];
             let (Some(wire), Some(_)) = (wire, state.token) else { continue };
-            if state.wake_at != at {
+            if state.wake_at != at || state.is_lost {
                 continue;
             }
             let next = wire.wake(now, &mut state.out);
