@@ -54,20 +54,29 @@ impl Mark {
 
     /// The same where the check value of `body[..at]` is known.
     pub(crate) fn seal_behind(&self, before: u32, body: &mut [u8], at: usize) {
-        let mut raw = [0u8; RAW];
-        raw[0..2].copy_from_slice(&self.tag.to_be_bytes());
-        raw[2] = u8::from(self.warmup);
-        raw[3..6].copy_from_slice(&self.producer.to_be_bytes()[1..]);
-        raw[6..11].copy_from_slice(&self.sequence.to_be_bytes()[3..]);
-        raw[11..17].copy_from_slice(&self.due.0.to_be_bytes()[2..]);
-        raw[17..22].copy_from_slice(&self.lag.0.min(LAG_MAX).to_be_bytes()[3..]);
-        let head = crc::append(0, &raw[..HEAD]);
-        raw[HEAD..HEAD + 4].copy_from_slice(&head.to_be_bytes());
-        let check = body_check(before, head, &body[at + MARK_BYTES..]);
-        raw[HEAD + 4..].copy_from_slice(&check.to_be_bytes());
+        let (due, lag) = (self.due.0 & SIX_BYTES, self.lag.0.min(LAG_MAX));
+        let sequence = self.sequence & FIVE_BYTES;
+        let producer = u64::from(self.producer & (PRODUCERS_MAX - 1));
+        let flags = u64::from(self.warmup);
+        let first = u64::from(self.tag) << 48 | flags << 40 | producer << 16 | sequence >> 24;
+        let second = sequence << 40 | due >> 8;
+        let third = (due & 0xFF) << 40 | lag;
+        let head = crc::of_22(first, second, third);
+        let check = u64::from(body_check(before, head, &body[at + MARK_BYTES..]));
+        let head = u64::from(head);
+        let sixes = [
+            first >> 16,
+            (first & 0xFFFF) << 32 | second >> 32,
+            (second & 0xFFFF_FFFF) << 16 | third >> 32,
+            (third & 0xFFFF_FFFF) << 16 | head >> 16,
+            (head & 0xFFFF) << 32 | check,
+        ];
         let place = &mut body[at..at + MARK_BYTES];
         place[..MAGIC.len()].copy_from_slice(MAGIC);
-        encode(&raw, &mut place[MAGIC.len()..]);
+        let eights = place[MAGIC.len()..].as_chunks_mut::<8>().0;
+        for (six, eight) in sixes.into_iter().zip(eights) {
+            *eight = letters(six).to_be_bytes();
+        }
     }
 
     /// Looks for a mark of the trial `tag` in `body`; marks of other trials are foreign.
@@ -107,25 +116,24 @@ fn read_at(body: &[u8], at: usize) -> Reading {
     let place = &body[at..at + MARK_BYTES];
     let has_magic = place.starts_with(MAGIC);
     let nothing = if has_magic { Reading::Corrupt(None) } else { Reading::Foreign };
-    let Some(raw) = decode(&place[MAGIC.len()..]) else { return nothing };
-    let word = |from: usize, bytes: usize| {
-        raw[from..from + bytes].iter().fold(0u64, |value, byte| value << 8 | u64::from(*byte))
-    };
-    let head = crc::append(0, &raw[..HEAD]);
-    if word(HEAD, 4) != u64::from(head) {
+    let Some([a, b, c, d, e]) = decode(&place[MAGIC.len()..]) else { return nothing };
+    let (first, second) = (a << 16 | b >> 32, b << 32 | c >> 16);
+    let third = (c & 0xFFFF) << 32 | d >> 16;
+    let head = crc::of_22(first, second, third);
+    if (d & 0xFFFF) << 16 | e >> 32 != u64::from(head) {
         return nothing;
     }
     let mark = Mark {
-        tag: word(0, 2) as u16,
-        warmup: raw[2] & 1 == 1,
-        producer: word(3, 3) as u32,
-        sequence: word(6, 5),
-        due: Nanos(word(11, 6)),
-        lag: Nanos(word(17, 5)),
+        tag: (first >> 48) as u16,
+        warmup: first >> 40 & 1 == 1,
+        producer: (first >> 16) as u32 & (PRODUCERS_MAX - 1),
+        sequence: (first & 0xFFFF) << 24 | second >> 40,
+        due: Nanos((second << 8 | third >> 40) & SIX_BYTES),
+        lag: Nanos(third & FIVE_BYTES),
     };
     let is_whole = || {
         let check = body_check(crc::append(0, &body[..at]), head, &body[at + MARK_BYTES..]);
-        word(HEAD + 4, 4) == u64::from(check)
+        e as u32 == check
     };
     if has_magic && is_whole() { Reading::Whole(mark) } else { Reading::Corrupt(Some(mark)) }
 }
@@ -136,37 +144,44 @@ fn body_check(before: u32, head: u32, after: &[u8]) -> u32 {
     crc::append(crc::append(crc::join_22(before, head), &head.to_be_bytes()), after)
 }
 
-/// Base64 of the raw mark, four letters for each three bytes.
-fn encode(raw: &[u8; RAW], place: &mut [u8]) {
-    let (threes, fours) = (raw.as_chunks::<3>().0, place.as_chunks_mut::<4>().0);
-    for (three, four) in threes.iter().zip(fours) {
-        let bits = u32::from_be_bytes([0, three[0], three[1], three[2]]);
-        *four = [18, 12, 6, 0].map(|shift| LETTERS[(bits >> shift & 63) as usize]);
-    }
+/// The eight letters of base64 for six bytes, the first of each in the highest bits. All eight
+/// are reckoned at once, each in its byte of the word; no byte ever overflows into the next.
+fn letters(six: u64) -> u64 {
+    let halves = (six & 0xFFFF_FF00_0000) << 8 | six & 0xFF_FFFF;
+    let quarters = (halves & 0x00FF_F000_00FF_F000) << 4 | halves & 0x0000_0FFF_0000_0FFF;
+    let values = (quarters & 0x0FC0_0FC0_0FC0_0FC0) << 2 | quarters & 0x003F_003F_003F_003F;
+    let from = |least: u64| (values + ONES * (0x80 - least)) >> 7 & ONES;
+    let upper = values + ONES * u64::from(b'A');
+    let lower = upper + from(26) * u64::from(b'a' - b'Z' - 1);
+    let digits = lower - from(52) * u64::from(b'z' + 1 - b'0');
+    let minus = digits - from(62) * u64::from(b'9' + 1 - b'-');
+    minus + from(63) * u64::from(b'_' - b'-' - 1)
 }
 
-/// The raw mark; `None` if any letter is not of the alphabet.
-fn decode(place: &[u8]) -> Option<[u8; RAW]> {
-    let mut raw = [0; RAW];
+/// The raw mark, six bytes in each word; `None` if any letter is not of the alphabet.
+fn decode(place: &[u8]) -> Option<[u64; 5]> {
+    let mut sixes = [0; 5];
     let mut seen = 0;
-    let (threes, fours) = (raw.as_chunks_mut::<3>().0, place.as_chunks::<4>().0);
-    for (three, four) in threes.iter_mut().zip(fours) {
-        let [a, b, c, d] = four.map(|letter| u32::from(VALUES[usize::from(letter)]));
-        seen |= a | b | c | d;
-        let [_, bytes @ ..] = (a << 18 | b << 12 | c << 6 | d).to_be_bytes();
-        *three = bytes;
+    for (eight, six) in place.as_chunks::<8>().0.iter().zip(&mut sixes) {
+        let values = eight.map(|letter| u64::from(VALUES[usize::from(letter)]));
+        let [a, b, c, d, e, f, g, h] = values;
+        seen |= (a | b | c | d) | (e | f | g | h);
+        let (high, low) = (a << 18 | b << 12 | c << 6 | d, e << 18 | f << 12 | g << 6 | h);
+        *six = high << 24 | low;
     }
-    (seen < NO_LETTER.into()).then_some(raw)
+    (seen < u64::from(NO_LETTER)).then_some(sixes)
 }
 
 /// What follows the mark in a JSON object.
 pub const JSON_END: &[u8] = b"\"}";
 
 const MAGIC: &[u8] = b"WB1.";
-const HEAD: usize = 22;
-const RAW: usize = HEAD + 8;
-const ENCODED: usize = RAW / 3 * 4;
-const LAG_MAX: u64 = (1 << 40) - 1;
+const ENCODED: usize = 30 / 3 * 4;
+const FIVE_BYTES: u64 = (1 << 40) - 1;
+const SIX_BYTES: u64 = (1 << 48) - 1;
+const LAG_MAX: u64 = FIVE_BYTES;
+/// A 1 in every byte.
+const ONES: u64 = 0x0101_0101_0101_0101;
 
 /// The alphabet of RFC 4648, section 5.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
