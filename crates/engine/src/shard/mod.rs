@@ -380,3 +380,6 @@ const SWEEP: Nanos = Nanos::from_millis(100);
 /// Least time between two wake-ups for due messages. A precise wake-up costs some 25 µs of
 /// processor time, so this bounds their cost at a quarter of a core.
 const QUANTUM: Nanos = Nanos::from_micros(100);
+
+#[cfg(test)]
+mod tests;
