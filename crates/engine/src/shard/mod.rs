@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use weigh_model::protocol::Role;
+use weigh_model::wire::Outbox;
 use weigh_model::{Arrival, Nanos, Pattern};
 
 use crate::io::Io;
@@ -74,6 +75,8 @@ pub struct Shard {
     losses: Vec<Loss>,
     /// Links with bytes to flush.
     dirty: Vec<u32>,
+    /// Outboxes that no link needs now, so that an idle link holds none.
+    spare: Vec<Outbox>,
     /// The body being composed.
     body: Vec<u8>,
     tag: u16,
@@ -178,6 +181,7 @@ impl Shard {
             dead: (0, 0),
             losses: Vec::new(),
             dirty: Vec::new(),
+            spare: Vec::new(),
             body: Vec::with_capacity(job.composer.bytes_max()),
             tag: job.trial.tag(),
             delivers_complete: job.completes_on_delivery(),

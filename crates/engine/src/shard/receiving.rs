@@ -77,7 +77,7 @@ impl Shard {
         let Some(index) = self.link_of(token) else { return };
         let Link { wire, state } = &mut self.links[index as usize];
         let Some(wire) = wire else { return };
-        let mut out = std::mem::take(&mut state.out);
+        let mut out = borrow(&mut self.spare, &mut state.out);
         wire.open(now, &mut out, &mut |signal| self.desk.signal(index, state, now, signal));
         state.out = out;
         state.wake_at = now;
@@ -88,7 +88,7 @@ impl Shard {
     fn received(&mut self, now: Nanos, index: u32, bytes: &[u8]) {
         let Link { wire, state } = &mut self.links[index as usize];
         let Some(wire) = wire else { return };
-        let mut out = std::mem::take(&mut state.out);
+        let mut out = borrow(&mut self.spare, &mut state.out);
         let mut carry = std::mem::take(&mut state.carry);
         let before = out.len();
         let desk = &mut self.desk;
@@ -106,7 +106,11 @@ impl Shard {
         };
         state.carry = carry;
         let has_answer = out.len() > before;
-        state.out = out;
+        if out.is_empty() {
+            give_back(&mut self.spare, out);
+        } else {
+            state.out = out;
+        }
         let is_closing = state.phase == LinkPhase::Closing;
         if has_answer || is_closing {
             self.mark_dirty(index);
@@ -184,7 +188,7 @@ impl Shard {
                 state.out_taken += taken;
                 if state.out_taken == state.out.len() {
                     state.out_taken = 0;
-                    recycle(&mut state.out);
+                    give_back(&mut self.spare, std::mem::take(&mut state.out));
                 } else {
                     state.is_blocked = true;
                 }
@@ -206,8 +210,11 @@ impl Shard {
             if state.wake_at != at || state.is_lost {
                 continue;
             }
+            state.out = borrow(&mut self.spare, &mut state.out);
             let next = wire.wake(now, &mut state.out);
-            if !state.out.is_empty() {
+            if state.out.is_empty() {
+                give_back(&mut self.spare, std::mem::take(&mut state.out));
+            } else {
                 self.mark_dirty(index);
             }
             match next {
@@ -236,17 +243,23 @@ fn drop_front(bytes: &mut Vec<u8>, count: usize) {
     }
 }
 
-/// Empties an outbox; a large one gives its memory back.
-fn recycle(out: &mut Outbox) {
-    if out.buffer().capacity() > OUTBOX_KEPT_BYTES {
-        *out = Outbox::default();
-    } else {
+/// The outbox of a link to append to; from the spare ones if it has none.
+pub(super) fn borrow(spare: &mut Vec<Outbox>, out: &mut Outbox) -> Outbox {
+    let own = std::mem::take(out);
+    if own.is_empty() { spare.pop().unwrap_or(own) } else { own }
+}
+
+/// Keeps an outbox for the next link with something to say, unless it has grown large.
+fn give_back(spare: &mut Vec<Outbox>, mut out: Outbox) {
+    if spare.len() < OUTBOXES_KEPT && out.buffer().capacity() <= OUTBOX_KEPT_BYTES {
         out.clear();
+        spare.push(out);
     }
 }
 
 /// An entry of the token table that belongs to no link.
 const NO_LINK: u32 = u32::MAX;
 
-/// The largest outbox that is kept between turns.
+/// The largest outbox that is kept between turns, and how many are.
 const OUTBOX_KEPT_BYTES: usize = 128 * 1024;
+const OUTBOXES_KEPT: usize = 64;

@@ -7,6 +7,7 @@ use weigh_model::protocol::{Lifetime, Role};
 use weigh_model::wire::{Op, Reply};
 use weigh_model::{Arrival, Nanos, Pattern};
 
+use super::receiving::borrow;
 use super::{Phase, Shard, Timer};
 use crate::io::Io;
 use crate::link::{Flight, Link, LinkPhase};
@@ -269,6 +270,9 @@ impl Shard {
         let is_expired = false;
         let ticket = state.flights.start(Flight { due, sent, number, copies, warmup, is_expired });
         let op = Op { ticket, body: &self.body };
+        if state.out.is_empty() {
+            state.out = borrow(&mut self.spare, &mut state.out);
+        }
         let reply = wire.send(&op, sent, &mut state.out);
         if warmup {
             state.warmup_sequence += 1;
