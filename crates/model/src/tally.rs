@@ -247,8 +247,12 @@ mod tests {
     #[test]
     fn what_two_sharing_consumers_both_got_is_a_duplicate() {
         let (mut left, mut right) = (Tally::default(), Tally::default());
-        [0, 1, 2].map(|number| left.note(whole(0, number), false));
-        [2, 3, 200].map(|number| right.note(whole(0, number), number == 3));
+        for number in [0, 1, 2] {
+            left.note(whole(0, number), false);
+        }
+        for number in [2, 3, 200] {
+            right.note(whole(0, number), number == 3);
+        }
         left.absorb(&right);
         assert_eq!((left.unique(), left.late(), left.duplicates, left.received), (5, 1, 1, 6));
     }

@@ -226,7 +226,9 @@ impl Shard {
             let state = &self.links[index as usize].state;
             let has_begun = state.phase == LinkPhase::Opening && !state.is_lost;
             if has_begun && now - state.connecting_since > OPEN_TIME_MAX {
-                self.lose(index, "no session within 10 s".to_owned(), false);
+                // Whoever has let nobody in by then lets nobody in: trying again would only wait.
+                let is_final = self.desk.opened == 0;
+                self.lose(index, "no session within 10 s".to_owned(), is_final);
             }
         }
         if self.desk.in_flight > 0 {
