@@ -18,7 +18,7 @@ use weigh_engine::shard::Shard;
 use weigh_model::body::{BodySource, Composer, widest_mark};
 use weigh_model::load::{Load, Pattern, Split, Topology};
 use weigh_model::protocol::{Host, Protocol, Seat};
-use weigh_model::server::ServerReport;
+use weigh_model::server::{Server, ServerReport};
 use weigh_model::trial::{Settings, Trial};
 use weigh_model::units::{Bytes, parse_rate};
 use weigh_model::wire::Wire;
@@ -40,6 +40,10 @@ pub struct Setup {
     pub trace: Vec<Nanos>,
     pub link: Link,
     pub wrap: Option<Wrap>,
+    /// A server of the test's own in place of the reference server.
+    pub server: Option<fn() -> Box<dyn Server>>,
+    /// Settings that only the server gets.
+    pub server_settings: Vec<(String, String)>,
 }
 
 /// What a trial left behind on both sides.
@@ -86,6 +90,8 @@ impl Setup {
             trace: Vec::new(),
             link: Link::default(),
             wrap: None,
+            server: None,
+            server_settings: Vec::new(),
         }
     }
 
@@ -114,7 +120,12 @@ impl Setup {
 
     /// The reference server of these settings.
     pub fn host(&self) -> Host {
-        self.protocol.host(&self.table()).unwrap()
+        if let Some(make) = self.server {
+            return Host { make: Box::new(move |_| make()) };
+        }
+        let mut settings = self.table();
+        settings.0.extend(self.server_settings.iter().cloned());
+        self.protocol.host(&settings).unwrap()
     }
 
     /// The job against a server at `address`.
