@@ -49,6 +49,24 @@ const BODY_BYTES: usize = 64;
 /// An MQTT 5 broker that answers by turns 0x00, 0x10, 0x87 and 0x97 (MQTT 5.0, section 2.4).
 struct MoodyBroker(u64);
 
+impl MoodyBroker {
+    fn answer(&mut self, packet: &[u8], out: &mut Vec<u8>) {
+        match packet[0] {
+            0x10 => out.extend_from_slice(&[0x20, 3, 0, 0, 0]),
+            publish @ (0x32 | 0x34) => {
+                let topic = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
+                let id = [packet[4 + topic], packet[5 + topic]];
+                let reason = [0x00, 0x10, 0x87, 0x97][(self.0 % 4) as usize];
+                self.0 += 1;
+                let answer = if publish == 0x32 { 0x40 } else { 0x50 };
+                out.extend_from_slice(&[answer, 3, id[0], id[1], reason]);
+            }
+            0x62 => out.extend_from_slice(&[0x70, 2, packet[2], packet[3]]),
+            _ => {}
+        }
+    }
+}
+
 impl Server for MoodyBroker {
     fn accepted(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outlets) {}
 
@@ -59,26 +77,14 @@ impl Server for MoodyBroker {
         _: Nanos,
         out: &mut dyn Outlets,
     ) -> Result<usize, Fault> {
-        let Some(length) = input.get(1) else { return Ok(0) };
-        let whole = 2 + usize::from(*length);
-        if input.len() < whole {
-            return Ok(0);
+        let mut taken = 0;
+        while let Some(length) = input.get(taken + 1) {
+            let whole = 2 + usize::from(*length);
+            let Some(packet) = input.get(taken..taken + whole) else { break };
+            taken += whole;
+            self.answer(packet, out.stage(connection));
         }
-        let out = out.stage(connection);
-        match input[0] {
-            0x10 => out.extend_from_slice(&[0x20, 3, 0, 0, 0]),
-            publish @ (0x32 | 0x34) => {
-                let topic = usize::from(u16::from_be_bytes([input[2], input[3]]));
-                let id = [input[4 + topic], input[5 + topic]];
-                let reason = [0x00, 0x10, 0x87, 0x97][(self.0 % 4) as usize];
-                self.0 += 1;
-                let answer = if publish == 0x32 { 0x40 } else { 0x50 };
-                out.extend_from_slice(&[answer, 3, id[0], id[1], reason]);
-            }
-            0x62 => out.extend_from_slice(&[0x70, 2, input[2], input[3]]),
-            _ => {}
-        }
-        Ok(whole)
+        Ok(taken)
     }
 
     fn closed(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outlets) {}
@@ -134,9 +140,8 @@ fn mqtt_reasons_are_told_apart() {
 /// The reference broker itself: a topic that nobody subscribes to.
 #[test]
 fn nobody_subscribes() {
-    for (protocol, given) in [("mqtt", &[("qos", "1"), ("version", "5")][..]), ("tcp", &[][..])] {
-        both(&Setup::new(protocol, given, Pattern::Publish, MESSAGES), 0, MESSAGES);
-    }
+    let given = [("qos", "1"), ("version", "5")];
+    both(&Setup::new("mqtt", &given, Pattern::Publish, MESSAGES), 0, MESSAGES);
     let old = Setup::new("mqtt", &[("qos", "1")], Pattern::Publish, MESSAGES);
     both(&old, 0, 0);
 }

@@ -79,34 +79,34 @@ fn the_closed_loop_hides_the_gate_on_virtual_time() {
     }
 }
 
-/// On sockets within 1 ms and 1 %; a run that the lag gate refuses is no verdict.
+/// On sockets within 1 ms and 1 %. A run outside is a failure, unless the lag gate refuses it:
+/// then it is tried again, and without an undisturbed run there is no verdict.
 #[test]
 fn the_gate_is_seen_on_sockets() {
     let setup = open_loop("tcp", &[], 3);
-    for attempt in 1..=3 {
+    for attempt in 1..=4 {
         let seen = setup.scripted_on_sockets(gate(Nanos(0)));
         assert_eq!(seen.ledger().delivered, Some(3000));
         let doubts = seen.outcome.doubts(&setup.load, true);
+        let is_refused = doubts.iter().any(|doubt| doubt.record().code == "lag-gate");
         let lag = seen.outcome.recorder.own_lag.quantile(0.999).unwrap() as f64 / 1e6;
-        println!(
-            "sockets, run {attempt}: mean {:.2} ms, p95 {:.2}, p99 {:.2}, p99.9 {:.2}; send lag \
-             p99.9 {lag:.3} ms, {} doubts",
-            mean_ms(&seen),
-            quantile_ms(&seen, 0.95),
-            quantile_ms(&seen, 0.99),
-            quantile_ms(&seen, 0.999),
-            doubts.len()
-        );
-        if doubts.iter().any(|doubt| doubt.record().code == "lag-gate") {
-            println!("DISTURBED: the lag gate refuses run {attempt}");
-            continue;
+        let mut outside = Vec::new();
+        if (mean_ms(&seen) - 5.0).abs() > 1.05 {
+            outside.push(format!("mean {:.2} ms, not 5.0", mean_ms(&seen)));
         }
-        assert_near("mean", mean_ms(&seen), 5.0, 1.05);
         for (q, expected) in [(0.95, 49.55), (0.99, 89.51), (0.999, 98.5)] {
-            let tolerance = 1.0 + 0.01 * expected;
-            assert_near("quantile", quantile_ms(&seen, q), expected, tolerance);
+            let value = quantile_ms(&seen, q);
+            println!("sockets, run {attempt}: quantile {q} is {value:.2} ms of {expected}");
+            if (value - expected).abs() > 1.0 + 0.01 * expected {
+                outside.push(format!("quantile {q} {value:.2} ms, not {expected}"));
+            }
         }
-        return;
+        if outside.is_empty() {
+            println!("sockets, run {attempt}: mean {:.2} ms, agrees", mean_ms(&seen));
+            return;
+        }
+        assert!(is_refused, "{outside:?}, though the lag gate lets the run pass");
+        println!("DISTURBED: run {attempt} with a send lag of {lag:.2} ms at p99.9: {outside:?}");
     }
-    println!("DISTURBED: no run of three passed the lag gate, so there is no verdict");
+    println!("DISTURBED: every run was refused by the lag gate, so there is no verdict");
 }

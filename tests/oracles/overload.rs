@@ -59,7 +59,7 @@ fn a_broker_that_disconnects_loses_the_burst_and_one_without_limit_nothing() {
 fn the_same_with_a_server_process() {
     for (overload, collapses) in [("disconnect:1000", true), ("unlimited", false)] {
         let folder = Folder::new(overload);
-        let arguments = ["mqtt", "--overload", overload].map(OsString::from);
+        let arguments = ["mqtt", "--control", "--overload", overload].map(OsString::from);
         let program = Path::new(env!("CARGO_BIN_EXE_weigh"));
         let within = Duration::from_secs(20);
         let mut server =

@@ -7,7 +7,7 @@ use weigh_model::protocol::{Lifetime, Role};
 use weigh_model::wire::{Op, Reply};
 use weigh_model::{Arrival, Nanos, Pattern};
 
-use super::{Phase, Shard, Timer};
+use super::{PACE_CREDIT, Phase, QUANTUM, Shard, Timer};
 use crate::io::Io;
 use crate::link::{Flight, Link, LinkPhase};
 use crate::schedule::{Due, Schedule};
@@ -20,7 +20,11 @@ impl Shard {
             self.phase = Phase::Measuring;
         }
         self.settle_deliveries();
+        let released_before = self.last_release;
         self.release(io, now);
+        if self.last_release > released_before {
+            self.paced_until = self.paced_until.max(now - PACE_CREDIT) + QUANTUM;
+        }
         self.serve_all(io);
         self.end_sending(now);
     }
