@@ -8,7 +8,7 @@ use weigh_model::wire::{Op, Reply};
 use weigh_model::{Arrival, Nanos, Pattern};
 
 use super::receiving::borrow;
-use super::{Phase, Shard, Timer};
+use super::{PACE_CREDIT, Phase, QUANTUM, Shard, Timer};
 use crate::io::Io;
 use crate::link::{Flight, Link, LinkPhase};
 use crate::schedule::{Due, Schedule};
@@ -21,7 +21,11 @@ impl Shard {
             self.phase = Phase::Measuring;
         }
         self.settle_deliveries();
+        let released_before = self.last_release;
         self.release(now);
+        if self.last_release > released_before {
+            self.paced_until = self.paced_until.max(now - PACE_CREDIT) + QUANTUM;
+        }
         self.serve_all(io);
         self.end_sending(now);
     }

@@ -1,0 +1,100 @@
+//! A server that answers 50 ms late: the median is 50 ms and the way there and back, and there
+//! are as many samples as messages, in open and in closed loops.
+
+use weigh_engine::io::sim::Link;
+use weigh_model::{Nanos, Pattern};
+
+use crate::rig::{Seen, Setup, assert_near};
+
+const DELAY: Nanos = Nanos::from_millis(50);
+const ONE_WAY: Nanos = Nanos::from_micros(150);
+const MESSAGES: u64 = 500;
+
+fn every_protocol() -> Vec<Setup> {
+    let mut setups = vec![
+        Setup::new("tcp", &[], Pattern::Request, MESSAGES),
+        Setup::new("tcp", &[("echo", "true")], Pattern::Publish, MESSAGES),
+        Setup::new("tcp", &[("acknowledge", "false")], Pattern::Deliver, MESSAGES),
+        Setup::new("tcp", &[], Pattern::Deliver, MESSAGES),
+        Setup::new("http1", &[], Pattern::Request, MESSAGES),
+        Setup::new("http1", &[("keep_alive", "false")], Pattern::Request, MESSAGES),
+        Setup::new("http1", &[("pipeline", "16")], Pattern::Request, MESSAGES),
+    ];
+    for version in ["3.1.1", "5"] {
+        for qos in ["0", "1", "2"] {
+            let given = [("qos", qos), ("version", version)];
+            setups.push(Setup::new("mqtt", &given, Pattern::Deliver, MESSAGES));
+            if qos != "0" {
+                setups.push(Setup::new("mqtt", &given, Pattern::Publish, MESSAGES));
+            }
+        }
+    }
+    setups
+}
+
+fn late(now: Nanos, _message: &[u8]) -> Nanos {
+    now + DELAY
+}
+
+/// Round trips of a confirmation: QoS 2 has a second one (MQTT 5.0, section 4.3.3).
+fn round_trips(setup: &Setup) -> u64 {
+    let is_qos_2 = setup.settings.iter().any(|(key, value)| key == "qos" && value == "2");
+    1 + u64::from(is_qos_2)
+}
+
+fn check(setup: &Setup, seen: &Seen, expected: Nanos, tolerance_ns: f64) {
+    let name = format!("{} {:?} {}", setup.protocol.name(), setup.settings, setup.load.arrival);
+    let ledger = seen.ledger();
+    assert_eq!((ledger.sent, ledger.lost), (MESSAGES, Some(0)), "{name}");
+    let recorder = &seen.outcome.recorder;
+    let is_delivered = setup.load.pattern == Pattern::Deliver;
+    if is_delivered {
+        assert_eq!(recorder.delivery.count(), MESSAGES, "{name}");
+        let p50 = recorder.delivery.quantile(0.5).unwrap() as f64;
+        assert_near(&name, p50, (DELAY + ONE_WAY + ONE_WAY).0 as f64, tolerance_ns);
+    }
+    if setup.load.pattern != Pattern::Deliver || ledger.acknowledged > 0 {
+        assert_eq!(recorder.response.count(), MESSAGES, "{name}");
+        let p50 = recorder.response.quantile(0.5).unwrap() as f64;
+        assert_near(&name, p50, expected.0 as f64, tolerance_ns);
+    }
+}
+
+/// A histogram keeps three digits: 0.1 % is what can be asked of it.
+#[test]
+fn fifty_milliseconds_are_fifty_on_virtual_time() {
+    for setup in every_protocol() {
+        let mut setup = setup.connections(8);
+        setup.link = Link { delay: ONE_WAY, ..Link::default() };
+        let trips = round_trips(&setup);
+        let expected = Nanos(DELAY.0 + trips * 2 * ONE_WAY.0);
+        let tolerance_ns = expected.0 as f64 * 0.001;
+        let per_message = setup.settings.iter().any(|(key, _)| key == "keep_alive");
+        if !per_message {
+            check(&setup, &setup.scripted_on_virtual_time(Box::new(late)), expected, tolerance_ns);
+        }
+        // 100/s over 8 connections: 80 ms between the messages of one, so none waits for a slot.
+        let open = setup.open("constant", "100/s");
+        // A connection per message is made first: one more round trip before the message.
+        let set_up = if per_message { 2 * ONE_WAY.0 } else { 0 };
+        let expected = expected + Nanos(set_up);
+        check(&open, &open.scripted_on_virtual_time(Box::new(late)), expected, tolerance_ns);
+    }
+}
+
+#[test]
+fn fifty_milliseconds_are_fifty_on_sockets() {
+    let setups = [
+        Setup::new("tcp", &[], Pattern::Request, MESSAGES),
+        Setup::new("http1", &[], Pattern::Request, MESSAGES),
+        Setup::new("mqtt", &[("qos", "1")], Pattern::Publish, MESSAGES),
+    ];
+    for setup in setups {
+        let setup = setup.connections(40).open("constant", "500/s");
+        let seen = setup.scripted_on_sockets(Box::new(late));
+        assert_eq!(seen.outcome.recorder.response.count(), MESSAGES);
+        assert_eq!(seen.ledger().lost, Some(0));
+        // No answer can be earlier than the server made it; how much later is the machine's.
+        assert!(seen.outcome.recorder.response.min().unwrap() as f64 >= 0.999 * DELAY.0 as f64);
+    }
+}

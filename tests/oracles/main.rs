@@ -1,0 +1,18 @@
+//! Trials whose right answer is known before they run: on virtual time, where it must come out
+//! exactly, and on real sockets.
+
+mod accounting;
+mod answers;
+mod chance;
+mod delay;
+mod fault_wire;
+mod faults;
+mod gate;
+mod ledger_size;
+mod mosquitto;
+mod overload;
+mod proxy;
+mod queueing;
+mod rig;
+mod scripted;
+mod sizes;

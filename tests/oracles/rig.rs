@@ -1,0 +1,299 @@
+//! A whole trial from one description: on virtual time in one thread, or on real sockets.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Instant;
+
+use weigh_engine::generator::{Attendant, Generator};
+use weigh_engine::io::Io;
+use weigh_engine::io::epoll::EpollIo;
+use weigh_engine::io::sim::{Link, Party, SimIo, World};
+use weigh_engine::job::{Job, Progress, Shared};
+use weigh_engine::outcome::{Outcome, ShardOutcome};
+use weigh_engine::serving::{Serving, SimulatedServing};
+use weigh_engine::shard::Shard;
+use weigh_model::body::{BodySource, Composer, widest_mark};
+use weigh_model::load::{Load, Pattern, Split, Topology};
+use weigh_model::protocol::{Host, Protocol, Seat};
+use weigh_model::server::{Server, ServerReport};
+use weigh_model::trial::{Settings, Trial};
+use weigh_model::units::{Bytes, parse_rate};
+use weigh_model::wire::Wire;
+use weigh_model::{Arrival, Endpoint, Nanos};
+
+use crate::scripted::{Policy, Scripted};
+
+/// Puts itself between the engine and the wire of a seat.
+pub type Wrap = Arc<dyn Fn(Seat, Box<dyn Wire>) -> Box<dyn Wire> + Send + Sync>;
+
+/// One trial, decided.
+#[derive(Clone)]
+pub struct Setup {
+    pub protocol: &'static dyn Protocol,
+    pub settings: Vec<(String, String)>,
+    pub load: Load,
+    pub seed: u64,
+    pub shards: u32,
+    pub trace: Vec<Nanos>,
+    pub link: Link,
+    pub wrap: Option<Wrap>,
+    /// A server of the test's own in place of the reference server.
+    pub server: Option<fn() -> Box<dyn Server>>,
+    /// Settings that only the server gets.
+    pub server_settings: Vec<(String, String)>,
+}
+
+/// What a trial left behind on both sides.
+pub struct Seen {
+    pub outcome: Outcome,
+    /// The reference server's own count; empty for a scripted one.
+    pub server: ServerReport,
+    /// Check value over everything that happened; 0 on real sockets.
+    pub log_hash: u64,
+}
+
+impl Setup {
+    /// A closed loop of one connection and `messages` messages of 64 bytes.
+    pub fn new(
+        protocol: &str,
+        settings: &[(&str, &str)],
+        pattern: Pattern,
+        messages: u64,
+    ) -> Setup {
+        let settings =
+            settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Setup {
+            protocol: weigh_protocols::find(protocol).unwrap(),
+            settings,
+            load: Load {
+                pattern,
+                connections: 1,
+                subscribers: u32::from(pattern == Pattern::Deliver),
+                topology: Topology::FanIn,
+                messages: Some(messages),
+                duration: None,
+                warmup: Nanos(0),
+                arrival: Arrival::Closed,
+                rate: None,
+                window: None,
+                think: Nanos(0),
+                split: Split::Exact,
+                body: BodySource::Filler,
+                size: Some(Bytes(64)),
+                timeout: Nanos::from_secs(5),
+            },
+            seed: 1,
+            shards: 1,
+            trace: Vec::new(),
+            link: Link::default(),
+            wrap: None,
+            server: None,
+            server_settings: Vec::new(),
+        }
+    }
+
+    /// The same with an open arrival: `constant`, `1000/s`.
+    pub fn open(mut self, arrival: &str, rate: &str) -> Setup {
+        self.load.arrival = arrival.parse().unwrap();
+        self.load.rate = Some(parse_rate(rate).unwrap());
+        self
+    }
+
+    pub fn connections(mut self, connections: u32) -> Setup {
+        self.load.connections = connections;
+        self
+    }
+
+    pub fn seed(mut self, seed: u64) -> Setup {
+        self.seed = seed;
+        self
+    }
+
+    /// The protocol's settings, complete.
+    pub fn table(&self) -> Settings {
+        let given = self.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        Settings::new(self.protocol.name(), self.protocol.settings(), given).unwrap()
+    }
+
+    /// The reference server of these settings.
+    pub fn host(&self) -> Host {
+        if let Some(make) = self.server {
+            return Host { make: Box::new(move |_| make()) };
+        }
+        let mut settings = self.table();
+        settings.0.extend(self.server_settings.iter().cloned());
+        self.protocol.host(&settings).unwrap()
+    }
+
+    /// The job against a server at `address`.
+    pub fn job(&self, address: SocketAddr) -> Arc<Job> {
+        let load = self.load.clone();
+        let endpoint = Some(Endpoint::at(self.protocol.scheme(), address));
+        let trial = Trial {
+            id: String::new(),
+            point: BTreeMap::new(),
+            repetition: 0,
+            seed: self.seed,
+            protocol: self.protocol.name().to_owned(),
+            target: "oracle".to_owned(),
+            endpoint,
+            load,
+            settings: self.table(),
+        };
+        let mut dial = self.protocol.dial(&trial).unwrap();
+        if let Some(wrap) = self.wrap.clone() {
+            let make = dial.make;
+            dial.make = Box::new(move |seat| wrap(seat, make(seat)));
+        }
+        let load = &trial.load;
+        let widest = widest_mark(load.connections, load.messages.unwrap_or(1 << 40));
+        let composer = Composer::new(&load.body, b"", load.size, &widest, 0).unwrap();
+        let (trace, shards) = (self.trace.clone(), self.shards);
+        let shared = Shared::default();
+        Arc::new(Job { trial, dial, composer, address, sources: Vec::new(), trace, shards, shared })
+    }
+
+    /// Runs on virtual time against the reference server.
+    pub fn on_virtual_time(&self) -> Seen {
+        let mut world = World::new(self.seed);
+        world.link(simulated_address(), self.link);
+        let mut server =
+            SimulatedServing::start(&self.host(), simulated_address(), world.party()).unwrap();
+        let (outcome, log_hash) = self.in_world(&mut world, &mut server, simulated_address());
+        Seen { outcome, server: server.report().server, log_hash }
+    }
+
+    /// Runs on virtual time against the reference server behind `policy`.
+    pub fn scripted_on_virtual_time(&self, policy: Policy) -> Seen {
+        let mut world = World::new(self.seed);
+        world.link(simulated_address(), self.link);
+        let mut io = world.party();
+        io.listen(simulated_address(), 1024).unwrap();
+        let server = Scripted::new(self.protocol.name(), (self.host().make)(0), policy);
+        let mut party = ScriptedParty { server, io };
+        let (outcome, log_hash) = self.in_world(&mut world, &mut party, simulated_address());
+        Seen { outcome, server: party.server.report(), log_hash }
+    }
+
+    fn in_world(
+        &self,
+        world: &mut World,
+        server: &mut dyn Party,
+        address: SocketAddr,
+    ) -> (Outcome, u64) {
+        assert_eq!(self.shards, 1, "one shard in the simulated world");
+        let job = self.job(address);
+        let shard = Shard::new(Arc::clone(&job), 0, Box::new(|_| {}));
+        let mut guest = Guest { shard, io: world.party() };
+        world.run(&mut [server, &mut guest], Nanos::from_secs(100_000));
+        let ended = world.now();
+        let bytes = guest.io.bytes();
+        let shard = ShardOutcome { ended, bytes, ..guest.shard.outcome() };
+        assert_eq!(shard.failure, None);
+        let marked = job.composer.is_marked();
+        (Outcome::merge(vec![shard], &self.load, job.dial.confirms, marked), world.log_hash())
+    }
+
+    /// Runs on real sockets against the reference server.
+    pub fn on_sockets(&self) -> Seen {
+        let shards = self.shards as u16;
+        let serving = Serving::start(&self.host(), any_port(), shards).unwrap();
+        let outcome = self.against(serving.address());
+        Seen { outcome, server: serving.stop().server, log_hash: 0 }
+    }
+
+    /// Runs on real sockets against the reference server behind `policy`.
+    pub fn scripted_on_sockets(&self, policy: Policy) -> Seen {
+        let (name, host) = (self.protocol.name(), self.host());
+        let epoch = Instant::now();
+        let (listens, listening) = channel();
+        let (stop, stopped) = channel::<()>();
+        let thread = thread::spawn(move || {
+            let mut io = EpollIo::new(epoch).unwrap();
+            listens.send(io.listen(any_port(), 1024).unwrap()).unwrap();
+            let mut server = Scripted::new(name, (host.make)(0), policy);
+            while stopped.try_recv().is_err() {
+                let soon = io.now() + Nanos::from_millis(20);
+                server.step(&mut io, soon);
+            }
+            server.report()
+        });
+        let address = listening.recv().unwrap();
+        let outcome = self.run_generator(address, epoch);
+        stop.send(()).unwrap();
+        Seen { outcome, server: thread.join().unwrap(), log_hash: 0 }
+    }
+
+    /// Runs on real sockets against whoever listens at `address`.
+    pub fn against(&self, address: SocketAddr) -> Outcome {
+        self.run_generator(address, Instant::now())
+    }
+
+    fn run_generator(&self, address: SocketAddr, epoch: Instant) -> Outcome {
+        let attendant: Arc<dyn Attendant> = Arc::new(Nobody);
+        let generator = Generator::start(self.job(address), epoch, &attendant).unwrap();
+        generator.finish().unwrap()
+    }
+}
+
+impl Seen {
+    /// The ledger, after its identities have been checked.
+    pub fn ledger(&self) -> &weigh_model::Ledger {
+        let ledger = &self.outcome.ledger;
+        assert_eq!(ledger.contradiction(), None, "{ledger:#?}");
+        ledger
+    }
+}
+
+/// Where servers listen in the simulated world.
+pub fn simulated_address() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 7))
+}
+
+/// A free port of loopback.
+pub fn any_port() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+}
+
+/// Fails unless `value` is within `tolerance` of `expected`.
+#[track_caller]
+pub fn assert_near(what: &str, value: f64, expected: f64, tolerance: f64) {
+    let difference = (value - expected).abs();
+    assert!(difference <= tolerance, "{what}: {value}, not {expected} (+-{tolerance})");
+}
+
+struct Guest {
+    shard: Shard,
+    io: SimIo,
+}
+
+impl Party for Guest {
+    fn step(&mut self) -> bool {
+        self.shard.step(&mut self.io)
+    }
+}
+
+struct ScriptedParty {
+    server: Scripted,
+    io: SimIo,
+}
+
+impl Party for ScriptedParty {
+    fn step(&mut self) -> bool {
+        self.server.step(&mut self.io, Nanos::NEVER);
+        true
+    }
+
+    fn serves(&self) -> bool {
+        true
+    }
+}
+
+struct Nobody;
+
+impl Attendant for Nobody {
+    fn progress(&self, _shard: u32, _progress: Progress) {}
+}

@@ -1,0 +1,191 @@
+//! A server whose answers leave at computed moments: the reference server of a protocol behind
+//! a policy that says, for each message, when what follows from it goes out. It runs over any
+//! `Io`, so that the same oracle holds on virtual and on real time.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use weigh_engine::io::{Close, Happening, Io, Token};
+use weigh_model::Nanos;
+use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
+
+/// Says when the answer to a message leaves: gets the time of arrival and the message's bytes.
+pub type Policy = Box<dyn FnMut(Nanos, &[u8]) -> Nanos + Send>;
+
+/// The server.
+pub struct Scripted {
+    inner: Box<dyn Server>,
+    policy: Policy,
+    frame: fn(&[u8]) -> Option<Frame>,
+    connections: BTreeMap<u32, Connection>,
+    departures: BinaryHeap<Reverse<(Nanos, u64)>>,
+    letters: BTreeMap<u64, Vec<(u32, Vec<u8>)>>,
+    next: u64,
+}
+
+/// The first unit of some bytes.
+struct Frame {
+    bytes: usize,
+    /// True for a message, false for what sets up a session.
+    is_message: bool,
+}
+
+#[derive(Default)]
+struct Connection {
+    input: Vec<u8>,
+    output: Vec<u8>,
+    is_blocked: bool,
+}
+
+impl Scripted {
+    /// `inner` behind `policy`, for the protocol of this name.
+    pub fn new(protocol: &str, inner: Box<dyn Server>, policy: Policy) -> Scripted {
+        let frame = match protocol {
+            "tcp" => tcp_frame,
+            "http1" => http_frame,
+            _ => mqtt_frame,
+        };
+        Scripted {
+            inner,
+            policy,
+            frame,
+            connections: BTreeMap::new(),
+            departures: BinaryHeap::new(),
+            letters: BTreeMap::new(),
+            next: 0,
+        }
+    }
+
+    /// What the inner server counted.
+    pub fn report(&self) -> ServerReport {
+        self.inner.report()
+    }
+
+    /// One turn, until something happens or the next answer is due.
+    pub fn step(&mut self, io: &mut dyn Io, until: Nanos) {
+        let next = self.departures.peek().map_or(Nanos::NEVER, |Reverse((at, _))| *at);
+        let mut gone = Vec::new();
+        io.turn(until.min(next), &mut |now, happening| match happening {
+            Happening::Accepted { connection } => {
+                self.connections.insert(connection.0, Connection::default());
+                let mut desk = Desk::default();
+                self.inner.accepted(ConnectionId(connection.0), now, &mut desk);
+            }
+            Happening::Received(token, bytes) => self.receive(now, token, bytes),
+            Happening::Writable(token) => {
+                if let Some(connection) = self.connections.get_mut(&token.0) {
+                    connection.is_blocked = false;
+                }
+            }
+            Happening::Ended(token) | Happening::Failed(token, _) => gone.push(token),
+            Happening::Connected(_) | Happening::Poked => {}
+        });
+        let now = io.now();
+        for token in gone {
+            if self.connections.remove(&token.0).is_some() {
+                self.inner.closed(ConnectionId(token.0), now, &mut Desk::default());
+                io.close(token, Close::Graceful);
+            }
+        }
+        while let Some(Reverse((at, number))) = self.departures.peek().copied() {
+            if at > now {
+                break;
+            }
+            self.departures.pop();
+            for (to, bytes) in self.letters.remove(&number).unwrap_or_default() {
+                if let Some(connection) = self.connections.get_mut(&to) {
+                    connection.output.extend_from_slice(&bytes);
+                }
+            }
+        }
+        self.flush(io);
+    }
+
+    fn receive(&mut self, now: Nanos, token: Token, bytes: &[u8]) {
+        let Some(connection) = self.connections.get_mut(&token.0) else { return };
+        let mut input = std::mem::take(&mut connection.input);
+        input.extend_from_slice(bytes);
+        let mut taken = 0;
+        while let Some(frame) = (self.frame)(&input[taken..]) {
+            let unit = &input[taken..taken + frame.bytes];
+            taken += frame.bytes;
+            let mut desk = Desk::default();
+            let eaten = self.inner.receive(ConnectionId(token.0), unit, now, &mut desk);
+            assert_eq!(eaten, Ok(unit.len()));
+            let departure = if frame.is_message { (self.policy)(now, unit) } else { now };
+            self.departures.push(Reverse((departure, self.next)));
+            self.letters.insert(self.next, desk.staged.into_iter().collect());
+            self.next += 1;
+        }
+        input.drain(..taken);
+        if let Some(connection) = self.connections.get_mut(&token.0) {
+            connection.input = input;
+        }
+    }
+
+    fn flush(&mut self, io: &mut dyn Io) {
+        for (token, connection) in &mut self.connections {
+            if connection.is_blocked || connection.output.is_empty() {
+                continue;
+            }
+            let taken = io.write(Token(*token), &connection.output).unwrap_or(0);
+            connection.is_blocked = taken < connection.output.len();
+            connection.output.drain(..taken);
+        }
+    }
+}
+
+/// What the inner server staged for one message.
+#[derive(Default)]
+struct Desk {
+    staged: BTreeMap<u32, Vec<u8>>,
+}
+
+impl Outlets for Desk {
+    fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
+        self.staged.entry(to.0).or_default()
+    }
+
+    fn pending_bytes(&self, _of: ConnectionId) -> usize {
+        0
+    }
+
+    fn notify_drained(&mut self, _of: ConnectionId) {}
+
+    fn close(&mut self, _which: ConnectionId) {}
+
+    fn abort(&mut self, _which: ConnectionId) {}
+
+    fn poke(&mut self, _shard: u16) {}
+}
+
+/// Four bytes of length, then the kind; kinds 1 to 3 are messages.
+fn tcp_frame(input: &[u8]) -> Option<Frame> {
+    let (length, rest) = input.split_first_chunk::<4>()?;
+    let bytes = 4 + u32::from_be_bytes(*length) as usize;
+    let is_message = matches!(rest.first()?, 1..=3);
+    (input.len() >= bytes).then_some(Frame { bytes, is_message })
+}
+
+/// RFC 9112, section 6: the head ends with an empty line, Content-Length says the rest.
+fn http_frame(input: &[u8]) -> Option<Frame> {
+    let head = input.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let text = String::from_utf8_lossy(&input[..head]).to_ascii_lowercase();
+    let length = text.lines().find_map(|line| line.strip_prefix("content-length:"));
+    let bytes = head + length.map_or(0, |length| length.trim().parse::<usize>().unwrap());
+    (input.len() >= bytes).then_some(Frame { bytes, is_message: true })
+}
+
+/// MQTT 5.0, section 2.1.4: the remaining length in groups of seven bits; type 3 is PUBLISH.
+fn mqtt_frame(input: &[u8]) -> Option<Frame> {
+    let mut length = 0;
+    for (place, byte) in input.iter().skip(1).take(4).enumerate() {
+        length |= usize::from(byte & 0x7F) << (7 * place);
+        if byte & 0x80 == 0 {
+            let bytes = 2 + place + length;
+            let is_message = input[0] >> 4 == 3;
+            return (input.len() >= bytes).then_some(Frame { bytes, is_message });
+        }
+    }
+    None
+}
