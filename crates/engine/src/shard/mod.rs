@@ -104,6 +104,8 @@ pub enum Phase {
     Draining,
     /// Everything is accounted for; what may still come twice is awaited for a moment.
     Lingering(Nanos),
+    /// The books are closed, the connections are not: what they cost can be looked at.
+    Settled,
     /// Over.
     Done,
 }
@@ -222,9 +224,11 @@ impl Shard {
                 self.is_past_end = now >= self.end;
                 self.send_due(io, now);
             }
-            Phase::Draining => self.drain(io, now),
-            Phase::Lingering(until) if now >= until => self.finish(io),
+            Phase::Draining => self.drain(now),
+            Phase::Lingering(until) if now >= until => self.settle(),
             Phase::Lingering(_) => {}
+            Phase::Settled if self.job.shared.may_part.load(Ordering::SeqCst) => self.part(io),
+            Phase::Settled => {}
             Phase::Done => return false,
         }
         self.wake_wires(io, now);
@@ -254,6 +258,8 @@ impl Shard {
             _ if is_sending && !self.has_begun => self.start,
             Phase::Draining => self.drain_moment(io),
             Phase::Lingering(until) => until,
+            Phase::Settled if self.job.shared.may_part.load(Ordering::SeqCst) => return Nanos(0),
+            Phase::Settled => io.now() + SHARD_POLL,
             Phase::WarmingUp => self.next_interval.min(self.measure_from),
             _ => self.next_interval,
         };
