@@ -59,8 +59,6 @@ pub struct Shard {
     next_unopened: usize,
     next_source: usize,
     last_release: Nanos,
-    /// When a socket last had something to tell.
-    last_heard: Nanos,
     /// The latest due time of a message that became due.
     newest_due: Nanos,
     next_interval: Nanos,
@@ -174,7 +172,6 @@ impl Shard {
             next_unopened: 0,
             next_source: index as usize,
             last_release: Nanos(0),
-            last_heard: Nanos(0),
             newest_due: Nanos(0),
             next_interval: Nanos(0),
             next_sweep: Nanos(0),

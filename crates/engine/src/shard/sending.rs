@@ -387,7 +387,7 @@ impl Shard {
     /// reached: a load that ends by count must end all the same.
     fn is_stalled(&self, now: Nanos) -> bool {
         let patience = Nanos(self.job.load().timeout.0.saturating_mul(STALLED_TIMEOUTS));
-        if now <= self.last_heard.max(self.start) + patience {
+        if now <= self.desk.last_moved.max(self.start) + patience {
             return false;
         }
         let is_blocked = |link: &Link| link.state.is_blocked && link.state.token.is_some();
