@@ -18,6 +18,7 @@ use crate::experiment::{Case, Experiment, Finished};
 use crate::lanes::{Against, Given, Lane, lanes};
 use crate::material;
 use crate::options::LoadOptions;
+use crate::output;
 
 /// The flags of `weigh compare`.
 #[derive(Args)]
@@ -84,6 +85,12 @@ impl Compare {
         }
         if let Some(key) = unused(&given, &cases) {
             return Err(self.useless(key));
+        }
+        let has_foreign = cases.iter().any(|case| matches!(case.lane.against, Against::Foreign(_)));
+        if self.user.is_some() && !has_foreign {
+            return Err(Stop::usage(
+                "--user: is for targets given by URL: name one, such as mqtt://HOST:PORT",
+            ));
         }
         let material = self.material(&mut cases)?;
         let shards = self.shards(&cases);
@@ -168,12 +175,12 @@ impl Compare {
 
     fn show(&self, finished: Finished) -> Result<Exit, Stop> {
         if self.json {
-            print!("{}", finished.summary.to_json());
+            output::put(&finished.summary.to_json())?;
         } else {
             let width = std::io::stdout().is_terminal().then(crate::terminal::width);
             let style = Style::from_environment(width, |name| std::env::var(name).ok());
-            print!("{}", table::render(&finished.summary, style));
-            println!("run: {}", finished.folder.path().display());
+            let table = table::render(&finished.summary, style);
+            output::put(&format!("{table}run: {}\n", finished.folder.path().display()))?;
         }
         if let Some(stop) = finished.unrecorded {
             eprintln!("weigh: not everything could be recorded; what was measured is above");

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use weigh_stage::catalogue::Catalogue;
-use weigh_stage::doctor::{self, Demand, Level};
+use weigh_stage::doctor::{self, Demand, Finding, Level};
 use weigh_stage::facts::Facts;
 
 use crate::exit::{Exit, Stop};
+use crate::output;
 
 /// The flags of `weigh doctor`.
 #[derive(Args)]
@@ -50,20 +51,24 @@ impl Doctor {
         if self.json {
             let text = serde_json::to_string_pretty(&findings)
                 .map_err(|error| Stop::new(Exit::Internal, error))?;
-            println!("{text}");
+            output::put(&format!("{text}\n"))?;
         } else {
-            for finding in &findings {
-                let level = match finding.level {
-                    Level::Ok => "ok     ",
-                    Level::Warning => "warning",
-                    Level::Fatal => "FATAL  ",
-                };
-                println!("{level}  {:<20} {}", finding.check, finding.text);
-                if !finding.fix.is_empty() {
-                    println!("         {:<20} -> {}", "", finding.fix);
-                }
-            }
+            output::put(&findings.iter().map(line).collect::<String>())?;
         }
         Ok(if doctor::forbids(&findings) { Exit::Usage } else { Exit::Done })
     }
+}
+
+/// A finding, and below it what to do.
+fn line(finding: &Finding) -> String {
+    let level = match finding.level {
+        Level::Ok => "ok",
+        Level::Warning => "warning",
+        Level::Fatal => "FATAL",
+    };
+    let mut text = format!("{level:<7}  {:<20} {}\n", finding.check, finding.text);
+    if !finding.fix.is_empty() {
+        text += &format!("{:<7}  {:<20} -> {}\n", "", "", finding.fix);
+    }
+    text
 }
