@@ -30,7 +30,12 @@ pub struct Compare {
     #[command(flatten)]
     load: LoadOptions,
     /// QoS of MQTT: 0, 1 or 2 [default: all three]
-    #[arg(short = 'q', long, value_name = "QOS", value_parser = clap::value_parser!(u8).range(0..=2))]
+    #[arg(
+        short = 'q',
+        long,
+        value_name = "QOS",
+        value_parser = clap::value_parser!(u8).range(0..=2)
+    )]
     qos: Option<u8>,
     /// What the reference MQTT broker does when a subscriber is too slow: unlimited,
     /// drop-newest:N, drop-oldest:N or disconnect:N
@@ -43,7 +48,12 @@ pub struct Compare {
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// Repetitions of every case
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 3,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     reps: u32,
     /// Seed of all chance: due times, order of trials
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -128,7 +138,8 @@ impl Compare {
         };
         let protocol = key.split('.').next().unwrap_or_default();
         Stop::usage(format!(
-            "{flag}: belongs to {protocol}, which is not weighed here: leave it out, or name {protocol}"
+            "{flag}: belongs to {protocol}, which is not weighed here: leave it out, or name \
+             {protocol}"
         ))
     }
 

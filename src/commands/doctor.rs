@@ -14,13 +14,23 @@ use crate::output;
 #[derive(Args)]
 pub struct Doctor {
     /// Connections you want to make
-    #[arg(short = 'c', long, value_name = "N", default_value_t = u64::from(crate::options::CONNECTIONS))]
+    #[arg(
+        short = 'c',
+        long,
+        value_name = "N",
+        default_value_t = u64::from(crate::options::CONNECTIONS)
+    )]
     connections: u64,
     /// Subscribers beside them
     #[arg(short = 'y', long, value_name = "N", default_value_t = 1)]
     subscribers: u64,
     /// Threads of the generator
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=64)
+    )]
     shards: u32,
     /// Every message opens its own connection
     #[arg(long)]

@@ -32,7 +32,12 @@ pub struct Serve {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
     /// Threads, each with its own limit of open files
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u16).range(1..=64)
+    )]
     shards: u16,
     /// Takes requests on stdin and ends when it ends: for whoever started this server
     #[arg(long, hide = true)]
