@@ -13,9 +13,8 @@ use weigh_model::{Load, Nanos, Trial};
 use weigh_protocols as registry;
 use weigh_stage::managed::ManagedServer;
 
-/// The counters of `server` by name, once it has reported them twice; empty
-/// where it has none or does not tell them. Counters of a broker lag behind, Mosquitto's by up
-/// to three seconds.
+/// The counters of `server` by name, once it has reported them twice; empty where it has none or
+/// does not tell them. Counters of a broker lag behind, Mosquitto's by up to three seconds.
 pub fn read_settled(server: &ManagedServer, load: &Load) -> BTreeMap<String, f64> {
     if server.counters().is_empty() {
         return BTreeMap::new();
