@@ -238,8 +238,9 @@ impl Shard {
             if freed > 0 && !self.job.load().arrival.is_open() {
                 desk.freed.extend(std::iter::repeat_n((index, now), freed));
             }
-            let is_stuck = link.state.flights.awaited() == 0
-                && link.wire.as_ref().is_some_and(|wire| wire.room() == 0);
+            let takes_no_more = self.job.dial.lifetime == Lifetime::PerMessage
+                || link.wire.as_ref().is_some_and(|wire| wire.room() == 0);
+            let is_stuck = link.state.flights.awaited() == 0 && takes_no_more;
             if is_stuck {
                 self.lose(index, "no answer within the time limit".to_owned(), false);
             }

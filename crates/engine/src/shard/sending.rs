@@ -166,6 +166,10 @@ impl Shard {
         let Link { wire, state } = &self.links[link as usize];
         let Some(wire) = wire else { return false };
         let room = wire.room();
+        // A connection that lives for one message takes no second one.
+        if self.job.dial.lifetime == Lifetime::PerMessage && state.flights.live() > 0 {
+            return false;
+        }
         !state.is_blocked
             && room > 0
             && state.flights.awaited() < self.job.load().window.unwrap_or(u32::MAX)
