@@ -3,7 +3,7 @@
 //! and every loss has the cause that the storm was.
 
 use weigh_engine::io::sim::{Cut, Link};
-use weigh_model::ledger::Cause;
+use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::load::Topology;
 use weigh_model::random::Random;
 use weigh_model::units::{Rate, parse_rate};
@@ -126,7 +126,13 @@ fn check(setup: &Setup, seen: &Seen) {
     let total = load.split.total(load.messages.unwrap(), load.connections);
     assert_eq!(ledger.messages, total, "{name}\n{ledger:#?}");
     assert_eq!((ledger.duplicates, ledger.corrupt, ledger.foreign), (0, 0, 0), "{name}");
-    assert_eq!(ledger.causes.get(&Cause::Unknown), None, "{name}\n{ledger:#?}");
+    // A load beyond what the window lets through ends with messages on their way, of which
+    // nobody can say more; elsewhere a break is always the cause.
+    // The same holds for a burst that takes longer than Tmax from the moment it was due.
+    let was_too_much = ledger.not_sent_causes.contains_key(&NotSentCause::WindowFull);
+    if !was_too_much && ledger.late == 0 {
+        assert_eq!(ledger.causes.get(&Cause::Unknown), None, "{name}\n{ledger:#?}");
+    }
     let arrived = ledger.delivered.unwrap() + ledger.late;
     let copies = load.copies();
     let sent = ledger.sent / copies;
@@ -167,6 +173,9 @@ fn storms_are_accounted_for() {
     let (mut lost, mut sent) = (0, 0);
     for seed in 0..seeds(300) {
         let setup = with_cuts(storm(seed));
+        if std::env::var_os("WEIGH_STORM_NAMES").is_some() {
+            println!("{}", name(&setup));
+        }
         let seen = setup.on_virtual_time();
         check(&setup, &seen);
         lost += seen.ledger().lost.unwrap();

@@ -249,8 +249,10 @@ impl Shard {
         if is_sending && self.has_begun {
             until = until.min(self.next_due_moment()).min(self.end);
         }
+        // While nothing is sent only a sweep opens again: a time before that would be waited for
+        // in circles.
         if let Some(Reverse((at, Timer::Reopen, _))) = self.timers.peek() {
-            until = until.min(*at);
+            until = until.min(if is_sending { *at } else { (*at).max(self.next_sweep) });
         }
         until
     }

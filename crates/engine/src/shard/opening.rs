@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::protocol::{Lifetime, Role, Seat};
-use weigh_model::{Nanos, Pattern};
+use weigh_model::{Nanos, Pattern, Topology};
 
 use super::receiving::Loss;
 use super::{Phase, Shard, Timer};
@@ -150,6 +150,7 @@ impl Shard {
         }
         if is_hopeless || (self.is_consumer(loss.link) && self.phase != Phase::Opening) {
             self.bury(loss.link);
+            self.silence_partner(loss.link);
         } else {
             let wait = Nanos(RETRY_FIRST.0 << attempts.min(ATTEMPTS_MAX));
             self.timers.push(Reverse((now + wait, Timer::Reopen, loss.link)));
@@ -175,7 +176,8 @@ impl Shard {
         self.dead.1 += usize::from(is_consumer);
         let state = &mut self.links[index as usize].state;
         state.phase = LinkPhase::Dead;
-        let waiting = state.waiting.len() as u64;
+        let measure_from = self.measure_from;
+        let waiting = state.waiting.iter().filter(|due| **due >= measure_from).count() as u64;
         let unsent = std::mem::take(&mut state.quota) + std::mem::take(&mut state.burst_left);
         state.waiting.clear();
         self.owed -= unsent;
@@ -184,6 +186,22 @@ impl Shard {
             NotSentCause::ConnectionClosed,
             unsent + if is_open { waiting } else { 0 },
         );
+    }
+
+    /// A closed loop that waits for deliveries goes on with nobody to deliver to: what the
+    /// partner of a lost consumer still had to send stays unsent, instead of waiting for Tmax
+    /// message by message.
+    fn silence_partner(&mut self, consumer: u32) {
+        let is_waited_for = self.delivers_complete && self.job.load().topology == Topology::Pairs;
+        if !is_waited_for || !self.is_consumer(consumer) {
+            return;
+        }
+        let partner = self.links[consumer as usize].state.index;
+        if let Some(link) = self.producer_link(partner) {
+            let unsent = std::mem::take(&mut self.links[link as usize].state.quota);
+            self.owed -= unsent;
+            self.desk.note_not_sent(NotSentCause::ConnectionClosed, unsent);
+        }
     }
 
     /// Says goodbye and closes; the link may open again for what is left to send.

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use weigh_model::mark::Mark;
 use weigh_model::protocol::{Lifetime, Role};
 use weigh_model::wire::{Op, Reply};
-use weigh_model::{Arrival, Nanos, Pattern};
+use weigh_model::{Arrival, Nanos, Pattern, Topology};
 
 use super::{PACE_CREDIT, Phase, QUANTUM, Shard, Timer};
 use crate::io::Io;
@@ -258,6 +258,7 @@ impl Shard {
     fn send_one(&mut self, index: u32, due: Nanos, was_held_up: bool, io: &mut dyn Io) {
         let warmup = due < self.measure_from;
         let sent = io.now();
+        let copies = self.copies_awaited();
         let Link { wire, state } = &mut self.links[index as usize];
         let Some(wire) = wire else { return };
         let account = &mut self.desk.accounts.producers[state.account as usize];
@@ -272,7 +273,6 @@ impl Shard {
         };
         self.body.clear();
         self.job.composer.compose(&mark, &mut self.body);
-        let copies = if self.delivers_complete { self.job.load().copies() as u32 } else { 1 };
         let is_expired = false;
         let ticket = state.flights.start(Flight { due, sent, number, copies, warmup, is_expired });
         let op = Op { ticket, body: &self.body };
@@ -302,6 +302,16 @@ impl Shard {
             }
         } else {
             self.desk.in_flight += 1;
+        }
+    }
+
+    /// Deliveries that complete a message where they do: subscribers that are gone are not
+    /// waited for.
+    fn copies_awaited(&self) -> u32 {
+        let load = self.job.load();
+        match (self.delivers_complete, load.topology) {
+            (false, _) | (_, Topology::Pairs) => 1,
+            _ => (load.copies() as u32).saturating_sub(self.dead.1 as u32).max(1),
         }
     }
 
@@ -335,7 +345,7 @@ impl Shard {
     }
 
     /// The link of a producer of this shard.
-    fn producer_link(&self, producer: u32) -> Option<u32> {
+    pub(super) fn producer_link(&self, producer: u32) -> Option<u32> {
         let place = self.desk.accounts.consumers.len() as u32 + producer / self.job.shards;
         let link = self.links.get(place as usize)?;
         (link.state.index == producer).then_some(place)
