@@ -35,7 +35,8 @@ fn listen(server: &ManagedServer, load: &Load) -> Option<BTreeMap<String, f64>> 
         protocol: protocol.name().to_owned(),
         target: String::new(),
         endpoint: Some(server.endpoint().clone()),
-        load: load.clone(),
+        // One reader, whose name therefore needs no number.
+        load: Load { connections: 1, subscribers: 1, ..load.clone() },
         settings,
     };
     let dial = protocol.dial(&trial).ok()?;

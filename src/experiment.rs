@@ -63,6 +63,8 @@ pub struct Finished {
     pub folder: RunFolder,
     /// The first reason why a trial could not be done.
     pub first_failure: Option<Stop>,
+    /// Why not everything could be recorded; the summary holds it all the same.
+    pub unrecorded: Option<Stop>,
     /// The exit code that a signal asked for.
     pub interrupted: Option<Exit>,
 }
@@ -88,16 +90,32 @@ impl Experiment<'_> {
             host: weigh_observe::host::facts(),
             plan,
         })))?;
-        let first_failure = self.run_trials(&folder, &interrupts, &mut record)?;
+        let (first_failure, mut unrecorded) =
+            match self.run_trials(&folder, &interrupts, &mut record) {
+                Ok(first_failure) => (first_failure, None),
+                Err(stop) if stop.exit() == Exit::Record => (None, Some(stop)),
+                Err(stop) => return Err(stop),
+            };
         let interrupted = interrupts.exit();
-        let outcome = if interrupted.is_some() { "interrupted" } else { "done" };
-        record.note(Event::RunFinished { outcome: outcome.to_owned() })?;
-        let summary = folder.write_results(&record.events).map_err(not_recorded)?;
-        // Logs and files of targets are of interest only where something went wrong.
-        if first_failure.is_none() {
+        let outcome = match (&unrecorded, interrupted) {
+            (Some(_), _) => "failed",
+            (None, Some(_)) => "interrupted",
+            (None, None) => "done",
+        };
+        let mut unwritten = record.note(Event::RunFinished { outcome: outcome.to_owned() }).err();
+        let summary = match folder.write_results(&record.events) {
+            Ok(summary) => summary,
+            Err(error) => {
+                unwritten = unwritten.or(Some(not_recorded(error)));
+                Summary::from_events(&record.events)
+                    .map_err(|error| Stop::new(Exit::Internal, error))?
+            }
+        };
+        unrecorded = unrecorded.or(unwritten);
+        if first_failure.is_none() && !record.has_suspect_targets() {
             let _ = std::fs::remove_dir_all(folder.path().join("targets"));
         }
-        Ok(Finished { summary, folder, first_failure, interrupted })
+        Ok(Finished { summary, folder, first_failure, unrecorded, interrupted })
     }
 
     fn run_trials(
@@ -193,7 +211,8 @@ impl Experiment<'_> {
     fn trial(&self, case: &Case, repetition: u32) -> Trial {
         let point = case.lane.point(&case.load);
         // The point's own text decides its seed, so that adding a case changes no other.
-        let text = format!("{point:?}/{repetition}/{}", self.seed);
+        let load = serde_json::to_string(&case.load).unwrap_or_default();
+        let text = format!("{point:?}/{load}/{repetition}/{}", self.seed);
         let hash = fnv1a(text.as_bytes());
         Trial {
             id: format!("{hash:016x}"),
@@ -226,7 +245,7 @@ impl Experiment<'_> {
 impl Case {
     fn title(&self) -> String {
         let given: Vec<String> =
-            self.lane.given.iter().map(|(key, value)| format!("{key} {value}")).collect();
+            self.lane.shown().map(|(key, value)| format!("{key} {value}")).collect();
         let settings =
             if given.is_empty() { String::new() } else { format!(" {}", given.join(" ")) };
         format!("{}{settings} ({})", self.lane.protocol.name(), self.lane.against.name())
@@ -240,10 +259,22 @@ struct Record {
 }
 
 impl Record {
+    /// Keeps the event in memory too, so that a full disk takes nothing from the result.
     fn note(&mut self, event: Event) -> Result<(), Stop> {
-        self.journal.write(&event).map_err(not_recorded)?;
+        let written = self.journal.write(&event);
         self.events.push(event);
-        Ok(())
+        written.map_err(not_recorded)
+    }
+
+    /// True if a target did something that its log may explain. Otherwise the files and logs of
+    /// targets are of no interest after a run.
+    fn has_suspect_targets(&self) -> bool {
+        self.events.iter().any(|event| match event {
+            Event::TrialFinished(trial) => {
+                trial.doubts.iter().any(|doubt| SUSPICIOUS.contains(&doubt.code.as_str()))
+            }
+            _ => false,
+        })
     }
 }
 
@@ -266,6 +297,9 @@ fn fnv1a(bytes: &[u8]) -> u64 {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)
     })
 }
+
+/// Doubts after which a reader wants to see the log of a target.
+const SUSPICIOUS: [&str; 2] = ["target-died", "connections-lost"];
 
 /// The random stream of the order of trials.
 const ORDER_STREAM: u64 = 1;

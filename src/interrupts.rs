@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -34,24 +35,51 @@ impl Interrupts {
     }
 
     fn hear(&self, signal: u32) {
+        // The lock keeps a stopper that is armed in this moment from being called twice.
+        let stopper = self.stopper.lock();
         self.signal.store(signal, Ordering::SeqCst);
         let count = self.count.fetch_add(1, Ordering::SeqCst) + 1;
         let advice = "finishing the record; once more ends it now";
         eprintln!("weigh: interrupted, {}", if count == 1 { advice } else { "ending now" });
-        if let Ok(stopper) = self.stopper.lock()
+        if let Ok(stopper) = &stopper
             && let Some(stop) = stopper.as_ref()
         {
             stop();
         }
+        if count == 2 {
+            self.end_soon();
+        }
+    }
+
+    /// Ends the process if it does not end by itself, because it waits for a target, say. Targets
+    /// end with us, and what was finished stands in the journal.
+    fn end_soon(&self) {
+        let code = match self.signal.load(Ordering::SeqCst) as i32 {
+            SIGTERM => 143,
+            _ => 130,
+        };
+        let end = move || {
+            std::thread::sleep(END_WITHIN);
+            std::process::exit(code);
+        };
+        let thread = std::thread::Builder::new().name("weigh-end".to_owned()).spawn(end);
+        if thread.is_err() {
+            std::process::exit(code);
+        }
+    }
+
+    /// True once a second signal asked to end now.
+    pub fn are_urgent(&self) -> bool {
+        self.count.load(Ordering::SeqCst) > 1
     }
 
     /// Has `stop` called at every signal until [`Interrupts::disarm`]; at once if signals came
     /// before.
     pub fn arm(&self, stop: impl Fn() + Send + 'static) {
-        for _ in 0..self.count.load(Ordering::SeqCst) {
-            stop();
-        }
         if let Ok(mut stopper) = self.stopper.lock() {
+            for _ in 0..self.count.load(Ordering::SeqCst) {
+                stop();
+            }
             *stopper = Some(Box::new(stop));
         }
     }
@@ -72,3 +100,6 @@ impl Interrupts {
         }
     }
 }
+
+/// How long after the second signal the record may still be written.
+const END_WITHIN: Duration = Duration::from_secs(2);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use weigh_model::endpoint::Credentials;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::{Point, Settings};
 use weigh_model::{Endpoint, Load, Protocol};
@@ -92,12 +93,15 @@ impl Given {
 }
 
 fn unknown_key(key: &str) -> Stop {
-    let protocols: Vec<&str> = registry::PROTOCOLS.iter().map(|own| own.name()).collect();
     Stop::usage(format!(
         "--set {key}: there is no such key; those of a protocol start with {}, and \
          `weigh targets list --settings` shows them",
-        protocols.join(", ")
+        protocols().join(", ")
     ))
+}
+
+fn protocols() -> Vec<&'static str> {
+    registry::PROTOCOLS.iter().map(|own| own.name()).collect()
 }
 
 /// The lanes of these words; without words those of the main job.
@@ -170,17 +174,38 @@ fn resolve(word: &str, catalogue: &Catalogue) -> Result<(&'static dyn Protocol, 
     let protocol = registry::find(word).map_err(|invalid| {
         let names: Vec<&str> =
             catalogue.targets().iter().map(|target| target.name.as_str()).collect();
-        let mend = format!(
-            "{}; or a target: {}; or a URL: mqtt://HOST:PORT",
-            invalid.mend,
-            names.join(", ")
-        );
+        let meant = registry::nearest(word, names.iter().copied());
+        let start = match meant {
+            Some(name) => format!("did you mean {name}? Or a protocol: {}", protocols().join(", ")),
+            None => invalid.mend.clone(),
+        };
+        let mend =
+            format!("{start}; or a target: {}; or a URL: mqtt://HOST:PORT", names.join(", "));
         Invalid { place: "protocol or target".to_owned(), mend, ..invalid }
     })?;
     Ok((protocol, Against::Reference))
 }
 
 impl Lane {
+    /// Who we are to the target: what was given with its URL, or what our own broker was told to
+    /// ask for.
+    pub fn credentials(&self) -> Option<Credentials> {
+        match &self.against {
+            Against::Foreign(endpoint) => endpoint.credentials.clone(),
+            Against::Managed(_) => None,
+            Against::Reference => {
+                let text = |key: &str| self.settings.text(key).to_owned();
+                let (user, password) = (text("broker_user"), text(BROKER_PASSWORD));
+                (!user.is_empty()).then_some(Credentials { user, password })
+            }
+        }
+    }
+
+    /// The settings in which it differs from the defaults and which everybody may see.
+    pub fn shown(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.given.iter().filter(|(key, _)| *key != BROKER_PASSWORD)
+    }
+
     /// The lane's place in the matrix under `load`.
     pub fn point(&self, load: &Load) -> Point {
         let mut point = Point::new();
@@ -195,7 +220,7 @@ impl Lane {
         if let Some(rate) = load.rate {
             point.insert("load.rate".to_owned(), rate.to_string().into());
         }
-        for (key, value) in &self.given {
+        for (key, value) in self.shown() {
             let value = match (value.parse::<u64>(), value.parse::<bool>()) {
                 (Ok(number), _) => number.into(),
                 (_, Ok(flag)) => flag.into(),
@@ -206,3 +231,6 @@ impl Lane {
         point
     }
 }
+
+/// The one setting that is never recorded or shown.
+const BROKER_PASSWORD: &str = "broker_password";

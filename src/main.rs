@@ -37,6 +37,8 @@ enum Command {
     Doctor(commands::doctor::Doctor),
     /// The table of a run that is over, from its journal.
     Report(commands::report::Report),
+    /// What has been weighed and kept.
+    Runs(commands::runs::Runs),
 }
 
 fn main() -> std::process::ExitCode {
@@ -55,6 +57,7 @@ fn main() -> std::process::ExitCode {
         Command::Targets(command) => command.run(),
         Command::Doctor(command) => command.run(),
         Command::Report(command) => command.run(),
+        Command::Runs(command) => command.run(),
     };
     result.unwrap_or_else(exit::Stop::tell).into()
 }

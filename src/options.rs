@@ -10,7 +10,7 @@ use crate::exit::Stop;
 /// The flags that describe a load. Letters are those of autocannon, wrk, oha and emqtt-bench.
 #[derive(Args, Clone, Debug)]
 pub struct LoadOptions {
-    /// Connections that produce messages
+    /// Connections that produce messages [default: 8]
     #[arg(short = 'c', long, value_name = "N")]
     connections: Option<u32>,
     /// Publishers: the same as --connections
@@ -199,8 +199,9 @@ impl LoadOptions {
     }
 }
 
-/// Connections if none are asked for: the client count of the study in which this began.
-const CONNECTIONS: u32 = 60;
+/// Connections if none are asked for. In a closed loop many more of them fill the generator's
+/// core before the target's, see `docs/decisions/0006-eight-connections.md`.
+pub const CONNECTIONS: u32 = 8;
 
 /// Measured time if neither a time nor a count is asked for.
 const DURATION: Nanos = Nanos::from_secs(2);

@@ -19,22 +19,23 @@ use crate::lanes::Lane;
 use crate::target::{READY_WITHIN, Running};
 use crate::trial_run::{Measured, Seen};
 
-/// The record of a trial.
+/// The record of a trial. Where it is urgent, no server is waited for until it has settled.
 pub fn put_together(
     lane: &Lane,
     trial: &Trial,
     measured: Measured,
     target: &mut Running,
+    is_urgent: bool,
 ) -> TrialFinished {
     let load = &trial.load;
     let Measured { mut outcome, seen } = measured;
     let mut doubts = Vec::new();
     let server = match target {
-        Running::Reference(server) => settled_report(server, trial, &outcome),
+        Running::Reference(server) if !is_urgent => settled_report(server, trial, &outcome),
         _ => None,
     };
     let counters = match target {
-        Running::Managed(server) => counters::read_settled(server, load),
+        Running::Managed(server) if !is_urgent => counters::read_settled(server, load),
         _ => BTreeMap::new(),
     };
     let carries = lane.protocol.carries(&lane.settings);
@@ -52,11 +53,13 @@ pub fn put_together(
     doubts.extend(generator_limit(&outcome, trial, seen.usage.as_ref()));
     add_hold_memory(&mut metrics, &seen, &outcome, trial);
     let (mut samples, mut histograms) = (BTreeMap::new(), BTreeMap::new());
+    let mut doubtful = Vec::new();
     for (name, times) in outcome.recorder.times() {
-        add_times(&mut metrics, &mut doubts, name, times, &outcome);
+        add_times(&mut metrics, &mut doubtful, name, times, &outcome);
         samples.insert(name.to_owned(), times.count());
         histograms.insert(name.to_owned(), times.to_base64());
     }
+    doubts.extend(worst_quantiles(doubtful));
     for (what, asked) in asked_terms(trial) {
         if let Some(granted) = outcome.granted.get(what).filter(|granted| **granted < asked) {
             doubts.push(Doubt::Granted(what.to_owned(), asked, *granted));
@@ -205,6 +208,20 @@ fn add_times(
             }
         }
     }
+}
+
+/// Of the quantiles in the lost share only the lowest, and of those with too few samples too:
+/// all above them are as bad.
+fn worst_quantiles(doubts: Vec<Doubt>) -> Vec<Doubt> {
+    let rank = |name: &str| QUANTILES.iter().position(|(part, _)| *part == name);
+    let lost = |doubt: &&Doubt| matches!(doubt, Doubt::QuantileInLoss(_));
+    let key = |doubt: &&Doubt| match doubt {
+        Doubt::QuantileInLoss(part) | Doubt::QuantileBeyondData(part, ..) => rank(part),
+        _ => None,
+    };
+    let in_loss = doubts.iter().filter(lost).min_by_key(key);
+    let beyond = doubts.iter().filter(|doubt| !lost(doubt)).min_by_key(key);
+    in_loss.into_iter().chain(beyond).cloned().collect()
 }
 
 /// Messages that a headline time never saw because they were lost.

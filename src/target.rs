@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use weigh_model::Endpoint;
 use weigh_stage::catalogue::Catalogue;
-use weigh_stage::managed::ManagedServer;
+use weigh_stage::managed::{ManagedServer, ServerError};
 use weigh_stage::pinning::CoreSet;
-use weigh_stage::process::Ended;
-use weigh_stage::reference::ReferenceServer;
+use weigh_stage::process::{Ended, ProcessError};
+use weigh_stage::reference::{ReferenceError, ReferenceServer};
 
 use crate::exit::{Exit, Stop};
 use crate::lanes::{Against, Lane};
@@ -31,20 +31,31 @@ impl Running {
         folder: &Path,
     ) -> Result<Running, Stop> {
         let cores = Some(cores);
-        let failed = |error: &dyn std::fmt::Display| Stop::new(Exit::Target, error);
         match &lane.against {
             Against::Reference => {
                 let program = std::env::current_exe()?;
                 let arguments = serve_arguments(lane, shards);
                 ReferenceServer::start(&program, &arguments, folder, cores, READY_WITHIN)
                     .map(Running::Reference)
-                    .map_err(|error| failed(&error))
+                    .map_err(|error| {
+                        let process = match &error {
+                            ReferenceError::Process(process) => Some(process),
+                            _ => None,
+                        };
+                        not_started(process, &error)
+                    })
             }
             Against::Managed(name) => {
                 let choice = catalogue.choose(name).map_err(Stop::usage)?;
                 ManagedServer::start(choice, Some(lane.protocol.name()), folder, cores)
                     .map(Running::Managed)
-                    .map_err(|error| failed(&error))
+                    .map_err(|error| {
+                        let process = match &error {
+                            ServerError::Process(process) => Some(process),
+                            _ => None,
+                        };
+                        not_started(process, &error)
+                    })
             }
             Against::Foreign(endpoint) => Ok(Running::Foreign(endpoint.clone())),
         }
@@ -91,6 +102,16 @@ impl Running {
             Running::Foreign(_) => {}
         }
     }
+}
+
+/// A target that could not be started; where its folder in the run could not be written, it is
+/// the record that failed.
+fn not_started(process: Option<&ProcessError>, error: &dyn std::fmt::Display) -> Stop {
+    let exit = match process {
+        Some(ProcessError::Unwritable { .. }) => Exit::Record,
+        _ => Exit::Target,
+    };
+    Stop::new(exit, error)
 }
 
 /// The words after `weigh serve` that make the lane's reference server.

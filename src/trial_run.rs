@@ -11,6 +11,8 @@ use weigh_engine::generator::{Attendant, Generator};
 use weigh_engine::job::{Failure, Job, Progress, Shared};
 use weigh_engine::outcome::Outcome;
 use weigh_model::event::TrialFinished;
+use weigh_model::ledger::Cause;
+use weigh_model::wire::Fault;
 use weigh_model::{Endpoint, Nanos, Pattern, Trial};
 use weigh_observe::cpu::monotonic_ns;
 use weigh_observe::sampler::{Recording, Sampler, Usage};
@@ -68,12 +70,13 @@ pub fn run(
         Running::start(lane, around.catalogue, &around.pinning.target, around.shards, &folder)?;
     let mut endpoint = target.endpoint().clone();
     endpoint.address = Some(resolve(&endpoint)?);
-    if let Against::Foreign(foreign) = &lane.against {
-        endpoint.credentials.clone_from(&foreign.credentials);
-    }
+    endpoint.credentials = lane.credentials();
     trial.endpoint = Some(endpoint);
     let result = measure(lane, &trial, material, around, &mut target);
-    let finished = result.map(|measured| record::put_together(lane, &trial, measured, &mut target));
+    let finished = result.map(|measured| {
+        let is_urgent = around.interrupts.are_urgent();
+        record::put_together(lane, &trial, measured, &mut target, is_urgent)
+    });
     target.stop();
     finished
 }
@@ -145,6 +148,7 @@ fn measure(
     let outcome = generator.finish();
     around.interrupts.disarm();
     let outcome = outcome.map_err(failure)?;
+    check_answered(&outcome, &job).map_err(failure)?;
     let (from, to, at_end, own_end) = watch.window.lock().map(|window| *window).unwrap_or_default();
     let recording = watch.sampler.lock().ok().and_then(|mut sampler| sampler.take());
     let recording = recording.and_then(|sampler| sampler.stop().ok());
@@ -264,11 +268,39 @@ fn own_resident_bytes() -> Option<u64> {
 }
 
 fn failure(failure: Failure) -> Stop {
-    let exit = match failure {
-        Failure::Unreachable { .. } | Failure::Session { .. } => Exit::Target,
-        Failure::Ourselves(_) => Exit::Internal,
+    let (exit, mend) = match failure {
+        Failure::Unreachable { .. } => (Exit::Target, "; start the server, or check host and port"),
+        Failure::Session { .. } => {
+            (Exit::Target, "; check protocol, port and credentials (--user NAME, WEIGH_PASSWORD)")
+        }
+        Failure::Ourselves(_) => (Exit::Internal, ""),
     };
-    Stop::new(exit, failure)
+    Stop::new(exit, format!("{failure}{mend}"))
+}
+
+/// A server that took messages which it should have answered, and never said anything that the
+/// protocol knows, was never ready. (Where sessions have a greeting, this was noticed there.)
+fn check_answered(outcome: &Outcome, job: &Job) -> Result<(), Failure> {
+    let ledger = &outcome.ledger;
+    let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
+    let answers = ledger.acknowledged + errors + ledger.delivered.unwrap_or(0) + ledger.late;
+    let is_asked = job.dial.confirms && job.load().pattern != Pattern::Hold;
+    if !is_asked || answers > 0 || outcome.was_interrupted || ledger.scheduled == 0 {
+        return Ok(());
+    }
+    let reason = outcome.first_loss.clone().unwrap_or_default();
+    let is_other = [Fault::OtherProtocol(String::new()), Fault::Malformed(String::new())]
+        .iter()
+        .any(|fault| reason.starts_with(&fault.to_string()));
+    if outcome.bytes.1 > 0 && !is_other {
+        return Ok(());
+    }
+    let spoken = &job.trial.protocol;
+    let reason = match reason.as_str() {
+        "" => format!("took {} {spoken} messages and never answered", ledger.sent),
+        _ => format!("never answered {spoken}: {reason}"),
+    };
+    Err(Failure::Session { address: job.address, reason })
 }
 
 const SAMPLE_EVERY: Duration = Duration::from_millis(50);

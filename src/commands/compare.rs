@@ -83,12 +83,12 @@ impl Compare {
             cases.push(Case { lane, load });
         }
         if let Some(key) = unused(&given, &cases) {
-            return Err(Stop::usage(format!("{key}: no lane of this comparison has this key")));
+            return Err(self.useless(key));
         }
         let material = self.material(&mut cases)?;
         let shards = self.shards(&cases);
-        check_shards(&cases, shards)?;
         examine(&catalogue, &cases, shards)?;
+        check_shards(&cases, shards)?;
         let allowed = CoreSet::allowed()?;
         let experiment = Experiment {
             name: self.name.clone(),
@@ -110,6 +110,19 @@ impl Compare {
         sets.extend(self.qos.map(|qos| format!("mqtt.qos={qos}")));
         sets.extend(self.overload.as_ref().map(|policy| format!("target.overload={policy}")));
         Given::parse(&sets)
+    }
+
+    /// A key that was given, under the name it was given by, and that nobody takes.
+    fn useless(&self, key: &str) -> Stop {
+        let flag = match key {
+            "mqtt.qos" if self.qos.is_some() => "-q",
+            "mqtt.overload" if self.overload.is_some() => "--overload",
+            _ => key,
+        };
+        let protocol = key.split('.').next().unwrap_or_default();
+        Stop::usage(format!(
+            "{flag}: belongs to {protocol}, which is not weighed here: leave it out, or name {protocol}"
+        ))
     }
 
     /// Puts credentials to a lane that leads to somebody's server, and asks whether it may.
@@ -155,12 +168,16 @@ impl Compare {
 
     fn show(&self, finished: Finished) -> Result<Exit, Stop> {
         if self.json {
-            println!("{}", finished.summary.to_json());
+            print!("{}", finished.summary.to_json());
         } else {
             let width = std::io::stdout().is_terminal().then(crate::terminal::width);
             let style = Style::from_environment(width, |name| std::env::var(name).ok());
             print!("{}", table::render(&finished.summary, style));
             println!("run: {}", finished.folder.path().display());
+        }
+        if let Some(stop) = finished.unrecorded {
+            eprintln!("weigh: not everything could be recorded; what was measured is above");
+            return Err(stop);
         }
         if let Some(exit) = finished.interrupted {
             return Ok(exit);

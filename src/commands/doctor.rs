@@ -13,7 +13,7 @@ use crate::exit::{Exit, Stop};
 #[derive(Args)]
 pub struct Doctor {
     /// Connections you want to make
-    #[arg(short = 'c', long, value_name = "N", default_value_t = 60)]
+    #[arg(short = 'c', long, value_name = "N", default_value_t = u64::from(crate::options::CONNECTIONS))]
     connections: u64,
     /// Subscribers beside them
     #[arg(short = 'y', long, value_name = "N", default_value_t = 1)]

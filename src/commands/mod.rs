@@ -3,5 +3,6 @@
 pub mod compare;
 pub mod doctor;
 pub mod report;
+pub mod runs;
 pub mod serve;
 pub mod targets;

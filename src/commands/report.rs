@@ -36,7 +36,7 @@ impl Report {
         }
         let summary = Summary::from_events(&journal.events).map_err(Stop::usage)?;
         if self.json {
-            println!("{}", summary.to_json());
+            print!("{}", summary.to_json());
             return Ok(Exit::Done);
         }
         let style = if self.markdown {

@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, Write};
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -22,7 +21,7 @@ pub struct Serve {
     /// mqtt, http1 (or http) or tcp
     protocol: String,
     /// Where to listen; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = address)]
     listen: SocketAddr,
     /// What the MQTT broker does when a subscriber is too slow: unlimited, drop-newest:N,
     /// drop-oldest:N or disconnect:N
@@ -57,27 +56,52 @@ impl Serve {
         // The limit of open files is raised before threads copy the table; where it cannot be,
         // the server says how often it had to pause.
         let _ = weigh_engine::io::descriptors::raise();
-        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        // Whoever starts a controlled server ends it by its stdin or by a signal that kills; one
+        // in the foreground takes the signal as the wish to see what it counted.
+        let signals = (!self.control).then(|| Signals::new([SIGINT, SIGTERM])).transpose()?;
         let serving = Serving::start(&host, self.listen, self.shards)
             .map_err(|error| Stop::new(Exit::Target, error))?;
         let endpoint = Endpoint::at(protocol.scheme(), serving.address());
         say(&listening_line(&endpoint))?;
-        let serving = Arc::new(serving);
-        if self.control {
-            obey(&serving);
-            return Ok(Exit::Done);
+        match signals {
+            Some(mut signals) => {
+                signals.forever().next();
+                last_words(&serving)?;
+            }
+            None => obey(&serving),
         }
-        signals.forever().next();
-        let report = serving.report();
-        for reason in &report.fault_reasons {
-            eprintln!("weigh serve: closed a connection: {reason}");
-        }
-        say(&report_line(&report.server).map_err(|error| Stop::new(Exit::Internal, error))?)?;
         Ok(Exit::Done)
     }
 }
 
-/// Answers requests until stdin ends or SIGTERM comes, which ends the process by itself.
+/// What the server counted, for whoever ended it.
+fn last_words(serving: &Serving) -> Result<(), Stop> {
+    let report = serving.report();
+    for reason in &report.fault_reasons {
+        eprintln!("weigh serve: closed a connection: {reason}");
+    }
+    if report.accept_pauses > 0 {
+        eprintln!(
+            "weigh serve: paused accepting {} times for want of descriptors: raise ulimit -Hn, \
+             or type --shards {}",
+            report.accept_pauses,
+            report.shared_tables.max(1) + 1
+        );
+    }
+    let line = report_line(&report.server).map_err(|error| Stop::new(Exit::Internal, error))?;
+    // Whoever read the first line may have gone; the count is lost on him then, not on us.
+    let _ = say(&line);
+    Ok(())
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "no address with a port: type 127.0.0.1:1883, [::1]:1883, or 127.0.0.1:0 for a free port"
+            .to_owned()
+    })
+}
+
+/// Answers requests until stdin ends.
 fn obey(serving: &Serving) {
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };

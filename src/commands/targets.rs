@@ -34,6 +34,14 @@ enum Action {
         /// mosquitto, mosquitto@no-limits, nginx
         name: String,
     },
+    /// Says how to install one, and with --yes does it.
+    Install {
+        /// mosquitto, nginx
+        name: String,
+        /// Runs the command instead of printing it
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 impl Targets {
@@ -49,6 +57,7 @@ impl Targets {
                 Ok(Exit::Done)
             }
             Action::Start { name } => start(&catalogue, &name),
+            Action::Install { name, yes } => install(&catalogue, &name, yes),
         }
     }
 }
@@ -95,4 +104,27 @@ fn start(catalogue: &Catalogue, name: &str) -> Result<Exit, Stop> {
     server.stop();
     let _ = std::fs::remove_dir_all(&folder);
     Ok(Exit::Done)
+}
+
+/// What changes the machine is run only when it was asked for by name and by flag.
+fn install(catalogue: &Catalogue, name: &str, is_wanted: bool) -> Result<Exit, Stop> {
+    let target = catalogue.choose(name).map_err(Stop::usage)?.target;
+    if let Some(found) = find::find(target) {
+        let place = found.path.display();
+        println!("{} {} is installed: {place}", target.title, found.version);
+        return Ok(Exit::Done);
+    }
+    let command = &target.find.install;
+    println!("{command}");
+    if !is_wanted {
+        return Ok(Exit::Done);
+    }
+    let ended = std::process::Command::new("sh").args(["-c", command]).status()?;
+    if ended.success() && find::find(target).is_some() {
+        return Ok(Exit::Done);
+    }
+    Err(Stop::new(
+        Exit::Target,
+        format!("{} is still not there: {ended}; run `{command}` as root", target.title),
+    ))
 }

@@ -61,12 +61,14 @@ fn storm(seed: u64) -> Setup {
     }
     load.timeout = Nanos::from_millis(300 + random.below(700));
     if pattern == Pattern::Deliver {
-        load.topology =
-            [Topology::FanIn, Topology::FanOut, Topology::Pairs][random.below(3) as usize];
+        let topologies = [Topology::FanIn, Topology::FanOut, Topology::Pairs, Topology::Shared];
+        // Only MQTT knows subscriptions that share what comes.
+        let known = if protocol == "mqtt" { 4 } else { 3 };
+        load.topology = topologies[random.below(known) as usize];
         load.subscribers = match load.topology {
             Topology::Pairs => load.connections,
             Topology::FanIn => 1,
-            Topology::FanOut => 1 + random.below(3) as u32,
+            Topology::FanOut | Topology::Shared => 1 + random.below(3) as u32,
         };
     }
     setup.link = Link {

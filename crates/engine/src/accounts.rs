@@ -115,6 +115,16 @@ impl Accounts {
         ledger
     }
 
+    /// Consumers that share their messages, as the one consumer that they are together.
+    fn sharing_consumers(&self) -> ConsumerAccount {
+        let mut all = ConsumerAccount::default();
+        for consumer in &self.consumers {
+            all.tally.absorb(&consumer.tally);
+            all.was_disconnected |= consumer.was_disconnected;
+        }
+        all
+    }
+
     /// Bytes of memory that identities take.
     pub fn memory_bytes(&self) -> u64 {
         let consumers: usize = self.consumers.iter().map(|c| c.tally.memory_bytes()).sum();
@@ -146,7 +156,9 @@ impl Accounts {
     /// Delivered means that a consumer got it: every pair is looked up by identity.
     fn settle_pairs(&self, load: &Load, ledger: &mut Ledger) {
         let mut delivered = 0;
-        for consumer in &self.consumers {
+        let sharing = (load.topology == Topology::Shared).then(|| self.sharing_consumers());
+        let consumers = sharing.as_ref().map_or(&self.consumers[..], std::slice::from_ref);
+        for consumer in consumers {
             ledger.received += consumer.tally.received;
             ledger.duplicates += consumer.tally.duplicates;
             ledger.reordered += consumer.tally.reordered;

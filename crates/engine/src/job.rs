@@ -61,6 +61,8 @@ pub struct Shared {
     pub(crate) start_ns: AtomicU64,
     /// Measured messages handed over by all shards that have finished sending.
     pub(crate) sent: AtomicU64,
+    /// Different messages that consumers of all shards got, as last told.
+    pub(crate) unique: AtomicU64,
     /// Shards that have finished sending.
     pub(crate) sending_done: AtomicU32,
     /// Shards to which nothing more will come.

@@ -56,6 +56,10 @@ pub(crate) struct LinkState {
     pub role: Role,
     /// True while the socket takes no more bytes.
     pub is_blocked: bool,
+    /// True from [`LinkPhase::Ready`] until the connection is taken down.
+    pub is_standing: bool,
+    /// True once it is known that the connection cannot go on, until it is taken down.
+    pub is_lost: bool,
     /// True while it stands in the queue of links that may take a shared message.
     pub is_queued: bool,
     /// True while it stands in the list of links with bytes to flush.
@@ -138,7 +142,7 @@ impl Flights {
             slot.is_some_and(|flight| flight.number == number && flight.warmup == warmup)
         })?;
         let flight = self.slots[slot].as_mut()?;
-        flight.copies -= 1;
+        flight.copies = flight.copies.saturating_sub(1);
         if flight.copies == 0 { self.end(Ticket(slot as u32)) } else { None }
     }
 
@@ -193,6 +197,8 @@ impl LinkState {
             phase: LinkPhase::Idle,
             role,
             is_blocked: false,
+            is_standing: false,
+            is_lost: false,
             is_queued: false,
             is_dirty: false,
             attempts: 0,
@@ -205,6 +211,8 @@ impl LinkState {
         self.token = None;
         self.phase = LinkPhase::Idle;
         self.is_blocked = false;
+        self.is_standing = false;
+        self.is_lost = false;
         self.out = Outbox::default();
         self.out_taken = 0;
         self.carry = Vec::new();

@@ -67,6 +67,8 @@ pub struct Outcome {
     pub cpu: Nanos,
     /// Processor time of the busiest shard.
     pub cpu_max: Nanos,
+    /// Bytes written and read in the whole trial.
+    pub bytes: (u64, u64),
     /// Bytes that ledger bookkeeping held at the end.
     pub ledger_bytes: u64,
     /// False if bodies were too small for a mark.
@@ -95,6 +97,7 @@ impl Outcome {
             ended: Nanos(0),
             cpu: Nanos(0),
             cpu_max: Nanos(0),
+            bytes: (0, 0),
             ledger_bytes: 0,
             is_marked,
         };
@@ -112,6 +115,8 @@ impl Outcome {
             outcome.was_interrupted |= shard.was_interrupted;
             outcome.measure_from = outcome.measure_from.min(shard.measure_from);
             outcome.ended = outcome.ended.max(shard.ended);
+            outcome.bytes.0 += shard.bytes.0;
+            outcome.bytes.1 += shard.bytes.1;
             outcome.cpu = outcome.cpu + shard.cpu;
             outcome.cpu_max = outcome.cpu_max.max(shard.cpu);
         }

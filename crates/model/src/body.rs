@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::crc;
 use crate::mark::{JSON_END, MARK_BYTES, Mark};
 use crate::units::{Bytes, Nanos};
 
@@ -82,11 +83,27 @@ impl<'de> Deserialize<'de> for BodySource {
 /// Makes bodies. One per shard; it allocates nothing per message.
 #[derive(Clone, Debug)]
 pub struct Composer {
-    contents: Vec<Vec<u8>>,
+    contents: Vec<Content>,
     template: bool,
     size: Option<usize>,
     marked: bool,
     unix_start: u64,
+}
+
+/// One of the contents that messages take in turn.
+#[derive(Clone, Debug)]
+struct Content {
+    bytes: Vec<u8>,
+    is_json: bool,
+    /// The check value of everything before the mark, so that it is not reckoned again for every
+    /// message; `None` where it differs between messages.
+    before: Option<u32>,
+}
+
+impl Content {
+    fn new(bytes: Vec<u8>) -> Content {
+        Content { is_json: is_json_object(&bytes), bytes, before: None }
+    }
 }
 
 impl Composer {
@@ -111,13 +128,14 @@ impl Composer {
             return Err("a filler body needs a size: type -s 64B".to_owned());
         }
         let mut composer = Composer {
-            contents,
+            contents: contents.into_iter().map(Content::new).collect(),
             template: matches!(source, BodySource::Template(_)),
             size: size.map(|Bytes(size)| size as usize),
             marked: true,
             unix_start: unix_start_ns,
         };
         composer.check_sizes(source, largest)?;
+        composer.foresee();
         Ok(composer)
     }
 
@@ -129,20 +147,42 @@ impl Composer {
 
     /// Bytes of the largest body.
     pub fn bytes_max(&self) -> usize {
-        let widest = |content: &Vec<u8>| content.len() + mark_overhead(content);
+        let widest = |content: &Content| content.bytes.len() + mark_overhead(content);
         self.size.unwrap_or_else(|| self.contents.iter().map(widest).max().unwrap_or(0))
     }
 
     /// Appends the body of the message `mark` to `out`.
     pub fn compose(&self, mark: &Mark, out: &mut Vec<u8>) {
+        let content = match self.contents.len() {
+            1 => &self.contents[0],
+            several => &self.contents[(mark.sequence % several as u64) as usize],
+        };
         let start = out.len();
-        let content = &self.contents[(mark.sequence % self.contents.len() as u64) as usize];
-        if self.template {
-            self.render(content, mark, out);
-        } else {
-            out.extend_from_slice(content);
+        self.lead(content, mark, out);
+        if !self.marked {
+            return;
         }
-        let is_json = self.marked && is_json_object(content);
+        let at = out.len() - start;
+        out.resize(out.len() + MARK_BYTES, 0);
+        if content.is_json {
+            out.extend_from_slice(JSON_END);
+        }
+        let body = &mut out[start..];
+        match content.before {
+            Some(before) => mark.seal_behind(before, body, at),
+            None => mark.seal(body, at),
+        }
+    }
+
+    /// Appends everything that precedes the mark; without a mark, everything.
+    fn lead(&self, content: &Content, mark: &Mark, out: &mut Vec<u8>) {
+        let start = out.len();
+        if self.template {
+            self.render(&content.bytes, mark, out);
+        } else {
+            out.extend_from_slice(&content.bytes);
+        }
+        let is_json = self.marked && content.is_json;
         if is_json {
             out.pop();
         }
@@ -155,8 +195,22 @@ impl Composer {
             let filler = if is_json { b' ' } else { b'.' };
             out.resize((start + size - tail).max(out.len()), filler);
         }
-        if self.marked {
-            seal_tail(mark, is_json, start, out);
+        if is_json {
+            let is_empty = out[start..].trim_ascii() == b"{";
+            out.extend_from_slice(if is_empty { JSON_MARK_FIRST } else { JSON_MARK });
+        }
+    }
+
+    /// Reckons beforehand what is the same in all messages of a content.
+    fn foresee(&mut self) {
+        if self.template {
+            return;
+        }
+        let mut lead = Vec::new();
+        for place in 0..self.contents.len() {
+            lead.clear();
+            self.lead(&self.contents[place], &widest_mark(1, 0), &mut lead);
+            self.contents[place].before = Some(crc::append(0, &lead));
         }
     }
 
@@ -168,9 +222,9 @@ impl Composer {
         for content in &self.contents {
             rendered.clear();
             if self.template {
-                self.render(content, largest, &mut rendered);
+                self.render(&content.bytes, largest, &mut rendered);
             } else {
-                rendered.extend_from_slice(content);
+                rendered.extend_from_slice(&content.bytes);
             }
             widest = widest.max(rendered.len());
             widest_marked = widest_marked.max(rendered.len() + mark_overhead(content));
@@ -228,22 +282,8 @@ fn is_json_object(content: &[u8]) -> bool {
     inside.is_some_and(|inside| matches!(inside.trim_ascii_start().first(), None | Some(b'"')))
 }
 
-fn mark_overhead(content: &[u8]) -> usize {
-    let is_json = is_json_object(content);
-    MARK_BYTES + if is_json { JSON_MARK.len() + JSON_END.len() - 1 } else { 0 }
-}
-
-fn seal_tail(mark: &Mark, is_json: bool, start: usize, out: &mut Vec<u8>) {
-    if is_json {
-        let is_empty = out[start..].trim_ascii() == b"{";
-        out.extend_from_slice(if is_empty { JSON_MARK_FIRST } else { JSON_MARK });
-    }
-    let at = out.len() - start;
-    out.resize(out.len() + MARK_BYTES, 0);
-    if is_json {
-        out.extend_from_slice(JSON_END);
-    }
-    mark.seal(&mut out[start..], at);
+fn mark_overhead(content: &Content) -> usize {
+    MARK_BYTES + if content.is_json { JSON_MARK.len() + JSON_END.len() - 1 } else { 0 }
 }
 
 fn lines(content: &[u8]) -> Result<Vec<Vec<u8>>, String> {

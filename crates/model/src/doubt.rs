@@ -47,7 +47,7 @@ pub enum Doubt {
     FewRepetitions(u32),
     /// This quantile needs this many samples, and there were so many.
     QuantileBeyondData(&'static str, u64, u64),
-    /// This quantile falls into the lost share.
+    /// This quantile falls into the lost share, and all above it.
     QuantileInLoss(&'static str),
     /// The server granted less than was asked: what, asked, granted.
     Granted(String, u64, u64),
@@ -123,12 +123,14 @@ impl Doubt {
             ),
             Doubt::QuantileBeyondData(quantile, needed, had) => (
                 "L17",
-                format!("{quantile} needs {needed} samples, there were {had}"),
+                format!(
+                    "{quantile} needs {needed} samples, there were {had}; higher ones need more"
+                ),
                 "send more messages, or read a lower quantile",
             ),
             Doubt::QuantileInLoss(quantile) => (
                 "quantile-in-loss",
-                format!("{quantile} falls into the lost share: it is infinite"),
+                format!("{quantile} and all above it fall into the lost share: they are infinite"),
                 "read the ledger first; latency of what arrived alone would flatter",
             ),
             Doubt::Granted(what, asked, granted) => (
@@ -163,7 +165,7 @@ impl Doubt {
             ),
             Doubt::ConnectionsLost(lost, of, reason) => (
                 "connections-lost",
-                format!("{lost} of {of} connections failed or were closed: {reason}"),
+                format!("of {of} connections, one failed or was closed {lost} times: {reason}"),
                 "see the causes in the ledger and the target's log",
             ),
             Doubt::LittleResidual(residual) => (

@@ -3,6 +3,7 @@
 
 pub mod arrival;
 pub mod body;
+mod crc;
 pub mod doubt;
 pub mod endpoint;
 pub mod event;

@@ -68,6 +68,8 @@ pub enum Topology {
     FanOut,
     /// Publisher i to subscriber i.
     Pairs,
+    /// Every message to one of the subscribers (MQTT: a shared subscription).
+    Shared,
 }
 
 impl FromStr for Topology {
@@ -77,7 +79,8 @@ impl FromStr for Topology {
             "fan-in" => Ok(Topology::FanIn),
             "fan-out" => Ok(Topology::FanOut),
             "pairs" => Ok(Topology::Pairs),
-            _ => Err(format!("{text:?} is no topology: type fan-in, fan-out or pairs")),
+            "shared" => Ok(Topology::Shared),
+            _ => Err(format!("{text:?} is no topology: type fan-in, fan-out, pairs or shared")),
         }
     }
 }
@@ -169,7 +172,7 @@ impl Load {
     /// Subscribers that should get one message: the factor from messages to pairs.
     pub fn copies(&self) -> u64 {
         match (self.pattern, self.topology) {
-            (Pattern::Deliver, Topology::Pairs) => 1,
+            (Pattern::Deliver, Topology::Pairs | Topology::Shared) => 1,
             (Pattern::Deliver, _) => u64::from(self.subscribers),
             _ => 1,
         }

@@ -110,6 +110,25 @@ impl Tally {
         &mut self.lanes[index]
     }
 
+    /// Puts another consumer's tally into this one, for consumers that share their messages: what
+    /// both got is a duplicate.
+    pub fn absorb(&mut self, other: &Tally) {
+        self.received += other.received;
+        self.duplicates += other.duplicates;
+        self.reordered += other.reordered;
+        self.corrupt += other.corrupt;
+        self.corrupt_unknown += other.corrupt_unknown;
+        self.foreign += other.foreign;
+        self.warmup += other.warmup;
+        for (producer, theirs) in other.lanes.iter().enumerate() {
+            let ours = self.lane_mut(producer as u32);
+            let known = ours.seen.absorb(&theirs.seen);
+            ours.late.absorb(&theirs.late);
+            ours.corrupt.absorb(&theirs.corrupt);
+            self.duplicates += known;
+        }
+    }
+
     /// Different messages that arrived, in time or late.
     pub fn unique(&self) -> u64 {
         self.lanes.iter().map(|lane| lane.seen.count()).sum()
@@ -171,6 +190,19 @@ impl Bits {
         self.words.get((number / 64) as usize).is_some_and(|word| word & (1 << (number % 64)) != 0)
     }
 
+    /// Puts all numbers of `other` in; how many were there already.
+    fn absorb(&mut self, other: &Bits) -> u64 {
+        if other.words.len() > self.words.len() {
+            self.words.resize(other.words.len(), 0);
+        }
+        let mut known = 0;
+        for (ours, theirs) in self.words.iter_mut().zip(&other.words) {
+            known += u64::from((*ours & theirs).count_ones());
+            *ours |= theirs;
+        }
+        known
+    }
+
     /// How many numbers are in.
     pub fn count(&self) -> u64 {
         self.words.iter().map(|word| u64::from(word.count_ones())).sum()
@@ -210,6 +242,19 @@ mod tests {
             tally.unique() + tally.duplicates + tally.corrupt + tally.foreign
         );
         assert!(tally.lane(5).was_late(9) && !tally.lane(4).has(9));
+    }
+
+    #[test]
+    fn what_two_sharing_consumers_both_got_is_a_duplicate() {
+        let (mut left, mut right) = (Tally::default(), Tally::default());
+        for number in [0, 1, 2] {
+            left.note(whole(0, number), false);
+        }
+        for number in [2, 3, 200] {
+            right.note(whole(0, number), number == 3);
+        }
+        left.absorb(&right);
+        assert_eq!((left.unique(), left.late(), left.duplicates, left.received), (5, 1, 1, 6));
     }
 
     #[test]

@@ -31,18 +31,19 @@ fn names_of(protocol: &dyn Protocol) -> impl Iterator<Item = &'static str> {
 }
 
 fn unknown(name: &str, wanted: &str) -> Invalid {
-    let nearest = PROTOCOLS
-        .iter()
-        .flat_map(|protocol| names_of(*protocol))
-        .map(|own| (edit_distance(own, wanted), own))
-        .min()
-        .filter(|(distance, _)| *distance <= TYPO_EDITS_MAX);
+    let nearest = nearest(wanted, PROTOCOLS.iter().flat_map(|protocol| names_of(*protocol)));
     let all: Vec<&str> = PROTOCOLS.iter().map(|protocol| protocol.name()).collect();
     let mend = match nearest {
-        Some((_, own)) => format!("did you mean {own}? There are: {}", all.join(", ")),
+        Some(own) => format!("did you mean {own}? There are: {}", all.join(", ")),
         None => format!("type one of {}", all.join(", ")),
     };
     Invalid::new("protocol", format!("{name:?} is not known"), mend)
+}
+
+/// The one of `names` that `wanted` may be a misspelling of.
+pub fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let (distance, name) = names.map(|name| (edit_distance(name, wanted), name)).min()?;
+    (distance <= TYPO_EDITS_MAX).then_some(name)
 }
 
 /// Levenshtein's distance: the fewest insertions, deletions and substitutions.

@@ -3,52 +3,15 @@
 
 mod mqtt_world;
 
-use mqtt_world::{Peer, World};
-use weigh_model::body::BodySource;
-use weigh_model::endpoint::{Credentials, Endpoint};
+use mqtt_world::{Peer, Said, World, dial, keep, trial};
+use weigh_model::endpoint::Credentials;
 use weigh_model::mark::{MARK_BYTES, Mark, Reading};
 use weigh_model::protocol::{Dial, Lifetime, Protocol, Role, Seat};
 use weigh_model::random::Random;
 use weigh_model::tally::Tally;
-use weigh_model::trial::{Settings, Trial};
-use weigh_model::wire::{Fault, Op, Outbox, Reply, Signal, Ticket, Wire};
-use weigh_model::{Arrival, Load, Nanos, Pattern, Split, Topology};
+use weigh_model::wire::{Fault, Op, Outbox, Reply, Ticket, Wire};
+use weigh_model::{Nanos, Pattern, Topology};
 use weigh_protocols::mqtt::Mqtt;
-
-fn trial(given: &[(&str, &str)], connections: u32, subscribers: u32) -> Trial {
-    let address = "127.0.0.1:1883".parse().unwrap();
-    Trial {
-        id: "t".to_owned(),
-        point: Default::default(),
-        repetition: 0,
-        seed: 0xBEEF,
-        protocol: "mqtt".to_owned(),
-        target: "reference".to_owned(),
-        endpoint: Some(Endpoint::at("mqtt", address)),
-        load: Load {
-            pattern: Pattern::Deliver,
-            connections,
-            subscribers,
-            topology: Topology::FanIn,
-            messages: Some(1),
-            duration: None,
-            warmup: Nanos(0),
-            arrival: Arrival::Closed,
-            rate: None,
-            window: None,
-            think: Nanos(0),
-            split: Split::Exact,
-            body: BodySource::Filler,
-            size: None,
-            timeout: Nanos::from_secs(5),
-        },
-        settings: Settings::new("mqtt", Mqtt.settings(), given.iter().copied()).unwrap(),
-    }
-}
-
-fn dial(trial: &Trial) -> Dial {
-    Mqtt.dial(trial).map_err(|error| error.to_string()).unwrap()
-}
 
 /// A wire with its link, its unread input and what it said.
 struct Guest {
@@ -57,30 +20,6 @@ struct Guest {
     unread: Vec<u8>,
     said: Vec<Said>,
     fault: Option<Fault>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum Said {
-    Ready,
-    Done(u32),
-    Refused(u32, u16),
-    NoSubscriber(u32),
-    Message(String, Vec<u8>),
-    Granted(&'static str, u64),
-}
-
-fn keep(said: &mut Vec<Said>, signal: Signal<'_>) {
-    said.push(match signal {
-        Signal::Ready => Said::Ready,
-        Signal::Done(ticket) => Said::Done(ticket.0),
-        Signal::Refused(ticket, code) => Said::Refused(ticket.0, code),
-        Signal::NoSubscriber(ticket) => Said::NoSubscriber(ticket.0),
-        Signal::Message { topic, body } => {
-            Said::Message(String::from_utf8(topic.to_vec()).unwrap(), body.to_vec())
-        }
-        Signal::Granted(name, value) => Said::Granted(name, value),
-        Signal::Closing => unreachable!("MQTT wires never ask to be closed"),
-    });
 }
 
 impl Guest {
@@ -339,56 +278,6 @@ fn credentials_are_checked_and_refusals_named() {
 }
 
 #[test]
-fn foreign_servers_are_recognised() {
-    let start = |version: &str| {
-        let mut wire = (dial(&trial(&[("version", version)], 1, 0)).make)(Seat {
-            index: 0,
-            role: Role::Producer,
-        });
-        wire.open(Nanos(0), &mut Outbox::default(), &mut |_| {});
-        wire
-    };
-    let hear = |version: &str, bytes: &[u8]| {
-        start(version).receive(bytes, Nanos(1), &mut Outbox::default(), &mut |_| {}).unwrap_err()
-    };
-    let fault = hear("3.1.1", b"HTTP/1.1 400 Bad Request\r\n");
-    assert!(matches!(&fault, Fault::OtherProtocol(saw) if saw.contains("HTTP/1.1 400")), "{fault}");
-    assert!(matches!(hear("5", b"\x30\x03\0\x01t"), Fault::OtherProtocol(_)));
-    assert!(matches!(hear("5", &[0x20, 3, 2, 0, 0]), Fault::Malformed(_)));
-    let fault = hear("5", &[0x20, 2, 0, 1]);
-    assert!(matches!(&fault, Fault::Refused { code: 1, reason } if reason.contains("3.1.1")));
-    let fault = hear("5", &[0x20, 3, 0, 0x88, 0]);
-    assert!(matches!(&fault, Fault::Refused { code: 0x88, .. }), "{fault}");
-    let fault = start("5").end(&[], &mut |_| {}).unwrap_err();
-    assert!(fault.to_string().contains("mqtt.version to 3.1.1"), "{fault}");
-    let mut wire = start("5");
-    let bytes = [&[0x20, 3, 0, 0, 0][..], &[0xE0, 1, 0x8B]].concat();
-    let fault = wire.receive(&bytes, Nanos(1), &mut Outbox::default(), &mut |_| {}).unwrap_err();
-    assert_eq!(fault, Fault::Ended("server shutting down".to_owned()));
-}
-
-#[test]
-fn random_bytes_never_panic_a_client() {
-    let dial = dial(&trial(&[("version", "5"), ("qos", "2"), ("topic_alias", "true")], 1, 1));
-    let random = &mut Random::new(3);
-    for round in 0..3_000 {
-        let role = if round % 2 == 0 { Role::Consumer } else { Role::Producer };
-        let mut wire = (dial.make)(Seat { index: 0, role });
-        let mut out = Outbox::default();
-        wire.open(Nanos(0), &mut out, &mut |_| {});
-        let mut input = vec![0x20, 3, 0, 0, 0];
-        if role == Role::Consumer {
-            input.extend([0x90, 4, 0, 1, 0, 2]);
-        }
-        for _ in 0..random.below(60) {
-            let likely = [0x30, 0x32, 0x34, 0x40, 0x50, 0x62, 0x70, 0xD0, 0, 1, 2, 3, 4, 0x23];
-            input.push(likely[random.below(likely.len() as u64) as usize]);
-        }
-        let _ = wire.receive(&input, Nanos(1), &mut out, &mut |_| {});
-    }
-}
-
-#[test]
 fn keep_alive_pings_and_notices_silence() {
     let dial = dial(&trial(&[("keep_alive", "10s")], 1, 0));
     let random = &mut Random::new(1);
@@ -417,22 +306,6 @@ fn keep_alive_pings_and_notices_silence() {
 }
 
 #[test]
-fn a_message_too_large_for_the_server_is_refused() {
-    let dial = dial(&trial(&[("version", "5")], 1, 0));
-    let mut wire = (dial.make)(Seat { index: 0, role: Role::Producer });
-    let mut out = Outbox::default();
-    wire.open(Nanos(0), &mut out, &mut |_| {});
-    let connack = [0x20, 8, 0, 0, 5, 0x27, 0, 0, 0, 50];
-    assert_eq!(wire.receive(&connack, Nanos(1), &mut out, &mut |_| {}), Ok(10));
-    out.clear();
-    let reply = wire.send(&Op { ticket: Ticket(3), body: &[0; 60] }, Nanos(2), &mut out);
-    assert_eq!((reply, out.bytes()), (Reply::Awaited, &[0xC0, 0][..]));
-    let mut said = Vec::new();
-    wire.receive(&[0xD0, 0], Nanos(3), &mut out, &mut |signal| keep(&mut said, signal)).unwrap();
-    assert_eq!(said, [Said::Refused(3, 0x95)]);
-}
-
-#[test]
 fn topologies_sessions_and_placeholders() {
     let mut pairs = trial(&[("topic", "farm/%t/%c/s%i")], 2, 2);
     pairs.load.topology = Topology::Pairs;
@@ -457,34 +330,4 @@ fn topologies_sessions_and_placeholders() {
         (0..2).map(|_| Guest::join(&dial, Role::Producer, 0, 0, &mut world)).collect();
     listen_all(&mut both, &mut world, random);
     assert!(both.iter().all(|guest| guest.wire.room() > 0 && !world.is_over(guest.peer)));
-}
-
-#[test]
-fn what_cannot_work_is_refused_with_the_mend() {
-    for (given, place, mend) in [
-        (&[("client_id", "me")][..], "mqtt.client_id", "%i"),
-        (&[("topic", "a/%x")], "mqtt.topic", "%c"),
-        (&[("topic", "a/+")], "mqtt.topic", "without +"),
-        (&[("filter", "a/#/b")], "mqtt.filter", "last level"),
-        (&[("share", "a/b#")], "mqtt.share", "group"),
-        (&[("will_topic", "#")], "mqtt.will_topic", "without +"),
-        (&[("topic_alias", "true")], "mqtt.topic_alias", "mqtt.version to 5"),
-        (&[("session_expiry", "10s")], "mqtt.session_expiry", "mqtt.version to 5"),
-        (&[("user_property", "a=b")], "mqtt.user_property", "mqtt.version to 5"),
-        (&[("version", "5"), ("user_property", "a")], "mqtt.user_property", "name=value"),
-        (&[("keep_alive", "100000s")], "mqtt.keep_alive", "65535s"),
-    ] {
-        let error = Mqtt.dial(&trial(given, 2, 1)).map(|_| ()).unwrap_err();
-        assert_eq!(error.place, place, "{error}");
-        assert!(error.mend.contains(mend), "{error}");
-    }
-    let mut request = trial(&[], 1, 0);
-    request.load.pattern = Pattern::Request;
-    assert!(Mqtt.dial(&request).map(|_| ()).unwrap_err().mend.contains("deliver"));
-    for overload in ["drop-newest", "drop-newest:0", "sometimes"] {
-        let given = [("overload", overload)];
-        let settings = Settings::new("mqtt", Mqtt.settings(), given).unwrap();
-        let error = Mqtt.host(&settings).map(|_| ()).unwrap_err();
-        assert!(error.place == "mqtt.overload" && error.mend.contains("drop-newest:N"), "{error}");
-    }
 }

@@ -7,6 +7,7 @@ use weigh_model::Doubt;
 use weigh_model::doubt::{DoubtRecord, Severity};
 use weigh_model::event::TrialFinished;
 use weigh_model::ledger::Ledger;
+use weigh_model::plan::Plan;
 use weigh_model::trial::Point;
 
 use crate::summary::{Cell, Failure, Metric};
@@ -14,14 +15,21 @@ use crate::summary::{Cell, Failure, Metric};
 /// Repetitions below which no comparison should be believed (rule L13).
 pub const REPETITIONS_MIN: u32 = 5;
 
-/// One cell for every point among `trials`, in the order of their first appearance.
-pub(crate) fn build(trials: &[&TrialFinished], failures: &[Failure]) -> Vec<Cell> {
+/// One cell for every point among `trials`, in the order of the plan: trials run in an order of
+/// their own.
+pub(crate) fn build(trials: &[&TrialFinished], failures: &[Failure], plan: &Plan) -> Vec<Cell> {
     let mut points: Vec<&Point> = Vec::new();
     for trial in trials {
         if !points.contains(&&trial.point) {
             points.push(&trial.point);
         }
     }
+    let cases: Vec<Option<Value>> =
+        plan.cases.iter().map(|case| serde_json::to_value(case).ok()).collect();
+    points.sort_by_key(|point| {
+        let point = serde_json::to_value(point).ok();
+        cases.iter().position(|case| *case == point).unwrap_or(usize::MAX)
+    });
     let varied = varied_keys(&points);
     points
         .into_iter()
@@ -114,10 +122,18 @@ fn doubts<'a>(
     doubts
 }
 
-/// The keys whose values are not the same in all points.
+/// The keys whose values are not the same in all points of one protocol, and the pattern where
+/// it is not the same in all: beside the protocol they tell every two points apart.
 fn varied_keys<'a>(points: &[&'a Point]) -> BTreeSet<&'a str> {
     let keys = points.iter().flat_map(|point| point.keys().map(String::as_str));
-    keys.filter(|key| points.iter().any(|point| point.get(*key) != points[0].get(*key))).collect()
+    keys.filter(|key| {
+        let differ = |left: &&Point, right: &&Point| {
+            let is_alike = *key == PATTERN || left.get("protocol") == right.get("protocol");
+            is_alike && left.get(*key) != right.get(*key)
+        };
+        points.iter().any(|left| points.iter().any(|right| differ(left, right)))
+    })
+    .collect()
 }
 
 /// A point's name outside the table: `mqtt qos=1 on reference`.
@@ -125,14 +141,17 @@ pub(crate) fn point_name(point: &Point) -> String {
     name(point, &BTreeSet::new())
 }
 
-/// Protocol, the protocol's own keys and whatever varies in the run, and the target:
-/// `mqtt qos=1 on reference`.
+/// Protocol, the pattern where it varies, the protocol's own keys and whatever else varies in
+/// the run, and the target: `mqtt deliver qos=1 on reference`.
 fn name(point: &Point, varied: &BTreeSet<&str>) -> String {
     let protocol = point.get("protocol").map_or_else(|| "?".to_owned(), plain);
     let own = format!("{protocol}.");
     let mut name = protocol.clone();
+    if let Some(pattern) = point.get(PATTERN).filter(|_| varied.contains(PATTERN)) {
+        name += &format!(" {}", plain(pattern));
+    }
     for (key, value) in point {
-        let is_head = key == "protocol" || key == "target";
+        let is_head = ["protocol", "target", PATTERN].contains(&key.as_str());
         if !is_head && (key.starts_with(&own) || varied.contains(key.as_str())) {
             let short = key.strip_prefix(&own).or(key.strip_prefix("load.")).unwrap_or(key);
             name += &format!(" {short}={}", plain(value));
@@ -140,6 +159,9 @@ fn name(point: &Point, varied: &BTreeSet<&str>) -> String {
     }
     name + " on " + &point.get("target").map_or_else(|| "reference".to_owned(), plain)
 }
+
+/// The key whose value needs no name to be understood.
+const PATTERN: &str = "load.pattern";
 
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)

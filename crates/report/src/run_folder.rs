@@ -60,6 +60,17 @@ impl RunFolder {
         Ok(RunFolder { path: path.clone(), id })
     }
 
+    /// All runs below `runs`, the oldest first; none where the folder is not there.
+    pub fn all_below(runs: &Path) -> Result<Vec<RunFolder>, RecordError> {
+        let mut ids: Vec<String> = match fs::read_dir(runs) {
+            Ok(entries) => run_ids(entries).collect(),
+            Err(problem) if problem.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(problem) => return Err(RecordError::new(runs, problem)),
+        };
+        ids.sort();
+        Ok(ids.into_iter().map(|id| RunFolder { path: runs.join(&id), id }).collect())
+    }
+
     /// The folder.
     pub fn path(&self) -> &Path {
         &self.path
@@ -181,9 +192,13 @@ fn replace(path: &Path, content: &[u8]) -> Result<(), RecordError> {
 }
 
 fn newest_below(runs: &Path) -> Option<String> {
-    let entries = fs::read_dir(runs).ok()?.filter_map(Result::ok);
-    let journals = entries.filter(|entry| entry.path().join(JOURNAL).is_file());
-    journals.map(|entry| entry.file_name().to_string_lossy().into_owned()).max()
+    run_ids(fs::read_dir(runs).ok()?).max()
+}
+
+fn run_ids(entries: fs::ReadDir) -> impl Iterator<Item = String> {
+    let journals =
+        entries.filter_map(Result::ok).filter(|entry| entry.path().join(JOURNAL).is_file());
+    journals.map(|entry| entry.file_name().to_string_lossy().into_owned())
 }
 
 /// The journal's name in the folder.

@@ -27,7 +27,7 @@ pub struct Summary {
     pub schema: String,
     /// What was run, when, and where.
     pub run: Run,
-    /// One entry per point of the matrix that has a result, in the order they were begun.
+    /// One entry per point of the matrix that has a result, in the order of the plan.
     pub cells: Vec<Cell>,
     /// Pairs of cells, metric by metric.
     pub comparisons: Vec<Comparison>,
@@ -173,7 +173,7 @@ impl Summary {
         let started = started.ok_or(NotARun)?;
         let trials = finished_trials(events);
         let failures = failures(events, &trials);
-        let cells = cells::build(&trials, &failures);
+        let cells = cells::build(&trials, &failures, &started.plan);
         let comparisons = comparisons::build(&cells, &started.plan);
         Ok(Summary {
             schema: SUMMARY_SCHEMA.to_owned(),

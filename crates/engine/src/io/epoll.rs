@@ -12,7 +12,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, sockopt};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 use weigh_model::Nanos;
 
 use super::doorbell::Doorbell;
@@ -321,6 +321,14 @@ impl Io for EpollIo {
                 }
                 Err(errno) => return Err(socket::fault(errno)),
             }
+        }
+    }
+
+    fn shutdown(&mut self, which: Token) {
+        let Some(slot) = self.slots.get(which.0 as usize) else { return };
+        if let Some(socket) = &slot.socket {
+            // A connection that is gone already makes this fail; reading will tell.
+            let _ = rustix::net::shutdown(socket, Shutdown::Write);
         }
     }
 

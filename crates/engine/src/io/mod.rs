@@ -93,6 +93,9 @@ pub trait Io {
     /// is still reported, then [`Happening::Ended`] or [`Happening::Failed`].
     fn write(&mut self, to: Token, bytes: &[u8]) -> Result<usize, IoFault>;
 
+    /// Sends FIN behind what was written, and goes on reading; nothing may be written after.
+    fn shutdown(&mut self, which: Token);
+
     /// Closes and frees the token.
     fn close(&mut self, which: Token, how: Close);
 

@@ -237,6 +237,10 @@ impl Io for SimIo {
         self.state.borrow_mut().write(self.number, to, bytes)
     }
 
+    fn shutdown(&mut self, which: Token) {
+        self.state.borrow_mut().shutdown(self.number, which);
+    }
+
     fn close(&mut self, which: Token, how: Close) {
         self.state.borrow_mut().close(self.number, which, how);
     }

@@ -26,6 +26,9 @@ pub(super) enum Flushed {
     Drained,
     /// It is to be closed in this way.
     Over(Close),
+    /// Everything is out and the peer may still be sending: its end is to be awaited, because a
+    /// close with unread input is a reset, which may overtake the answer (RFC 9112, section 9.6).
+    Lingers,
 }
 
 impl Lines {
@@ -67,9 +70,19 @@ impl Lines {
         }
     }
 
-    /// To be closed once staged bytes are out.
+    /// The peer has closed its side: to be closed once staged bytes are out.
     pub(super) fn mark_ended(&mut self, token: Token) {
+        self.mark(token, CLOSING | ENDED);
+    }
+
+    /// To be closed from our side once staged bytes are out.
+    pub(super) fn mark_closing(&mut self, token: Token) {
         self.mark(token, CLOSING);
+    }
+
+    /// True for a line whose end is awaited.
+    pub(super) fn lingers(&self, token: Token) -> bool {
+        self.state(token) & (OPEN | LINGERS) == OPEN | LINGERS
     }
 
     /// To be closed at once.
@@ -78,7 +91,7 @@ impl Lines {
     }
 
     pub(super) fn close_all(&mut self) {
-        (0..self.lines.len() as u32).for_each(|index| self.mark(Token(index), CLOSING));
+        (0..self.lines.len() as u32).for_each(|index| self.mark_ended(Token(index)));
     }
 
     pub(super) fn abort_all(&mut self) {
@@ -144,7 +157,15 @@ impl Lines {
         self.return_if_empty(token);
         let line = &mut self.lines[token.0 as usize];
         if line.state & CLOSING != 0 {
-            return Flushed::Over(Close::Graceful);
+            return match line.state & (ENDED | LINGERS) {
+                0 => {
+                    line.state |= LINGERS;
+                    self.open -= 1;
+                    Flushed::Lingers
+                }
+                LINGERS => Flushed::Kept,
+                _ => Flushed::Over(Close::Graceful),
+            };
         }
         if line.state & NOTIFY != 0 {
             line.state &= !NOTIFY;
@@ -157,8 +178,8 @@ impl Lines {
     pub(super) fn forget(&mut self, token: Token) {
         let line = &mut self.lines[token.0 as usize];
         let held = std::mem::replace(&mut line.buffers, NONE);
+        self.open -= u64::from(line.state & LINGERS == 0);
         line.state &= DIRTY;
-        self.open -= 1;
         if held != NONE {
             self.give_back(held);
         }
@@ -224,7 +245,7 @@ impl Lines {
 impl Outlets for Lines {
     fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
         let token = Token(to.0);
-        if self.state(token) & (OPEN | FAILED) != OPEN {
+        if self.state(token) & (OPEN | FAILED | LINGERS) != OPEN {
             self.nowhere.clear();
             return &mut self.nowhere;
         }
@@ -243,7 +264,7 @@ impl Outlets for Lines {
     }
 
     fn close(&mut self, which: ConnectionId) {
-        self.mark_ended(Token(which.0));
+        self.mark_closing(Token(which.0));
     }
 
     fn abort(&mut self, which: ConnectionId) {
@@ -314,6 +335,10 @@ const CLOSING: u8 = 8;
 const FAILED: u8 = 16;
 /// The server wants to know when everything is out.
 const NOTIFY: u8 = 32;
+/// The peer has closed its side, or need not be waited for.
+const ENDED: u8 = 64;
+/// Everything is out, our side is closed, the peer's end is awaited.
+const LINGERS: u8 = 128;
 
 /// How many buffers keep their memory while nobody needs them, and how much of it.
 const WARM_BUFFERS: usize = 256;

@@ -1,6 +1,8 @@
 //! One shard of a server: what is read goes to the server, what it stages is sent when the whole
 //! batch has been read. It runs on whatever [`Io`] it is stepped with.
 
+use std::collections::{BTreeMap, VecDeque};
+
 use weigh_model::Nanos;
 use weigh_model::server::{ConnectionId, Server};
 
@@ -18,6 +20,10 @@ pub struct ServerShard {
     fault_reasons: Vec<String>,
     /// The lines of one round of flushing; kept for its memory.
     round: Vec<Token>,
+    /// Connections whose end is awaited: until when, and the bytes that came meanwhile.
+    lingering: BTreeMap<Token, (Nanos, usize)>,
+    /// The same in the order of time; entries that the map does not know are stale.
+    lingering_until: VecDeque<(Nanos, Token)>,
 }
 
 /// How many fault reasons a report keeps.
@@ -33,6 +39,8 @@ impl ServerShard {
             faults: 0,
             fault_reasons: Vec::new(),
             round: Vec::new(),
+            lingering: BTreeMap::new(),
+            lingering_until: VecDeque::new(),
         }
     }
 
@@ -40,8 +48,10 @@ impl ServerShard {
     /// own next wake-up, and handles everything that has happened.
     pub fn step(&mut self, io: &mut dyn Io, until: Nanos) {
         self.wake(io);
+        self.end_lingering(io.now());
         self.flush(io);
         let until = self.wake_at.map_or(until, |wake| wake.min(until));
+        let until = self.lingering_until.front().map_or(until, |(at, _)| until.min(*at));
         // A server that stages again whenever it is drained goes on in the next turn.
         let until = if self.lines.any_dirty() { Nanos(0) } else { until };
         io.turn(until, &mut |now, happening| self.handle(now, happening));
@@ -98,6 +108,9 @@ impl ServerShard {
     }
 
     fn receive(&mut self, now: Nanos, token: Token, bytes: &[u8]) {
+        if self.lines.lingers(token) {
+            return self.discard(token, bytes.len());
+        }
         if !self.lines.reads(token) {
             return;
         }
@@ -125,6 +138,29 @@ impl ServerShard {
                 }
                 carry.clear();
                 self.lines.put_carry(token, carry);
+                self.lines.mark_closing(token);
+            }
+        }
+    }
+
+    /// Counts what still comes from a peer that should have stopped.
+    fn discard(&mut self, token: Token, bytes: usize) {
+        let Some((_, discarded)) = self.lingering.get_mut(&token) else { return };
+        *discarded += bytes;
+        if *discarded > LINGER_BYTES_MAX {
+            self.lines.mark_ended(token);
+        }
+    }
+
+    /// Waits no longer for those that have had their time.
+    fn end_lingering(&mut self, now: Nanos) {
+        while let Some((until, token)) = self.lingering_until.front().copied() {
+            let is_stale = self.lingering.get(&token).is_none_or(|(known, _)| *known != until);
+            if !is_stale && until > now {
+                return;
+            }
+            self.lingering_until.pop_front();
+            if !is_stale {
                 self.lines.mark_ended(token);
             }
         }
@@ -146,18 +182,35 @@ impl ServerShard {
                         self.server.drained(ConnectionId(token.0), now, &mut self.lines);
                     }
                     Flushed::Over(how) => self.end(io, now, token, how),
+                    Flushed::Lingers => self.linger(io, now, token),
                 }
             }
             self.round = round;
         }
     }
 
+    /// For the server the connection is gone; the socket waits for the peer's end.
+    fn linger(&mut self, io: &mut dyn Io, now: Nanos, token: Token) {
+        io.shutdown(token);
+        let until = now + LINGER_TIME_MAX;
+        self.lingering.insert(token, (until, 0));
+        self.lingering_until.push_back((until, token));
+        self.server.closed(ConnectionId(token.0), now, &mut self.lines);
+    }
+
     fn end(&mut self, io: &mut dyn Io, now: Nanos, token: Token, how: Close) {
         self.lines.forget(token);
-        self.server.closed(ConnectionId(token.0), now, &mut self.lines);
+        if self.lingering.remove(&token).is_none() {
+            self.server.closed(ConnectionId(token.0), now, &mut self.lines);
+        }
         io.close(token, how);
     }
 }
 
 /// How often within one turn a server may stage more because it was drained.
 const FLUSH_ROUNDS: u32 = 8;
+
+/// How long the end of a peer is awaited, and how much of what it still sends is read, after
+/// which the close may be a reset.
+const LINGER_TIME_MAX: Nanos = Nanos::from_secs(2);
+const LINGER_BYTES_MAX: usize = 64 << 20;

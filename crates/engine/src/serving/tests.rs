@@ -276,3 +276,64 @@ fn the_same_server_runs_in_the_simulated_world() {
     assert!(report.server.forwarded >= 3, "drained was told");
     assert_eq!(report.bytes_written, 3 * (BLAST as u64 + 6));
 }
+
+/// A peer that is still sending when it is answered and closed must get its answer: a close with
+/// unread input would be a reset.
+#[test]
+fn an_answer_survives_the_close_though_the_peer_goes_on_sending() {
+    let (serving, counts) = echo(1);
+    for _ in 0..20 {
+        let mut stream = TcpStream::connect(serving.address()).unwrap();
+        stream.write_all(b"bad\n").unwrap();
+        for _ in 0..64 {
+            stream.write_all(&[b'x'; 65_536]).unwrap();
+        }
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        assert_eq!(answer, b"no\n");
+    }
+    let report = serving.stop();
+    assert_eq!((report.faults, report.open_connections), (20, 0));
+    assert_eq!(counts.closed.load(Ordering::Relaxed), 20);
+}
+
+#[test]
+fn a_peer_that_never_stops_sending_is_not_waited_for_for_ever() {
+    let on = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+    let mut world = World::new(5);
+    let make = |_| -> Box<dyn Server> { Box::new(Echo::new()) };
+    let mut server =
+        SimulatedServing::start(&Host { make: Box::new(make) }, on, world.party()).unwrap();
+    let mut stubborn = Stubborn { io: world.party(), token: None, ended: None, gone: None };
+    stubborn.token = Some(stubborn.io.connect(on, None).unwrap());
+    world.run(&mut [&mut server, &mut stubborn], Nanos::from_secs(60));
+    let (ended, gone) = (stubborn.ended.unwrap(), stubborn.gone.unwrap());
+    assert!(ended < Nanos::from_millis(200), "half closed at {ended}");
+    assert!(gone >= Nanos::from_secs(2) && gone < Nanos::from_secs(3), "reset at {gone}");
+    let report = server.report();
+    assert_eq!((report.server.received, report.faults), (1, 1));
+}
+
+/// Goes on sending every 100 ms, whatever it hears, until it is reset.
+struct Stubborn {
+    io: SimIo,
+    token: Option<Token>,
+    ended: Option<Nanos>,
+    gone: Option<Nanos>,
+}
+
+impl Party for Stubborn {
+    fn step(&mut self) -> bool {
+        let until = self.io.now() + Nanos::from_millis(100);
+        let (ended, gone) = (&mut self.ended, &mut self.gone);
+        self.io.turn(until, &mut |now, happening| match happening {
+            Happening::Ended(_) => *ended = Some(now),
+            Happening::Failed(..) => *gone = Some(now),
+            _ => {}
+        });
+        if let Some(token) = self.token {
+            let _ = self.io.write(token, b"bad\n");
+        }
+        self.gone.is_none()
+    }
+}

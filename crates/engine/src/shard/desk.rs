@@ -57,9 +57,14 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    pub(super) fn new(job: Arc<Job>) -> Desk {
+    /// Books for so many consumers and producers.
+    pub(super) fn new(job: Arc<Job>, consumers: usize, producers: usize) -> Desk {
         Desk {
-            accounts: Accounts::default(),
+            accounts: Accounts {
+                producers: Vec::with_capacity(producers),
+                consumers: Vec::with_capacity(consumers),
+                ..Accounts::default()
+            },
             recorder: Recorder::default(),
             freed: Vec::new(),
             stirred: Vec::new(),
@@ -129,6 +134,10 @@ impl Desk {
     }
 
     fn ready(&mut self, link: u32, state: &mut LinkState, now: Nanos) {
+        if state.phase != LinkPhase::Opening {
+            return;
+        }
+        state.is_standing = true;
         state.phase = LinkPhase::Ready;
         state.attempts = 0;
         self.open_links += 1;

@@ -43,6 +43,7 @@ impl Shard {
         self.backlog.clear();
         self.stream_next = None;
         self.timers.clear();
+        self.reopens.clear();
         for link in &mut self.links {
             let waiting = std::mem::take(&mut link.state.waiting);
             unsent += if is_open { measured(&waiting) } else { 0 };
@@ -82,12 +83,15 @@ impl Shard {
         last_due.max(self.desk.last_due) + patience
     }
 
-    /// How soon to look again whether other shards are done.
-    pub(super) fn drain_poll(&self, io: &mut dyn Io) -> Nanos {
+    /// When to look again: at the deadline, once it is known, and soon where other shards may
+    /// be done meanwhile.
+    pub(super) fn drain_moment(&self, io: &mut dyn Io) -> Nanos {
+        let all_sent = self.job.shared.sending_done.load(Ordering::SeqCst) >= self.job.shards;
+        let deadline = if all_sent { self.deadline() } else { Nanos::NEVER };
         if self.job.shards > 1 || self.is_told_complete {
-            io.now() + DRAIN_POLL
+            deadline.min(io.now() + DRAIN_POLL)
         } else {
-            Nanos::NEVER
+            deadline
         }
     }
 
@@ -98,6 +102,9 @@ impl Shard {
         self.desk.stirred.clear();
         self.eager.clear();
         let shared = &self.job.shared;
+        let unique: u64 = self.desk.unique.iter().sum();
+        shared.unique.fetch_add(unique - self.told_unique, Ordering::SeqCst);
+        self.told_unique = unique;
         let all_sent = shared.sending_done.load(Ordering::SeqCst) >= self.job.shards;
         if all_sent && !self.is_told_complete && self.is_complete() {
             self.is_told_complete = true;
@@ -130,9 +137,13 @@ impl Shard {
                 .desk
                 .accounts
                 .producers
-                .iter()
-                .find(|producer| producer.index == consumer.index)
+                .get((consumer.index / self.job.shards) as usize)
+                .filter(|producer| producer.index == consumer.index)
                 .map_or(0, |producer| producer.sent),
+            Topology::Shared => {
+                return self.job.shared.unique.load(Ordering::SeqCst)
+                    >= self.job.shared.sent.load(Ordering::SeqCst);
+            }
             Topology::FanIn | Topology::FanOut => self.job.shared.sent.load(Ordering::SeqCst),
         };
         consumer.was_disconnected || self.desk.unique[account] >= expected
@@ -164,6 +175,9 @@ impl Shard {
     /// Reacts to a request to stop: the first finishes the record, the second ends it now.
     pub(super) fn heed_stop(&mut self, io: &mut dyn Io) {
         let level = self.job.shared.stop_level();
+        if self.job.shared.has_failed.load(Ordering::Relaxed) && self.phase != Phase::Done {
+            self.finish(io);
+        }
         if level == 0 || self.phase == Phase::Done {
             return;
         }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use weigh_model::protocol::Role;
+use weigh_model::wire::Outbox;
 use weigh_model::{Arrival, Nanos, Pattern};
 
 use crate::io::Io;
@@ -52,10 +53,16 @@ pub struct Shard {
     /// Links that had no time to send all they could.
     eager: Vec<u32>,
     timers: BinaryHeap<Reverse<(Nanos, Timer, u32)>>,
+    /// Links to be connected again, and when.
+    reopens: BinaryHeap<Reverse<(Nanos, u32)>>,
     wakes: BinaryHeap<Reverse<(Nanos, u32)>>,
     next_unopened: usize,
     next_source: usize,
     last_release: Nanos,
+    /// When a socket last had something to tell.
+    last_heard: Nanos,
+    /// The latest due time of a message that became due.
+    newest_due: Nanos,
     /// Before this no wake-up for due messages: it moves on by a quantum with each.
     paced_until: Nanos,
     next_interval: Nanos,
@@ -70,12 +77,17 @@ pub struct Shard {
     losses: Vec<Loss>,
     /// Links with bytes to flush.
     dirty: Vec<u32>,
+    /// Outboxes that no link needs now, so that an idle link holds none.
+    spare: Vec<Outbox>,
     /// The body being composed.
     body: Vec<u8>,
     tag: u16,
     delivers_complete: bool,
     has_begun: bool,
+    /// True once a step has seen the end of the load.
+    is_past_end: bool,
     is_told_complete: bool,
+    told_unique: u64,
     progress: Box<dyn FnMut(Progress) + Send>,
     failure: Option<Failure>,
 }
@@ -106,17 +118,16 @@ enum Timer {
     Slot,
     /// The next message of a client's own stream is due.
     Client,
-    /// A lost connection is tried again.
-    Reopen,
 }
 
 impl Shard {
     /// Shard `index` of the job; `progress` hears what it does.
     pub fn new(job: Arc<Job>, index: u32, progress: Box<dyn FnMut(Progress) + Send>) -> Shard {
         let load = job.load();
-        let mut links = Vec::new();
-        let mut desk = Desk::new(Arc::clone(&job));
         let mine = |count: u32| (index..count).step_by(job.shards as usize);
+        let (consumers, producers) = (mine(load.subscribers).len(), mine(load.connections).len());
+        let mut links = Vec::with_capacity(consumers + producers);
+        let mut desk = Desk::new(Arc::clone(&job), consumers, producers);
         for consumer in mine(load.subscribers) {
             let account = desk.open_consumer(consumer);
             links.push(Link {
@@ -159,10 +170,13 @@ impl Shard {
             streams,
             eager: Vec::new(),
             timers: BinaryHeap::new(),
+            reopens: BinaryHeap::new(),
             wakes: BinaryHeap::new(),
             next_unopened: 0,
             next_source: index as usize,
             last_release: Nanos(0),
+            last_heard: Nanos(0),
+            newest_due: Nanos(0),
             paced_until: Nanos(0),
             next_interval: Nanos(0),
             next_sweep: Nanos(0),
@@ -171,11 +185,14 @@ impl Shard {
             dead: (0, 0),
             losses: Vec::new(),
             dirty: Vec::new(),
+            spare: Vec::new(),
             body: Vec::with_capacity(job.composer.bytes_max()),
             tag: job.trial.tag(),
             delivers_complete: job.completes_on_delivery(),
             has_begun: false,
+            is_past_end: false,
             is_told_complete: false,
+            told_unique: 0,
             progress,
             failure: None,
             job,
@@ -196,8 +213,9 @@ impl Shard {
         let now = io.now();
         if now >= self.next_sweep {
             self.next_sweep = now + SWEEP;
-            self.sweep(io, now);
+            self.sweep(now);
         }
+        self.reopen(io, now);
         match self.phase {
             Phase::Opening => self.open_more(io),
             Phase::Waiting => self.wait_for_start(io),
@@ -206,6 +224,7 @@ impl Shard {
                 if !self.has_begun {
                     self.begin(now);
                 }
+                self.is_past_end = now >= self.end;
                 self.send_due(io, now);
             }
             Phase::Draining => self.drain(io, now),
@@ -238,8 +257,9 @@ impl Shard {
             Phase::Waiting if self.start == Nanos::NEVER => io.now() + SHARD_POLL,
             Phase::Waiting => self.start - START_LEAD,
             _ if is_sending && !self.has_begun => self.start,
-            Phase::Draining => self.deadline().min(self.drain_poll(io)),
+            Phase::Draining => self.drain_moment(io),
             Phase::Lingering(until) => until,
+            Phase::WarmingUp => self.next_interval.min(self.measure_from),
             _ => self.next_interval,
         };
         until = until.min(self.next_sweep);
@@ -247,12 +267,14 @@ impl Shard {
             until = until.min(*at);
         }
         if is_sending && self.has_begun {
-            until = until.min(self.next_due_moment()).min(self.end);
+            until = until.min(self.next_due_moment());
+            // Once over, what still waits to be sent must not be waited for in circles.
+            if !self.is_past_end {
+                until = until.min(self.end);
+            }
         }
-        // While nothing is sent only a sweep opens again: a time before that would be waited for
-        // in circles.
-        if let Some(Reverse((at, Timer::Reopen, _))) = self.timers.peek() {
-            until = until.min(if is_sending { *at } else { (*at).max(self.next_sweep) });
+        if let Some(Reverse((at, _))) = self.reopens.peek() {
+            until = until.min(*at);
         }
         until
     }
@@ -372,3 +394,6 @@ const QUANTUM: Nanos = Nanos::from_micros(100);
 /// So much of that time can be saved up by not waking: 32 wake-ups may follow one another as
 /// closely as they are due.
 const PACE_CREDIT: Nanos = Nanos::from_micros(3200);
+
+#[cfg(test)]
+mod tests;

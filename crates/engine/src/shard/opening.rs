@@ -8,7 +8,7 @@ use weigh_model::protocol::{Lifetime, Role, Seat};
 use weigh_model::{Nanos, Pattern, Topology};
 
 use super::receiving::Loss;
-use super::{Phase, Shard, Timer};
+use super::{Phase, Shard};
 use crate::io::{Close, Io, IoFault};
 use crate::job::{Failure, Progress};
 use crate::link::LinkPhase;
@@ -70,6 +70,7 @@ impl Shard {
         let state = &mut self.links[index as usize].state;
         state.connecting_since = io.now();
         state.phase = LinkPhase::Opening;
+        state.is_lost = false;
         state.first_here = state.sequence;
         let seat = Seat { index: state.index, role: state.role };
         match io.connect(self.job.address, source) {
@@ -78,7 +79,10 @@ impl Shard {
                 self.links[index as usize].wire = Some((self.job.dial.make)(seat));
             }
             Err(fault) => {
-                let is_final = matches!(fault, IoFault::Descriptors | IoFault::Ports);
+                // Ports come back when closed connections have had their time; descriptors are
+                // all held by ourselves.
+                let is_final = fault == IoFault::Descriptors
+                    || (fault == IoFault::Ports && self.phase == Phase::Opening);
                 self.lose(index, fault.to_string(), is_final);
             }
         }
@@ -96,10 +100,10 @@ impl Shard {
         if matches!(state.phase, LinkPhase::Idle | LinkPhase::Dead) {
             return;
         }
-        let was_ready =
-            matches!(state.phase, LinkPhase::Ready | LinkPhase::Closing) && state.token.is_some();
+        let was_ready = state.is_standing;
         let is_planned = loss.reason.is_empty();
         let is_ending = matches!(self.phase, Phase::Lingering(_) | Phase::Done);
+        let stays_away = is_ending || self.phase == Phase::Draining;
         let flights = state.flights.take_all();
         if state.role == Role::Producer && !is_planned && state.first_here < state.sequence {
             let cut = state.first_here..state.sequence;
@@ -124,8 +128,8 @@ impl Shard {
         if !is_planned && !is_ending {
             self.desk.note_loss(&loss.reason);
             self.decide_after_loss(loss, was_ready, now);
-        } else if !is_ending && self.job.dial.lifetime == Lifetime::Kept {
-            self.timers.push(Reverse((now, Timer::Reopen, loss.link)));
+        } else if !stays_away && self.job.dial.lifetime == Lifetime::Kept {
+            self.reopens.push(Reverse((now, loss.link)));
         } else {
             self.desk.stirred.push(loss.link);
         }
@@ -144,16 +148,13 @@ impl Shard {
             self.fail_trial(loss);
             return;
         }
-        if self.is_consumer(loss.link) {
-            let account = self.links[loss.link as usize].state.account;
-            self.desk.accounts.consumers[account as usize].was_disconnected = true;
-        }
-        if is_hopeless || (self.is_consumer(loss.link) && self.phase != Phase::Opening) {
+        let misses_messages = self.is_consumer(loss.link) && self.phase != Phase::Opening;
+        if is_hopeless || misses_messages {
             self.bury(loss.link);
             self.silence_partner(loss.link);
-        } else {
+        } else if self.phase != Phase::Draining {
             let wait = Nanos(RETRY_FIRST.0 << attempts.min(ATTEMPTS_MAX));
-            self.timers.push(Reverse((now + wait, Timer::Reopen, loss.link)));
+            self.reopens.push(Reverse((now + wait, loss.link)));
         }
     }
 
@@ -174,12 +175,16 @@ impl Shard {
         let is_consumer = self.is_consumer(index);
         self.dead.0 += usize::from(!is_consumer);
         self.dead.1 += usize::from(is_consumer);
+        let measure_from = self.measure_from;
         let state = &mut self.links[index as usize].state;
         state.phase = LinkPhase::Dead;
-        let measure_from = self.measure_from;
-        let waiting = state.waiting.iter().filter(|due| **due >= measure_from).count() as u64;
+        if is_consumer {
+            let account = &mut self.desk.accounts.consumers[state.account as usize];
+            account.was_disconnected = true;
+        }
+        let waiting = std::mem::take(&mut state.waiting);
+        let waiting = waiting.iter().filter(|due| **due >= measure_from).count() as u64;
         let unsent = std::mem::take(&mut state.quota) + std::mem::take(&mut state.burst_left);
-        state.waiting.clear();
         self.owed -= unsent;
         let is_open = self.job.load().arrival.is_open();
         self.desk.note_not_sent(
@@ -214,22 +219,33 @@ impl Shard {
         self.lose(index, String::new(), false);
     }
 
-    /// Tries lost connections again whose time has come, and gives up attempts that take too
-    /// long.
-    pub(super) fn sweep(&mut self, io: &mut dyn Io, now: Nanos) {
-        while let Some(Reverse((at, Timer::Reopen, link))) = self.timers.peek().copied() {
+    /// Tries lost connections again whose time has come. One that lives for a message only
+    /// comes back if there is a message.
+    pub(super) fn reopen(&mut self, io: &mut dyn Io, now: Nanos) {
+        while let Some(Reverse((at, link))) = self.reopens.peek().copied() {
             if at > now {
                 break;
             }
-            self.timers.pop();
-            if self.links[link as usize].state.phase == LinkPhase::Idle {
+            self.reopens.pop();
+            let state = &self.links[link as usize].state;
+            let is_kept = (link as usize) < self.kept_links();
+            if state.phase == LinkPhase::Idle && (is_kept || !state.waiting.is_empty()) {
                 self.open(link, io);
+            } else {
+                self.desk.stirred.push(link);
             }
         }
+    }
+
+    /// Gives up attempts to connect and messages in flight that take too long.
+    pub(super) fn sweep(&mut self, now: Nanos) {
         for index in 0..self.links.len() as u32 {
             let state = &self.links[index as usize].state;
-            if state.phase == LinkPhase::Opening && now - state.connecting_since > OPEN_TIME_MAX {
-                self.lose(index, "no session within 10 s".to_owned(), false);
+            let has_begun = state.phase == LinkPhase::Opening && !state.is_lost;
+            if has_begun && now - state.connecting_since > OPEN_TIME_MAX {
+                // Whoever has let nobody in by then lets nobody in: trying again would only wait.
+                let is_final = self.desk.opened == 0;
+                self.lose(index, "no session within 10 s".to_owned(), is_final);
             }
         }
         if self.desk.in_flight > 0 {
@@ -259,7 +275,7 @@ impl Shard {
             let takes_no_more = self.job.dial.lifetime == Lifetime::PerMessage
                 || link.wire.as_ref().is_some_and(|wire| wire.room() == 0);
             let is_stuck = link.state.flights.awaited() == 0 && takes_no_more;
-            if is_stuck {
+            if is_stuck && !link.state.is_lost {
                 self.lose(index, "no answer within the time limit".to_owned(), false);
             }
         }

@@ -22,6 +22,7 @@ pub(super) struct Loss {
 impl Shard {
     /// Books one happening. Nothing is written here: the whole batch is read first.
     pub(super) fn happened(&mut self, now: Nanos, happening: Happening<'_>) {
+        self.last_heard = now;
         match happening {
             Happening::Connected(token) => self.connected(now, token),
             Happening::Received(token, bytes) => {
@@ -51,7 +52,9 @@ impl Shard {
     }
 
     fn link_of(&self, token: Token) -> Option<u32> {
-        self.by_token.get(token.0 as usize).copied().filter(|link| *link != NO_LINK)
+        let link = self.by_token.get(token.0 as usize).copied()?;
+        // What comes after the fault that ended a session is nobody's concern any more.
+        (link != NO_LINK && !self.links[link as usize].state.is_lost).then_some(link)
     }
 
     /// Ties a token to a link, or loosens it.
@@ -74,7 +77,7 @@ impl Shard {
         let Some(index) = self.link_of(token) else { return };
         let Link { wire, state } = &mut self.links[index as usize];
         let Some(wire) = wire else { return };
-        let mut out = std::mem::take(&mut state.out);
+        let mut out = borrow(&mut self.spare, &mut state.out);
         wire.open(now, &mut out, &mut |signal| self.desk.signal(index, state, now, signal));
         state.out = out;
         state.wake_at = now;
@@ -85,7 +88,7 @@ impl Shard {
     fn received(&mut self, now: Nanos, index: u32, bytes: &[u8]) {
         let Link { wire, state } = &mut self.links[index as usize];
         let Some(wire) = wire else { return };
-        let mut out = std::mem::take(&mut state.out);
+        let mut out = borrow(&mut self.spare, &mut state.out);
         let mut carry = std::mem::take(&mut state.carry);
         let before = out.len();
         let desk = &mut self.desk;
@@ -103,7 +106,11 @@ impl Shard {
         };
         state.carry = carry;
         let has_answer = out.len() > before;
-        state.out = out;
+        if out.is_empty() {
+            give_back(&mut self.spare, out);
+        } else {
+            state.out = out;
+        }
         let is_closing = state.phase == LinkPhase::Closing;
         if has_answer || is_closing {
             self.mark_dirty(index);
@@ -117,15 +124,15 @@ impl Shard {
         let Link { wire, state } = &mut self.links[index as usize];
         let Some(wire) = wire else { return };
         let rest = std::mem::take(&mut state.carry);
-        let was_closing = state.phase == LinkPhase::Closing;
-        let was_ready = state.phase == LinkPhase::Ready;
         let desk = &mut self.desk;
         let result = wire.end(&rest, &mut |signal| desk.signal(index, state, now, signal));
-        let waits = state.flights.live() > 0 || !state.waiting.is_empty();
+        let is_closing = state.phase == LinkPhase::Closing;
+        let is_standing = state.is_standing;
+        let awaits = state.flights.live() > 0;
         match result {
             Err(fault) => self.lose_by_fault(index, &fault),
-            Ok(()) if was_closing && !waits => self.lose(index, String::new(), false),
-            Ok(()) if was_ready => {
+            Ok(()) if is_closing && !awaits => self.lose(index, String::new(), false),
+            Ok(()) if is_standing => {
                 self.lose(index, "closed by the server".to_owned(), false);
             }
             Ok(()) => self.lose(index, "closed by the server during set-up".to_owned(), false),
@@ -139,6 +146,7 @@ impl Shard {
 
     /// Puts the connection on the list of those to be taken down after the batch.
     pub(super) fn lose(&mut self, link: u32, reason: String, is_final: bool) {
+        self.links[link as usize].state.is_lost = true;
         self.losses.push(Loss { link, reason, is_final });
     }
 
@@ -157,7 +165,7 @@ impl Shard {
             self.links[link as usize].state.is_dirty = false;
             self.flush(link, io);
             let state = &self.links[link as usize].state;
-            if state.phase == LinkPhase::Closing && state.out.is_empty() {
+            if state.phase == LinkPhase::Closing && state.out.is_empty() && !state.is_lost {
                 self.close_link(link, io);
             }
         }
@@ -172,7 +180,7 @@ impl Shard {
             state.out.clear();
             return;
         };
-        if state.is_blocked || state.out.is_empty() {
+        if state.is_blocked || state.is_lost || state.out.is_empty() {
             return;
         }
         match io.write(token, &state.out.bytes()[state.out_taken..]) {
@@ -180,12 +188,13 @@ impl Shard {
                 state.out_taken += taken;
                 if state.out_taken == state.out.len() {
                     state.out_taken = 0;
-                    recycle(&mut state.out);
+                    give_back(&mut self.spare, std::mem::take(&mut state.out));
                 } else {
                     state.is_blocked = true;
                 }
             }
-            Err(fault) => self.lose(link, fault.to_string(), false),
+            // What came in before is reported first, then how the connection ended.
+            Err(_) => state.is_blocked = true,
         }
     }
 
@@ -198,11 +207,14 @@ impl Shard {
             self.wakes.pop();
             let Link { wire, state } = &mut self.links[index as usize];
             let (Some(wire), Some(_)) = (wire, state.token) else { continue };
-            if state.wake_at != at {
+            if state.wake_at != at || state.is_lost {
                 continue;
             }
+            state.out = borrow(&mut self.spare, &mut state.out);
             let next = wire.wake(now, &mut state.out);
-            if !state.out.is_empty() {
+            if state.out.is_empty() {
+                give_back(&mut self.spare, std::mem::take(&mut state.out));
+            } else {
                 self.mark_dirty(index);
             }
             match next {
@@ -231,17 +243,23 @@ fn drop_front(bytes: &mut Vec<u8>, count: usize) {
     }
 }
 
-/// Empties an outbox; a large one gives its memory back.
-fn recycle(out: &mut Outbox) {
-    if out.buffer().capacity() > OUTBOX_KEPT_BYTES {
-        *out = Outbox::default();
-    } else {
+/// The outbox of a link to append to; from the spare ones if it has none.
+pub(super) fn borrow(spare: &mut Vec<Outbox>, out: &mut Outbox) -> Outbox {
+    let own = std::mem::take(out);
+    if own.is_empty() { spare.pop().unwrap_or(own) } else { own }
+}
+
+/// Keeps an outbox for the next link with something to say, unless it has grown large.
+fn give_back(spare: &mut Vec<Outbox>, mut out: Outbox) {
+    if spare.len() < OUTBOXES_KEPT && out.buffer().capacity() <= OUTBOX_KEPT_BYTES {
         out.clear();
+        spare.push(out);
     }
 }
 
 /// An entry of the token table that belongs to no link.
 const NO_LINK: u32 = u32::MAX;
 
-/// The largest outbox that is kept between turns.
+/// The largest outbox that is kept between turns, and how many are.
 const OUTBOX_KEPT_BYTES: usize = 128 * 1024;
+const OUTBOXES_KEPT: usize = 64;

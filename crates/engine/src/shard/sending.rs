@@ -7,6 +7,7 @@ use weigh_model::protocol::{Lifetime, Role};
 use weigh_model::wire::{Op, Reply};
 use weigh_model::{Arrival, Nanos, Pattern, Topology};
 
+use super::receiving::borrow;
 use super::{PACE_CREDIT, Phase, QUANTUM, Shard, Timer};
 use crate::io::Io;
 use crate::link::{Flight, Link, LinkPhase};
@@ -21,7 +22,7 @@ impl Shard {
         }
         self.settle_deliveries();
         let released_before = self.last_release;
-        self.release(io, now);
+        self.release(now);
         if self.last_release > released_before {
             self.paced_until = self.paced_until.max(now - PACE_CREDIT) + QUANTUM;
         }
@@ -30,7 +31,7 @@ impl Shard {
     }
 
     /// Puts everything that is due by `now` where it waits for a link.
-    fn release(&mut self, io: &mut dyn Io, now: Nanos) {
+    fn release(&mut self, now: Nanos) {
         let think = self.job.load().think;
         let mut freed = std::mem::take(&mut self.desk.freed);
         for (link, since) in freed.drain(..) {
@@ -50,16 +51,13 @@ impl Shard {
             match timer {
                 Timer::Slot => self.open_or_offer_slot(link, at),
                 Timer::Client => self.client_due(link, at),
-                Timer::Reopen if self.links[link as usize].state.phase == LinkPhase::Idle => {
-                    self.open(link, io);
-                }
-                Timer::Reopen => {}
             }
         }
         while let Some(due) = self.stream_next.filter(|due| self.start + due.at <= now) {
             self.last_release = now;
             self.desk.scheduled(due.warmup);
-            self.backlog.push_back(self.start + due.at);
+            self.newest_due = self.start + due.at;
+            self.backlog.push_back(self.newest_due);
             self.stream_next = self.stream.as_mut().and_then(Schedule::next_due);
         }
     }
@@ -78,10 +76,12 @@ impl Shard {
 
     /// Every slot of a closed loop's window is free from `since` on.
     pub(super) fn open_slots(&mut self, link: u32, since: Nanos) {
-        let room = match (&self.links[link as usize].wire, self.job.dial.lifetime) {
-            (Some(wire), Lifetime::Kept) => wire.room(),
-            (None, Lifetime::Kept) => u32::MAX,
+        let Link { wire, state } = &self.links[link as usize];
+        let room = match (wire, self.job.dial.lifetime) {
             (_, Lifetime::PerMessage) => 1,
+            (Some(wire), Lifetime::Kept) if state.phase == LinkPhase::Ready => wire.room().max(1),
+            // Not known before the session stands again; what is too much then waits.
+            (_, Lifetime::Kept) => self.job.load().window.unwrap_or(1),
         };
         for _ in 0..self.job.load().window_within(room) {
             self.offer_slot(link, since);
@@ -113,6 +113,7 @@ impl Shard {
             self.desk.note_not_sent(cause, u64::from(at >= self.measure_from));
         } else {
             state.waiting.push_back(at);
+            self.newest_due = self.newest_due.max(at);
             self.eager.push(link);
         }
     }
@@ -171,6 +172,7 @@ impl Shard {
             return false;
         }
         !state.is_blocked
+            && !state.is_lost
             && room > 0
             && state.flights.awaited() < self.job.load().window.unwrap_or(u32::MAX)
     }
@@ -276,6 +278,9 @@ impl Shard {
         let is_expired = false;
         let ticket = state.flights.start(Flight { due, sent, number, copies, warmup, is_expired });
         let op = Op { ticket, body: &self.body };
+        if state.out.is_empty() {
+            state.out = borrow(&mut self.spare, &mut state.out);
+        }
         let reply = wire.send(&op, sent, &mut state.out);
         if warmup {
             state.warmup_sequence += 1;
@@ -358,10 +363,10 @@ impl Shard {
         let is_over = match (&load.arrival, load.pattern) {
             (_, Pattern::Hold) => is_out_of_time,
             (Arrival::Closed | Arrival::Ramp(_), _) if self.job.has_quotas() => {
-                now >= self.measure_from && self.owed == 0
+                (now >= self.measure_from && self.owed == 0) || self.is_stalled(now)
             }
             (Arrival::Closed | Arrival::Ramp(_), _) => is_out_of_time,
-            (Arrival::Burst, _) => self.owed == 0,
+            (Arrival::Burst, _) => self.owed == 0 || self.is_stalled(now),
             _ => {
                 let is_spent = self.stream_next.is_none() && self.streams_left == 0;
                 is_spent && (!self.has_backlog() || self.is_past_waiting(now))
@@ -382,10 +387,23 @@ impl Shard {
 
     /// True once even the last message that became due has waited for longer than Tmax.
     fn is_past_waiting(&self, now: Nanos) -> bool {
-        let newest = self.backlog.back().copied().unwrap_or(self.desk.last_due);
-        now > newest + self.job.load().timeout
+        now > self.newest_due + self.job.load().timeout
+    }
+
+    /// True if the target has stood still for so long that a number of messages would never be
+    /// reached: a load that ends by count must end all the same.
+    fn is_stalled(&self, now: Nanos) -> bool {
+        let patience = Nanos(self.job.load().timeout.0.saturating_mul(STALLED_TIMEOUTS));
+        if now <= self.last_heard.max(self.start) + patience {
+            return false;
+        }
+        let is_blocked = |link: &Link| link.state.is_blocked && link.state.token.is_some();
+        self.desk.in_flight > 0 || self.links.iter().any(is_blocked)
     }
 }
+
+/// So many times Tmax without a sign of the target end a load that is limited by count.
+const STALLED_TIMEOUTS: u64 = 3;
 
 /// Bytes one link may stage in one turn before the next link has its turn.
 const TURN_BYTES: usize = 64 * 1024;

@@ -80,7 +80,7 @@ impl Client {
             retain: plan.retain,
             may_alias: false,
             is_aliased: false,
-            window: u16::MAX,
+            window: plan.window,
             packet_bytes_max: codec::PACKET_BYTES_MAX,
             in_flight: Slots::default(),
             id_base: 0,
@@ -119,7 +119,7 @@ impl Client {
             client_id: &client_id,
             will,
             user: plan.user.as_deref(),
-            password: plan.user.as_ref().map(|_| plan.password.as_bytes()),
+            password: Some(plan.password.as_bytes()).filter(|password| !password.is_empty()),
         };
         connect.encode(out.buffer());
         if self.seat.role == Role::Producer {
@@ -233,6 +233,9 @@ impl Client {
 
     fn ready(&mut self, emit: Emit<'_>) {
         self.state = State::Ready;
+        if self.seat.role == Role::Producer && self.plan.window < u16::MAX {
+            emit(Signal::Granted("receive_maximum_assumed", u64::from(self.plan.window)));
+        }
         emit(Signal::Ready);
     }
 
@@ -386,7 +389,7 @@ impl Wire for Client {
     }
 
     fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply {
-        let plan = Arc::clone(&self.plan);
+        let plan = &self.plan;
         let mut publish = plan.publish(&self.topic, op.body);
         publish.qos = self.qos;
         publish.retain = self.retain;
@@ -574,5 +577,5 @@ const ID_NOT_FOUND: u8 = 0x92;
 const RECEIVE_MAXIMUM_EXCEEDED: u16 = 0x93;
 const PACKET_TOO_LARGE: u16 = 0x95;
 
-/// A client in the millions of an idle load must stay small: its own bytes, without the heap.
+/// Idle loads hold tens of thousands of clients: its own bytes, without the heap.
 const _: () = assert!(size_of::<Client>() <= 256);

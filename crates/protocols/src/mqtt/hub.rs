@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 use weigh_model::Nanos;
 use weigh_model::server::{ConnectionId, ServerReport};
 
-use super::census::Census;
 use super::codec::{Ack, Connect, Disconnect, Filter, Id, Options, Qos, Section, Version};
 use super::message::{Message, Publication, forwarded_properties};
 use super::session::{
@@ -18,6 +17,7 @@ use super::session::{
 use super::settings::BrokerRules;
 use super::topic;
 use super::trie::{Route, Routes, Trie};
+use crate::census::Census;
 
 /// The common part of all shards.
 pub(super) struct Hub {
@@ -35,7 +35,7 @@ pub(super) struct Hub {
     mail: Vec<Vec<Mail>>,
     /// Subscribers that must go, and wills that must be published, at the end of this call.
     overloaded: Vec<u32>,
-    wills: Vec<Box<StoredWill>>,
+    wills: Vec<StoredWill>,
     counts: Counts,
     scratch: Section,
     assigned: u64,
@@ -144,7 +144,7 @@ impl Hub {
         // A will with a delay is not sent if the session goes on in time (section 3.1.3.2.2).
         let is_due = is_over || session.will.as_ref().is_some_and(|will| will.delay_s == 0);
         match session.will.take() {
-            Some(will) if is_due => self.wills.push(will),
+            Some(will) if is_due => self.wills.push(*will),
             _ => {}
         }
         if is_over {
@@ -164,7 +164,7 @@ impl Hub {
         session.ends_at = now + expiry;
         let delay_s = session.will.as_ref().map(|will| will.delay_s.min(session.expiry_s));
         match delay_s {
-            Some(0) => self.wills.extend(session.will.take()),
+            Some(0) => self.wills.extend(session.will.take().map(|will| *will)),
             Some(seconds) => session.will_due = now + Nanos::from_secs(u64::from(seconds)),
             None => {}
         }
@@ -207,7 +207,7 @@ impl Hub {
         }
         self.by_client.remove(&session.client_id);
         self.free.push(key);
-        self.wills.extend(session.will.take());
+        self.wills.extend(session.will.take().map(|will| *will));
         session.drop_queue("subscriber_disconnected", &mut self.counts);
     }
 
@@ -227,7 +227,7 @@ impl Hub {
             let Some(Some(session)) = self.sessions.get_mut(key as usize) else { continue };
             if session.will_due <= turn.now {
                 session.will_due = Nanos::NEVER;
-                self.wills.extend(session.will.take());
+                self.wills.extend(session.will.take().map(|will| *will));
             }
             if session.ends_at <= turn.now {
                 self.end_session(key);
@@ -426,12 +426,13 @@ impl Hub {
         turn: &mut Turn<'_>,
     ) {
         let now = turn.now;
-        self.retained.retain(|_, message| message.expires > now);
         let found: Vec<Arc<Message>> = if filter.contains(['+', '#']) {
+            self.retained.retain(|_, message| message.expires > now);
             let matching = self.retained.iter().filter(|(name, _)| topic::matches(filter, name));
             matching.map(|(_, message)| Arc::clone(message)).collect()
         } else {
-            self.retained.get(filter).cloned().into_iter().collect()
+            let kept = self.retained.get(filter).filter(|message| message.expires > now);
+            kept.cloned().into_iter().collect()
         };
         for message in found {
             let mut publication = Publication::of(&message, true);
@@ -446,7 +447,7 @@ impl Hub {
 
     /// Adds what the broker counted to `report`.
     pub(super) fn add_to(&self, report: &mut ServerReport) {
-        self.census.add_to(report);
+        report.add(&self.census.report());
         report.forwarded += self.counts.forwarded;
         report.disconnects += self.counts.disconnects;
         report.queued += self.counts.queued;

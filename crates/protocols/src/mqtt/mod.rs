@@ -5,7 +5,7 @@ pub mod overload;
 pub mod slots;
 pub mod topic;
 
-mod census;
+mod admission;
 mod client;
 mod hub;
 mod message;
@@ -13,6 +13,7 @@ mod plan;
 mod server;
 mod session;
 mod settings;
+mod subscriptions;
 mod trie;
 
 use std::sync::{Arc, Mutex};

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use weigh_model::body::BodySource;
 use weigh_model::protocol::{Invalid, Role, Seat};
 use weigh_model::{Pattern, Topology, Trial};
 
@@ -19,12 +18,15 @@ pub(super) struct Plan {
     pub(super) keep_alive_s: u16,
     pub(super) session_expiry_s: u32,
     pub(super) receive_maximum: u16,
+    /// Messages in flight to a server that announces nothing.
+    pub(super) window: u16,
     /// 0 is no limit.
     pub(super) maximum_packet_size: u32,
     pub(super) uses_aliases: bool,
     pub(super) retain: bool,
     pub(super) will_body: String,
     pub(super) user: Option<String>,
+    /// Empty is none; never there without a user.
     pub(super) password: String,
     /// Properties of every PUBLISH.
     pub(super) properties: Section,
@@ -71,6 +73,7 @@ impl Plan {
             keep_alive_s: settings::seconds(settings, "keep_alive", 65_535)? as u16,
             session_expiry_s: settings::seconds(settings, "session_expiry", u32::MAX)?,
             receive_maximum: settings.integer("receive_maximum").clamp(1, 65_535) as u16,
+            window: unannounced_window(trial),
             maximum_packet_size: settings.integer("maximum_packet_size") as u32,
             uses_aliases: settings.flag("topic_alias"),
             retain: settings.flag("retain"),
@@ -83,7 +86,7 @@ impl Plan {
             topic: template("topic")?,
             will_topic: optional("will_topic")?,
             filter: optional("filter")?,
-            share: settings.text("share").to_owned(),
+            share: share(trial)?,
             topology: trial.load.topology,
             tag: trial.tag(),
             distinguishes_connections: trial.load.pattern == Pattern::Session
@@ -160,8 +163,8 @@ impl Plan {
 
     fn check_size(&self, trial: &Trial) -> Result<(), Invalid> {
         let size = trial.load.size.map_or(0, |size| size.0);
-        let room = u64::from(REMAINING_MAX) - 200_000;
-        if size > room && !matches!(trial.load.body, BodySource::Text(_)) {
+        let room = u64::from(REMAINING_MAX - HEADER_ROOM);
+        if size > room {
             return Err(Invalid::new(
                 "load.size",
                 format!("{size} bytes do not fit into an MQTT packet"),
@@ -261,6 +264,36 @@ impl Plan {
     }
 }
 
+/// The group of a shared subscription; empty where every consumer has its own.
+fn share(trial: &Trial) -> Result<String, Invalid> {
+    let group = trial.settings.text("share");
+    match (trial.load.topology, group) {
+        (Topology::Shared, "") => Ok("weigh".to_owned()),
+        (Topology::Shared, group) => Ok(group.to_owned()),
+        (_, "") => Ok(String::new()),
+        (_, _) => Err(Invalid::new(
+            "mqtt.share",
+            "names a group, and this topology has none",
+            "type --topology shared, or leave the group out",
+        )),
+    }
+}
+
+/// MQTT 3.1.1 servers cannot announce what they take. Mosquitto 2.0 takes 20 messages of QoS 2 at
+/// once from each client, acknowledges what comes on top, and loses it; so unless the user says
+/// otherwise that is the window there, as it is in Mosquitto's own clients.
+fn unannounced_window(trial: &Trial) -> u16 {
+    let is_exposed = settings::version(&trial.settings) == Version::V311
+        && settings::qos(&trial.settings) == Qos::ExactlyOnce;
+    match trial.load.window {
+        None if is_exposed => CAREFUL_WINDOW,
+        _ => u16::MAX,
+    }
+}
+
+/// `max_inflight_messages` of Mosquitto and of libmosquitto.
+const CAREFUL_WINDOW: u16 = 20;
+
 fn role_letter(role: Role) -> &'static str {
     match role {
         Role::Producer => "p",
@@ -298,16 +331,18 @@ fn check_text(place: &str, text: &str) -> Result<(), Invalid> {
     Ok(())
 }
 
+/// Room for topic and properties, each at most 65,537 bytes but for several properties.
+const HEADER_ROOM: u32 = 400_000;
+
 /// Keys that 3.1.1 cannot say must stand at their defaults.
 fn check_version(trial: &Trial) -> Result<(), Invalid> {
     if settings::version(&trial.settings) == Version::V5 {
         return Ok(());
     }
-    for setting in settings::SETTINGS {
+    let known = settings::SETTINGS.iter();
+    for setting in known.filter(|setting| settings::ONLY_IN_5.contains(&setting.key)) {
         let value = trial.settings.text(setting.key);
-        let is_changed = !value.is_empty() && value != setting.default;
-        let is_imposed = setting.key.starts_with("broker_");
-        if is_changed && !is_imposed && setting.doc.ends_with("(MQTT 5).") {
+        if !value.is_empty() && value != setting.default {
             return Err(Invalid::new(
                 format!("mqtt.{}", setting.key),
                 "MQTT 3.1.1 has no such thing",

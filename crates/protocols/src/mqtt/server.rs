@@ -8,15 +8,15 @@ use weigh_model::Nanos;
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
 use weigh_model::wire;
 
+use super::admission::{announce, refusal};
 use super::codec::{
     self, Ack, AckKind, Connack, Connect, Disconnect, Fault, Id, Limits, Packet, Properties,
-    Publish, Qos, Section, Suback, Subscribe, Unsuback, Unsubscribe, Version,
+    Publish, Qos, Section, Version,
 };
 use super::hub::{Hub, Mail, say_goodbye};
 use super::message::{Publication, forwarded_properties};
 use super::session::{Attached, Turn};
-use super::topic;
-use super::trie::is_shallow;
+use super::subscriptions::{take_subscribe, take_unsubscribe};
 
 /// One shard of the broker.
 pub(super) struct Broker {
@@ -55,10 +55,10 @@ enum Stage {
 }
 
 /// One connected client during one call.
-struct Party {
-    key: u32,
-    version: Version,
-    attached: Attached,
+pub(super) struct Party {
+    pub(super) key: u32,
+    pub(super) version: Version,
+    pub(super) attached: Attached,
 }
 
 impl Broker {
@@ -353,15 +353,15 @@ impl Broker {
                 continue;
             }
             connection.stage = Stage::Ending;
-            match stage {
-                Stage::Connected(key) => {
-                    let attached = Attached { shard: turn.shard, connection: id, serial };
-                    if hub.session_of(key, attached).is_some() {
-                        hub.detach(key, turn.now);
-                    }
-                    say_goodbye(id, version, KEEP_ALIVE_TIMEOUT, turn);
-                }
-                _ => turn.out.close(id),
+            let Stage::Connected(key) = stage else {
+                turn.out.close(id);
+                continue;
+            };
+            let attached = Attached { shard: turn.shard, connection: id, serial };
+            // A connection that lost its session was told to go when it did.
+            if hub.session_of(key, attached).is_some() {
+                hub.detach(key, turn.now);
+                say_goodbye(id, version, KEEP_ALIVE_TIMEOUT, turn);
             }
         }
         Nanos::NEVER
@@ -473,49 +473,6 @@ fn lock(hub: &Mutex<Hub>) -> MutexGuard<'_, Hub> {
     hub.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Why a CONNECT is refused, as return code of 3.1.1 and reason code of 5 (section 3.2.2.2).
-fn refusal(connect: &Connect<'_>, hub: &Hub) -> Option<(u8, u8)> {
-    if connect.properties.has(Id::AuthenticationMethod) {
-        return Some((5, 0x8C));
-    }
-    if connect.client_id.is_empty() && connect.version == Version::V311 && !connect.clean {
-        return Some((2, 0x85));
-    }
-    if let Some((user, password)) = &hub.rules.login {
-        let is_right = connect.user == Some(user)
-            && connect.password.unwrap_or_default() == password.as_bytes();
-        if connect.user.is_none() {
-            return Some((5, 0x87));
-        }
-        if !is_right {
-            return Some((4, 0x86));
-        }
-    }
-    let is_v5 = connect.version == Version::V5;
-    let will_qos = connect.will.map_or(Qos::AtMostOnce, |will| will.qos);
-    (is_v5 && will_qos > hub.rules.maximum_qos).then_some((5, 0x9B))
-}
-
-/// The properties of a CONNACK: only what differs from the defaults (section 3.2.2.3).
-fn announce(hub: &Hub, assigned: Option<&str>, section: &mut Section) {
-    let rules = &hub.rules;
-    if rules.receive_maximum < u16::MAX {
-        section.number(Id::ReceiveMaximum, u32::from(rules.receive_maximum));
-    }
-    if rules.maximum_qos < Qos::ExactlyOnce {
-        section.number(Id::MaximumQos, u32::from(rules.maximum_qos as u8));
-    }
-    if rules.topic_alias_maximum > 0 {
-        section.number(Id::TopicAliasMaximum, u32::from(rules.topic_alias_maximum));
-    }
-    if let Some(client_id) = assigned {
-        section.text(Id::AssignedClientIdentifier, client_id);
-    }
-    if rules.keep_alive_s > 0 {
-        section.number(Id::ServerKeepAlive, u32::from(rules.keep_alive_s));
-    }
-}
-
 fn check_publish(party: &Party, publish: &Publish<'_>, hub: &Hub) -> Result<(), Fault> {
     if party.version == Version::V311 {
         return Ok(());
@@ -562,61 +519,6 @@ fn resolve(
     Ok(())
 }
 
-fn take_subscribe(
-    party: &Party,
-    subscribe: &Subscribe<'_>,
-    hub: &mut Hub,
-    turn: &mut Turn<'_>,
-) -> Result<(), Fault> {
-    let id = subscribe.properties.number(Id::SubscriptionIdentifier).unwrap_or(0);
-    let mut codes = Vec::new();
-    let mut wants_retained = Vec::new();
-    for filter in subscribe.filters() {
-        let is_shared = filter.filter.starts_with("$share/");
-        if is_shared && filter.options.no_local {
-            return Err(Fault::protocol("no local on a shared subscription", "3.8.3.1"));
-        }
-        if !topic::is_filter(filter.filter) || !is_shallow(filter.filter) {
-            codes.push(if party.version == Version::V5 { 0x8F } else { 0x80 });
-            continue;
-        }
-        let qos = filter.options.qos.min(hub.rules.maximum_qos);
-        let is_new = hub.subscribe(party.key, &filter, qos, id);
-        codes.push(qos as u8);
-        let wants = match filter.options.retain_handling {
-            0 => true,
-            1 => is_new,
-            _ => false,
-        };
-        if wants && !is_shared {
-            wants_retained.push((filter.filter, qos));
-        }
-    }
-    let (packet_id, properties) = (subscribe.packet_id, Properties::NONE);
-    let suback = Suback { packet_id, properties, codes: &codes };
-    suback.encode(party.version, turn.out.stage(party.attached.connection));
-    for (filter, qos) in wants_retained {
-        hub.send_retained(party.key, filter, qos, id, turn);
-    }
-    hub.settle(turn);
-    Ok(())
-}
-
-fn take_unsubscribe(
-    party: &Party,
-    unsubscribe: &Unsubscribe<'_>,
-    hub: &mut Hub,
-    turn: &mut Turn<'_>,
-) {
-    let codes: Vec<u8> = unsubscribe
-        .filters()
-        .map(|filter| if hub.unsubscribe(party.key, filter) { 0 } else { NO_SUBSCRIPTION })
-        .collect();
-    let (packet_id, properties) = (unsubscribe.packet_id, Properties::NONE);
-    let unsuback = Unsuback { packet_id, properties, codes: &codes };
-    unsuback.encode(party.version, turn.out.stage(party.attached.connection));
-}
-
 const TOO_MANY: Fault =
     Fault { reason: 0x93, what: "more messages at once than was announced", section: "3.3.4" };
 
@@ -632,7 +534,6 @@ const UNACCEPTABLE_VERSION: [u8; 4] = [0x20, 2, 0, 1];
 const CONNECT_FIRST: u8 = 0x10;
 const DISCONNECT_WITH_WILL: u8 = 0x04;
 const NO_SUBSCRIBERS: u8 = 0x10;
-const NO_SUBSCRIPTION: u8 = 0x11;
 const UNSUPPORTED_VERSION: u8 = 0x84;
 const KEEP_ALIVE_TIMEOUT: u8 = 0x8D;
 const SESSION_TAKEN_OVER: u8 = 0x8E;

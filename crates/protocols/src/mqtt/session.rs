@@ -38,7 +38,7 @@ pub(super) struct Session {
     /// True while its shard has been told to look at the queue.
     pub(super) is_mailed: bool,
     limits: SessionLimits,
-    aliases_out: Option<Box<HashMap<Box<str>, u16>>>,
+    aliases_out: HashMap<Box<str>, u16>,
     in_flight: Slots<Sent>,
     sent_serial: u32,
     queue: VecDeque<Waiting>,
@@ -170,7 +170,7 @@ impl Session {
             aliases_in: Vec::new(),
             is_mailed: false,
             limits: SessionLimits::default(),
-            aliases_out: None,
+            aliases_out: HashMap::new(),
             in_flight: Slots::default(),
             sent_serial: 0,
             queue: VecDeque::new(),
@@ -187,7 +187,7 @@ impl Session {
         self.will_due = Nanos::NEVER;
         self.ends_at = Nanos::NEVER;
         self.aliases_in = Vec::new();
-        self.aliases_out = None;
+        self.aliases_out = HashMap::new();
         self.awaits_drain = false;
         self.is_mailed = false;
         self.sends_until_check = SENDS_PER_CHECK;
@@ -401,7 +401,7 @@ impl Session {
         if maximum == 0 {
             return None;
         }
-        let aliases = self.aliases_out.get_or_insert_default();
+        let aliases = &mut self.aliases_out;
         if let Some(&alias) = aliases.get(topic) {
             return Some((alias, true));
         }

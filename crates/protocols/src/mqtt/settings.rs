@@ -43,7 +43,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         "Topic of each producer: %i is its index, %c its client id, %u the user, %t the trial.",
     ),
     text("filter", "", "What consumers subscribe to; empty derives it from topic and topology."),
-    text("share", "", "Group of a shared subscription: every message to one of its members."),
+    text("share", "", "Group of the shared subscription of the topology shared; empty: weigh."),
     duration("keep_alive", "60s", "Longest silence before a ping; 0s switches it off."),
     flag("clean", "true", "Start without the session that an earlier connection left."),
     duration("session_expiry", "0s", "How long a session outlives its connection (MQTT 5)."),
@@ -91,6 +91,16 @@ pub(super) const SETTINGS: &[Setting] = &[
     duration("broker_keep_alive", "0s", "Reference broker: keep-alive it imposes (MQTT 5)."),
     text("broker_user", "", "Reference broker: user it demands; empty lets everybody in."),
     text("broker_password", "", "Reference broker: password it demands of that user."),
+];
+
+/// Keys of clients that 3.1.1 has no field for.
+pub(super) const ONLY_IN_5: &[&str] = &[
+    "session_expiry",
+    "receive_maximum",
+    "topic_alias",
+    "maximum_packet_size",
+    "message_expiry",
+    "user_property",
 ];
 
 /// The guarantee of the QoS in `settings` (MQTT 5.0, section 4.3).
@@ -165,5 +175,33 @@ impl BrokerRules {
             keep_alive_s: seconds(settings, "broker_keep_alive", 65_535)? as u16,
             login: (!user.is_empty()).then(|| (user.to_owned(), password.to_owned())),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_a_value_of_its_own_key() {
+        let defaults = SETTINGS.iter().map(|setting| (setting.key, setting.default));
+        let settings = Settings::new("mqtt", SETTINGS, defaults).unwrap();
+        let rules = BrokerRules::read(&settings).unwrap();
+        assert_eq!((rules.overload, rules.receive_maximum), (Overload::Unlimited, 65_535));
+        for key in ONLY_IN_5 {
+            assert!(
+                SETTINGS.iter().any(|setting| setting.key == *key && setting.doc.contains('5'))
+            );
+        }
+        let empty = BrokerRules::read(&Settings::default()).unwrap();
+        assert_eq!(format!("{empty:?}"), format!("{rules:?}"), "the defaults stand without a plan");
+    }
+
+    #[test]
+    fn a_password_needs_a_user() {
+        let given = [("broker_password", "x")];
+        let settings = Settings::new("mqtt", SETTINGS, given).unwrap();
+        let error = BrokerRules::read(&settings).unwrap_err();
+        assert!(error.mend.contains("mqtt.broker_user"), "{error}");
     }
 }

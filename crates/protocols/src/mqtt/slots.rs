@@ -38,7 +38,7 @@ impl<T> Slots<T> {
     pub fn insert(&mut self, entry: T) -> Option<u16> {
         let index = match self.first_free {
             NONE if self.slots.len() == usize::from(NONE) => return None,
-            NONE => {
+            index if index == NONE || self.slots.len() < REUSED_FROM => {
                 self.slots.push(Slot::Used(entry));
                 self.slots.len() as u16 - 1
             }
@@ -140,6 +140,10 @@ impl IdSet {
     }
 }
 
+/// So many identifiers are used before one is used again, so that an acknowledgement that comes
+/// twice is not taken for that of the next message.
+const REUSED_FROM: usize = 8;
+
 /// No index: 65,535 identifiers need the indices 0 to 65,534.
 const NONE: u16 = u16::MAX;
 
@@ -163,13 +167,13 @@ mod tests {
     #[test]
     fn identifiers_come_back_as_late_as_possible() {
         let mut slots = Slots::default();
-        let ids: Vec<_> = (0..3).filter_map(|entry| slots.insert(entry)).collect();
-        for id in ids {
-            slots.remove(id);
+        for turn in 0..20u16 {
+            let id = slots.insert(turn).unwrap();
+            assert_eq!((id, slots.remove(id)), (turn % 8 + 1, Some(turn)));
         }
         assert!(slots.is_empty());
-        assert_eq!((slots.insert(7), slots.insert(8)), (Some(1), Some(2)));
-        assert_eq!(slots.iter().collect::<Vec<_>>(), [(1, &7), (2, &8)]);
+        assert_eq!((slots.insert(7), slots.insert(8)), (Some(5), Some(6)));
+        assert_eq!(slots.iter().collect::<Vec<_>>(), [(5, &7), (6, &8)]);
     }
 
     #[test]

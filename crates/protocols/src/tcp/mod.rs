@@ -40,6 +40,13 @@ impl Protocol for Tcp {
 
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
         let asks = asks(&trial.settings)?;
+        if trial.load.topology == Topology::Shared {
+            return Err(Invalid::new(
+                "load.topology",
+                "tcp has no shared subscriptions",
+                "type --topology fan-in, fan-out or pairs",
+            ));
+        }
         let frame_bytes_max = frame_bytes_max(&trial.settings);
         let body_bytes_max = frame_bytes_max - codec::HEAD_BYTES;
         if let Some(size) = trial.load.size.filter(|size| size.0 > body_bytes_max as u64) {

@@ -42,6 +42,27 @@ pub(crate) fn with_packet(
             let properties = section.properties();
             see(Packet::Ack(Ack { kind, packet_id: id, reason, properties }));
         }
+        7..=10 => list(kind, id, version, random, see),
+        11 => see(Packet::Pingreq),
+        12 => see(Packet::Pingresp),
+        13 => {
+            let reason = if version == Version::V5 { pick(random, &[0, 4, 0x8E]) } else { 0 };
+            let section = section(version, random, DISCONNECT);
+            see(Packet::Disconnect(Disconnect { reason, properties: section.properties() }));
+        }
+        _ if version == Version::V5 => {
+            let mut section = Section::default();
+            section.text(Id::AuthenticationMethod, "m").binary(Id::AuthenticationData, b"d");
+            let reason = pick(random, &[0, 0x18, 0x19]);
+            see(Packet::Auth(Auth { reason, properties: section.properties() }));
+        }
+        _ => see(Packet::Pingreq),
+    }
+}
+
+/// SUBSCRIBE, SUBACK, UNSUBSCRIBE or UNSUBACK.
+fn list(kind: u64, id: u16, version: Version, random: &mut Random, see: impl FnOnce(Packet<'_>)) {
+    match kind {
         7 => {
             let mut raw = Vec::new();
             for _ in 0..1 + random.below(3) {
@@ -71,27 +92,13 @@ pub(crate) fn with_packet(
             let properties = section.properties();
             see(Packet::Unsubscribe(Unsubscribe { packet_id: id, properties, raw_filters: &raw }));
         }
-        10 => {
+        _ => {
             let count = if version == Version::V5 { 1 + random.below(4) } else { 0 };
             let codes: Vec<u8> = (0..count).map(|_| pick(random, &[0, 0x11, 0x8F])).collect();
             let section = section(version, random, ANSWER);
             let properties = section.properties();
             see(Packet::Unsuback(Unsuback { packet_id: id, properties, codes: &codes }));
         }
-        11 => see(Packet::Pingreq),
-        12 => see(Packet::Pingresp),
-        13 => {
-            let reason = if version == Version::V5 { pick(random, &[0, 4, 0x8E]) } else { 0 };
-            let section = section(version, random, DISCONNECT);
-            see(Packet::Disconnect(Disconnect { reason, properties: section.properties() }));
-        }
-        _ if version == Version::V5 => {
-            let mut section = Section::default();
-            section.text(Id::AuthenticationMethod, "m").binary(Id::AuthenticationData, b"d");
-            let reason = pick(random, &[0, 0x18, 0x19]);
-            see(Packet::Auth(Auth { reason, properties: section.properties() }));
-        }
-        _ => see(Packet::Pingreq),
     }
 }
 

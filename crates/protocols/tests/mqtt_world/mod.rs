@@ -2,10 +2,13 @@
 //! it and from it, cut wherever a test likes, and virtual time.
 #![allow(dead_code, reason = "each test binary uses its own part of the world")]
 
-use weigh_model::Nanos;
-use weigh_model::protocol::Protocol;
+use weigh_model::body::BodySource;
+use weigh_model::endpoint::Endpoint;
+use weigh_model::protocol::{Dial, Protocol};
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
-use weigh_model::trial::Settings;
+use weigh_model::trial::{Settings, Trial};
+use weigh_model::wire::Signal;
+use weigh_model::{Arrival, Load, Nanos, Pattern, Split, Topology};
 use weigh_protocols::mqtt::Mqtt;
 use weigh_protocols::mqtt::codec::{
     Connect, Filter, Id, Limits, Options, Packet, Properties, Publish, Qos, Section, Subscribe,
@@ -276,6 +279,67 @@ impl World {
         assert!(rest.is_empty(), "half a packet");
         lines
     }
+}
+
+/// A trial with these settings of mqtt.
+pub(crate) fn trial(given: &[(&str, &str)], connections: u32, subscribers: u32) -> Trial {
+    let address = "127.0.0.1:1883".parse().unwrap();
+    Trial {
+        id: "t".to_owned(),
+        point: Default::default(),
+        repetition: 0,
+        seed: 0xBEEF,
+        protocol: "mqtt".to_owned(),
+        target: "reference".to_owned(),
+        endpoint: Some(Endpoint::at("mqtt", address)),
+        load: Load {
+            pattern: Pattern::Deliver,
+            connections,
+            subscribers,
+            topology: Topology::FanIn,
+            messages: Some(1),
+            duration: None,
+            warmup: Nanos(0),
+            arrival: Arrival::Closed,
+            rate: None,
+            window: None,
+            think: Nanos(0),
+            split: Split::Exact,
+            body: BodySource::Filler,
+            size: None,
+            timeout: Nanos::from_secs(5),
+        },
+        settings: Settings::new("mqtt", Mqtt.settings(), given.iter().copied()).unwrap(),
+    }
+}
+
+pub(crate) fn dial(trial: &Trial) -> Dial {
+    Mqtt.dial(trial).map_err(|error| error.to_string()).unwrap()
+}
+
+/// A signal of a wire, kept.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Said {
+    Ready,
+    Done(u32),
+    Refused(u32, u16),
+    NoSubscriber(u32),
+    Message(String, Vec<u8>),
+    Granted(&'static str, u64),
+}
+
+pub(crate) fn keep(said: &mut Vec<Said>, signal: Signal<'_>) {
+    said.push(match signal {
+        Signal::Ready => Said::Ready,
+        Signal::Done(ticket) => Said::Done(ticket.0),
+        Signal::Refused(ticket, code) => Said::Refused(ticket.0, code),
+        Signal::NoSubscriber(ticket) => Said::NoSubscriber(ticket.0),
+        Signal::Message { topic, body } => {
+            Said::Message(String::from_utf8(topic.to_vec()).unwrap(), body.to_vec())
+        }
+        Signal::Granted(name, value) => Said::Granted(name, value),
+        Signal::Closing => unreachable!("MQTT wires never ask to be closed"),
+    });
 }
 
 /// A CONNECT with nothing special in it.

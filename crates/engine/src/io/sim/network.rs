@@ -24,6 +24,8 @@ pub(super) struct End {
     listens: bool,
     established: bool,
     pub(super) closed: bool,
+    /// The end was announced to the peer ahead of the close.
+    shut: bool,
     pub(super) received: VecDeque<u8>,
     pub(super) readable_noted: bool,
     pub(super) finished: bool,
@@ -92,6 +94,7 @@ impl End {
             listens: false,
             established: false,
             closed: false,
+            shut: false,
             received: VecDeque::new(),
             readable_noted: false,
             finished: false,
@@ -154,6 +157,9 @@ impl State {
         if let Some(fault) = end.failure {
             return Err(fault);
         }
+        if end.shut {
+            return Err(IoFault::Reset);
+        }
         let Some(peer) = end.peer.filter(|_| end.established) else {
             return Ok(0);
         };
@@ -179,6 +185,16 @@ impl State {
         Ok(taken)
     }
 
+    pub(super) fn shutdown(&mut self, number: usize, which: Token) {
+        let Some(id) = self.parties[number].connection(which) else { return };
+        let end = &mut self.ends[id];
+        if let (Some(peer), true, None, false) = (end.peer, end.established, end.failure, end.shut)
+        {
+            end.shut = true;
+            self.dispatch(id, What::Finish(peer), 0);
+        }
+    }
+
     pub(super) fn close(&mut self, number: usize, which: Token, how: Close) {
         let party = &mut self.parties[number];
         let Some(place) = party.tokens.get_mut(which.0 as usize) else { return };
@@ -198,6 +214,7 @@ impl State {
         end.received = VecDeque::new();
         if let (Some(peer), true, None) = (end.peer, end.established, end.failure) {
             let what = match how {
+                Close::Graceful if !unread && end.shut => return,
                 Close::Graceful if !unread => What::Finish(peer),
                 Close::Graceful | Close::Abort => What::Failure(peer, IoFault::Reset),
             };

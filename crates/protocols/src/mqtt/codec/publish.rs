@@ -36,7 +36,8 @@ impl<'a> Publish<'a> {
             return Err(Fault::malformed("QoS 0 cannot be a duplicate", "3.3.1.1"));
         }
         let topic = cursor.text()?;
-        if !topic::is_name(topic) && !(topic.is_empty() && version == Version::V5) {
+        let is_right = topic::is_name(topic) || (topic.is_empty() && version == Version::V5);
+        if !is_right {
             return Err(Fault {
                 reason: 0x90,
                 what: "the topic is empty or has wildcards",

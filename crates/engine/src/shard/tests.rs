@@ -1,0 +1,410 @@
+//! Whole trials in the simulated world, with servers of all manners. Every trial is also held to
+//! few steps: a shard that asks for a moment that has passed spins, and would show here.
+
+mod parcel;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Instant;
+
+use weigh_model::body::{BodySource, Composer, widest_mark};
+use weigh_model::ledger::{Cause, NotSentCause};
+use weigh_model::load::Split;
+use weigh_model::protocol::{Dial, Lifetime};
+use weigh_model::units::Bytes;
+use weigh_model::{Load, Topology, Trial};
+
+use super::*;
+use crate::generator::{Attendant, Generator};
+use crate::io::sim::{Link as Way, Party, SimIo, World};
+use crate::job::Shared;
+use crate::outcome::Outcome;
+use crate::serving::{Serving, SimulatedServing};
+use parcel::{Manner, Parcels};
+
+/// A trial to be: what the server is like, what is asked of it.
+struct Scene {
+    load: Load,
+    manner: Manner,
+    lifetime: Lifetime,
+    confirms: bool,
+    shards: u32,
+    refused_seat: Option<u32>,
+    way: Way,
+    /// Connects are refused from the one moment to the other.
+    refuse: Option<(Nanos, Nanos)>,
+    /// When the trial is told to stop.
+    stops: Vec<Nanos>,
+}
+
+/// What came of it.
+struct Played {
+    outcome: Result<Outcome, Failure>,
+    steps: u64,
+    ended: Nanos,
+    connections: u64,
+    is_over: bool,
+}
+
+fn scene(manner: Manner) -> Scene {
+    Scene {
+        load: Load {
+            pattern: Pattern::Request,
+            connections: 4,
+            subscribers: 0,
+            topology: Topology::FanIn,
+            messages: Some(200),
+            duration: None,
+            warmup: Nanos(0),
+            arrival: Arrival::Closed,
+            rate: None,
+            window: None,
+            think: Nanos(0),
+            split: Split::Exact,
+            body: BodySource::Filler,
+            size: Some(Bytes(64)),
+            timeout: Nanos::from_secs(1),
+        },
+        manner,
+        lifetime: Lifetime::Kept,
+        confirms: true,
+        shards: 1,
+        refused_seat: None,
+        way: Way { delay: Nanos::from_micros(50), ..Way::default() },
+        refuse: None,
+        stops: Vec::new(),
+    }
+}
+
+impl Scene {
+    fn job(&self, address: SocketAddr) -> Arc<Job> {
+        let (confirms, refused_seat) = (self.confirms, self.refused_seat);
+        let largest = widest_mark(self.load.connections, 1_000_000);
+        let size = self.load.size;
+        Arc::new(Job {
+            trial: Trial {
+                id: String::new(),
+                point: Default::default(),
+                repetition: 0,
+                seed: 77,
+                protocol: "parcel".to_owned(),
+                target: "reference".to_owned(),
+                endpoint: None,
+                load: self.load.clone(),
+                settings: Default::default(),
+            },
+            dial: Dial {
+                lifetime: self.lifetime,
+                confirms,
+                producer_of: None,
+                make: Box::new(move |seat| {
+                    let in_flight = Vec::new();
+                    Box::new(Parcels { seat, confirms, refused_seat, is_ready: false, in_flight })
+                }),
+            },
+            composer: Composer::new(&self.load.body, b"", size, &largest, 0).unwrap(),
+            address,
+            sources: Vec::new(),
+            trace: Vec::new(),
+            shards: self.shards,
+            shared: Shared::default(),
+        })
+    }
+
+    /// Plays it in the simulated world, for a minute at most.
+    fn play(&self) -> Played {
+        let on = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+        let mut world = World::new(3);
+        world.link(on, self.way);
+        let server = SimulatedServing::start(&parcel::host(self.manner), on, world.party());
+        let mut server = server.unwrap();
+        if let Some((from, until)) = self.refuse {
+            world.refuse(on, from, until);
+        }
+        let job = self.job(on);
+        let mut players: Vec<Player> = (0..self.shards)
+            .map(|index| Player::new(&job, index, world.party(), self.stops.clone()))
+            .collect();
+        let mut parties: Vec<&mut dyn Party> = vec![&mut server];
+        parties.extend(players.iter_mut().map(|player| player as &mut dyn Party));
+        world.run(&mut parties, Nanos::from_secs(60));
+        let steps = players.iter().map(|player| player.steps).sum();
+        let is_over = players.iter().all(|player| player.shard.phase() == Phase::Done);
+        let shards: Vec<_> = players.into_iter().map(|player| player.shard.outcome()).collect();
+        let outcome = match shards.iter().find_map(|shard| shard.failure.clone()) {
+            Some(failure) => Err(failure),
+            None => Ok(Outcome::merge(shards, &self.load, self.confirms, true)),
+        };
+        let connections = server.report().server.connections;
+        Played { outcome, steps, ended: world.now(), connections, is_over }
+    }
+
+    /// Plays it to its end and checks what must hold in every case.
+    fn played(&self) -> (Outcome, Played) {
+        let mut played = self.play();
+        assert!(played.is_over, "not over at {}", played.ended);
+        let outcome = std::mem::replace(&mut played.outcome, Err(Failure::Ourselves("".into())));
+        let outcome = outcome.unwrap();
+        assert_eq!(outcome.ledger.contradiction(), None);
+        (outcome, played)
+    }
+}
+
+/// A shard in the world.
+struct Player {
+    shard: Shard,
+    io: SimIo,
+    job: Arc<Job>,
+    stops: Vec<Nanos>,
+    steps: u64,
+}
+
+impl Player {
+    fn new(job: &Arc<Job>, index: u32, io: SimIo, stops: Vec<Nanos>) -> Player {
+        let shard = Shard::new(Arc::clone(job), index, Box::new(|_| ()));
+        Player { shard, io, job: Arc::clone(job), stops, steps: 0 }
+    }
+}
+
+impl Party for Player {
+    fn step(&mut self) -> bool {
+        self.steps += 1;
+        while self.stops.first().is_some_and(|at| *at <= self.io.now()) {
+            self.stops.remove(0);
+            self.job.shared.stop();
+        }
+        self.shard.step(&mut self.io)
+    }
+}
+
+#[test]
+fn a_closed_loop_by_count_sends_exactly_its_count() {
+    for (in_pieces, shards, size) in [(false, 1, 64), (true, 1, 5_000), (false, 3, 64)] {
+        let mut scene = scene(Manner::Answers);
+        scene.way.in_pieces = in_pieces;
+        scene.shards = shards;
+        scene.load.size = Some(Bytes(size));
+        let (outcome, played) = scene.played();
+        assert_eq!((outcome.ledger.sent, outcome.ledger.delivered), (200, Some(200)));
+        assert_eq!((outcome.lost_links, outcome.opened, outcome.held), (0, 4, 4));
+        assert!(in_pieces || played.steps < 1_500, "{} steps", played.steps);
+    }
+}
+
+#[test]
+fn announced_closes_cost_no_message() {
+    let (outcome, played) = scene(Manner::ClosesEvery(7)).played();
+    assert_eq!((outcome.ledger.delivered, outcome.lost_links), (Some(200), 0));
+    assert!(outcome.opened >= 200 / 7, "{}", outcome.opened);
+    assert!(played.steps < 3_000, "{} steps", played.steps);
+}
+
+#[test]
+fn a_window_does_not_outlive_an_announced_close() {
+    let mut scene = scene(Manner::ClosesEvery(7));
+    scene.load.window = Some(4);
+    let (outcome, _) = scene.played();
+    let ledger = &outcome.ledger;
+    assert_eq!(ledger.sent, 200);
+    let closed = ledger.causes.get(&Cause::ConnectionClosed).copied();
+    assert_eq!(ledger.delivered.unwrap() + closed.unwrap_or(0), 200);
+}
+
+#[test]
+fn one_connection_for_each_message() {
+    for manner in [Manner::Answers, Manner::AnswersByClosing, Manner::ClosesEvery(1)] {
+        let mut scene = scene(manner);
+        scene.lifetime = Lifetime::PerMessage;
+        scene.load.pattern = Pattern::Session;
+        let (outcome, played) = scene.played();
+        assert_eq!(outcome.ledger.delivered, Some(200), "{manner:?}");
+        assert_eq!((played.connections, outcome.lost_links), (200, 0), "{manner:?}");
+        assert!(played.steps < 5_000, "{} steps", played.steps);
+    }
+}
+
+#[test]
+fn unconfirmed_messages_fill_small_buffers_and_all_arrive() {
+    for lifetime in [Lifetime::Kept, Lifetime::PerMessage] {
+        let mut scene = scene(Manner::Answers);
+        scene.confirms = false;
+        scene.lifetime = lifetime;
+        scene.load.pattern = Pattern::Publish;
+        scene.load.size = Some(Bytes(3_000));
+        scene.way.buffer_bytes = 1_000;
+        let (outcome, _) = scene.played();
+        assert_eq!((outcome.ledger.sent, outcome.ledger.not_sent), (200, 0));
+        assert_eq!(outcome.lost_links, 0);
+    }
+}
+
+#[test]
+fn resets_are_booked_and_the_count_is_reached() {
+    let (outcome, played) = scene(Manner::ResetsAfter(5)).played();
+    let ledger = &outcome.ledger;
+    assert_eq!(ledger.sent, 200);
+    let closed = ledger.causes[&Cause::ConnectionClosed];
+    assert_eq!(ledger.delivered.unwrap() + closed, 200);
+    assert_eq!((closed, outcome.lost_links), (40, 40));
+    assert!(played.steps < 5_000, "{} steps", played.steps);
+}
+
+#[test]
+fn error_answers_end_their_messages() {
+    let (outcome, _) = scene(Manner::Refuses).played();
+    assert_eq!(outcome.ledger.causes[&Cause::ErrorAnswer], 200);
+}
+
+#[test]
+fn a_server_that_stands_still_does_not_keep_a_count_for_ever() {
+    let (outcome, played) = scene(Manner::Silent).played();
+    let ledger = &outcome.ledger;
+    assert!(ledger.causes[&Cause::Timeout] > 0 && ledger.not_sent > 0);
+    assert_eq!(ledger.not_sent_causes.keys().collect::<Vec<_>>(), [&NotSentCause::WindowFull]);
+    assert!(played.ended < Nanos::from_secs(10), "{}", played.ended);
+    assert!(played.steps < 1_000, "{} steps", played.steps);
+}
+
+/// What is due and finds no free window waits for Tmax after the end, asleep.
+#[test]
+fn a_backlog_at_the_end_is_awaited_without_spinning() {
+    let mut scene = scene(Manner::Silent);
+    scene.load.messages = None;
+    scene.load.duration = Some(Nanos::from_secs(2));
+    scene.load.arrival = Arrival::Constant;
+    scene.load.rate = Some(weigh_model::units::parse_rate("100/s").unwrap());
+    scene.load.window = Some(1);
+    let (outcome, played) = scene.played();
+    assert_eq!(outcome.ledger.messages, 200);
+    assert!(played.steps < 1_500, "{} steps", played.steps);
+}
+
+#[test]
+fn a_hold_sleeps() {
+    let mut scene = scene(Manner::Answers);
+    scene.load.pattern = Pattern::Hold;
+    scene.load.messages = None;
+    scene.load.connections = 300;
+    scene.load.duration = Some(Nanos::from_secs(10));
+    let (outcome, played) = scene.played();
+    assert_eq!((outcome.held, outcome.lost_links), (300, 0));
+    assert!(played.steps < 500, "{} steps", played.steps);
+}
+
+#[test]
+fn refused_connections_are_tried_again_later_and_not_at_once() {
+    let mut scene = scene(Manner::ResetsAfter(25));
+    scene.refuse = Some((Nanos::from_millis(5), Nanos::from_millis(600)));
+    let (outcome, played) = scene.played();
+    assert_eq!(outcome.ledger.sent, 200);
+    assert!(played.ended > Nanos::from_millis(600));
+    assert!(played.steps < 2_000, "{} steps", played.steps);
+}
+
+/// A shard whose own deadline is long past waits for the others, asleep.
+#[test]
+fn shards_wait_for_each_other() {
+    let mut scene = scene(Manner::Answers);
+    scene.shards = 2;
+    scene.load.connections = 2;
+    scene.load.messages = Some(2);
+    scene.load.arrival = Arrival::Ramp(Nanos::from_secs(20));
+    let (outcome, played) = scene.played();
+    assert_eq!(outcome.ledger.delivered, Some(2));
+    assert!(played.ended > Nanos::from_secs(10));
+    assert!(played.steps < 15_000, "{} steps", played.steps);
+}
+
+#[test]
+fn the_failure_of_one_shard_ends_all() {
+    let mut scene = scene(Manner::Answers);
+    scene.shards = 2;
+    scene.refused_seat = Some(1);
+    let played = scene.play();
+    assert!(played.is_over, "not over at {}", played.ended);
+    assert!(matches!(played.outcome, Err(Failure::Session { .. })), "{:?}", played.outcome.err());
+}
+
+#[test]
+fn a_trial_ends_though_its_subscriber_died() {
+    let mut scene = scene(Manner::ResetsSubscribersAfter(50));
+    scene.load.pattern = Pattern::Deliver;
+    scene.load.subscribers = 1;
+    let (outcome, played) = scene.played();
+    let ledger = &outcome.ledger;
+    assert_eq!(ledger.sent, 200);
+    let lost = ledger.causes[&Cause::SubscriberDisconnected];
+    assert_eq!(ledger.delivered.unwrap() + lost, 200);
+    assert!(lost >= 150 && played.ended < Nanos::from_secs(5));
+}
+
+#[test]
+fn delivery_ends_the_messages_that_nobody_confirms() {
+    for topology in [Topology::FanIn, Topology::FanOut, Topology::Pairs] {
+        let mut scene = scene(Manner::Answers);
+        scene.confirms = false;
+        scene.load.pattern = Pattern::Deliver;
+        scene.load.topology = topology;
+        (scene.load.connections, scene.load.subscribers) = match topology {
+            Topology::FanIn => (3, 1),
+            Topology::FanOut => (1, 3),
+            Topology::Pairs => (1, 1),
+        };
+        let (outcome, _) = scene.played();
+        let copies = scene.load.copies();
+        assert_eq!(outcome.ledger.delivered, Some(200 * copies), "{topology:?}");
+    }
+}
+
+#[test]
+fn the_first_stop_finishes_the_record_and_the_second_ends_it() {
+    let second = Nanos::from_secs(1);
+    let mut scene = scene(Manner::Answers);
+    scene.load.messages = None;
+    scene.load.duration = Some(Nanos::from_secs(30));
+    scene.load.think = Nanos::from_millis(1);
+    scene.stops = vec![second];
+    let (outcome, played) = scene.played();
+    assert!(outcome.was_interrupted && played.ended < Nanos::from_millis(1_200));
+    assert_eq!(outcome.ledger.delivered, Some(outcome.ledger.sent));
+    scene.manner = Manner::Silent;
+    scene.load.timeout = Nanos::from_secs(20);
+    scene.stops = vec![second, second + Nanos::from_millis(300)];
+    let (outcome, played) = scene.played();
+    assert!(outcome.was_interrupted && played.ended < Nanos::from_millis(1_500));
+}
+
+/// The same trials on real sockets, in one thread and in two.
+#[test]
+fn real_sockets_tell_the_same() {
+    struct Nobody;
+    impl Attendant for Nobody {
+        fn progress(&self, _: u32, _: Progress) {}
+    }
+    for (manner, lifetime, shards) in [
+        (Manner::Answers, Lifetime::Kept, 1),
+        (Manner::Answers, Lifetime::PerMessage, 2),
+        (Manner::ClosesEvery(9), Lifetime::Kept, 2),
+        (Manner::AnswersByClosing, Lifetime::PerMessage, 1),
+    ] {
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let serving = Serving::start(&parcel::host(manner), any, 1).unwrap();
+        let mut scene = scene(manner);
+        scene.shards = shards;
+        scene.lifetime = lifetime;
+        scene.load.timeout = Nanos::from_secs(20);
+        let nobody: Arc<dyn Attendant> = Arc::new(Nobody);
+        let job = scene.job(serving.address());
+        let generator = Generator::start(job, Instant::now(), &nobody).unwrap();
+        let outcome = generator.finish().unwrap();
+        assert_eq!(outcome.ledger.delivered, Some(200), "{manner:?}");
+        assert_eq!(outcome.lost_links, 0, "{manner:?} {:?}", outcome.first_loss);
+        serving.stop();
+    }
+}
+
+/// An idle connection is a link, an account and a wire, and little else.
+#[test]
+fn a_connection_is_small() {
+    let account = size_of::<crate::accounts::ProducerAccount>();
+    assert!(size_of::<Link>() + account <= 512, "{} + {account}", size_of::<Link>());
+}

@@ -1,0 +1,141 @@
+//! What an idle MQTT connection costs in memory, on both sides, counted by the allocator.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use weigh_model::body::BodySource;
+use weigh_model::protocol::{Protocol, Role, Seat};
+use weigh_model::server::{ConnectionId, Outlets};
+use weigh_model::trial::{Settings, Trial};
+use weigh_model::wire::{Op, Outbox, Ticket, Wire};
+use weigh_model::{Arrival, Load, Nanos, Pattern, Split, Topology};
+use weigh_protocols::mqtt::Mqtt;
+
+struct Counting;
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes that malloc itself needs for a block.
+const BLOCK_BYTES: usize = 16;
+
+// SAFETY: every call is handed on unchanged to the system's allocator, which keeps the contract.
+#[expect(unsafe_code, reason = "an allocator cannot be written without")]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        HELD.fetch_add(layout.size() + BLOCK_BYTES, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size() + BLOCK_BYTES, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// An engine that throws away what is staged.
+#[derive(Default)]
+struct Void {
+    staged: Vec<u8>,
+}
+
+impl Outlets for Void {
+    fn stage(&mut self, _to: ConnectionId) -> &mut Vec<u8> {
+        &mut self.staged
+    }
+    fn pending_bytes(&self, _of: ConnectionId) -> usize {
+        0
+    }
+    fn notify_drained(&mut self, _of: ConnectionId) {}
+    fn close(&mut self, _which: ConnectionId) {}
+    fn abort(&mut self, _which: ConnectionId) {}
+    fn poke(&mut self, _shard: u16) {}
+}
+
+fn trial(version: &str) -> Trial {
+    let given = [("version", version), ("qos", "1")];
+    Trial {
+        id: String::new(),
+        point: Default::default(),
+        repetition: 0,
+        seed: 1,
+        protocol: "mqtt".to_owned(),
+        target: "reference".to_owned(),
+        endpoint: None,
+        load: Load {
+            pattern: Pattern::Deliver,
+            connections: CLIENTS as u32,
+            subscribers: CLIENTS as u32,
+            topology: Topology::Pairs,
+            messages: Some(1),
+            duration: None,
+            warmup: Nanos(0),
+            arrival: Arrival::Closed,
+            rate: None,
+            window: None,
+            think: Nanos(0),
+            split: Split::Exact,
+            body: BodySource::Filler,
+            size: None,
+            timeout: Nanos::from_secs(5),
+        },
+        settings: Settings::new("mqtt", Mqtt.settings(), given).unwrap(),
+    }
+}
+
+const CLIENTS: usize = 2_000;
+
+/// One test alone, because the allocator counts for the whole process.
+#[test]
+fn idle_connections_are_cheap_on_both_sides() {
+    for version in ["3.1.1", "5"] {
+        for role in [Role::Producer, Role::Consumer] {
+            weigh(version, role);
+        }
+    }
+}
+
+fn weigh(version: &str, role: Role) {
+    let trial = trial(version);
+    let dial = Mqtt.dial(&trial).map_err(|error| error.to_string()).unwrap();
+    let host = Mqtt.host(&trial.settings).map_err(|error| error.to_string()).unwrap();
+    let mut server = (host.make)(0);
+    let mut net = Void { staged: Vec::with_capacity(4_096) };
+    let mut out = Outbox::default();
+    out.buffer().reserve(4_096);
+    let mut wires: Vec<Box<dyn Wire>> = Vec::with_capacity(CLIENTS);
+    let mut calls = Vec::with_capacity(4_096);
+    let (mut by_clients, mut by_broker) = (0, 0);
+    for index in 0..CLIENTS {
+        let id = ConnectionId(index as u32);
+        let before = HELD.load(Ordering::Relaxed);
+        wires.push((dial.make)(Seat { index: index as u32, role }));
+        wires[index].open(Nanos(1), &mut out, &mut |_| {});
+        let mut held = HELD.load(Ordering::Relaxed);
+        by_clients += held - before;
+        server.accepted(id, Nanos(1), &mut net);
+        // CONNECT, SUBSCRIBE and a message, and what comes back.
+        for step in 0..3 {
+            server.receive(id, out.bytes(), Nanos(1), &mut net).unwrap();
+            out.clear();
+            let after = HELD.load(Ordering::Relaxed);
+            by_broker += after as i64 - held as i64;
+            calls.clear();
+            calls.append(&mut net.staged);
+            wires[index].receive(&calls, Nanos(1), &mut out, &mut |_| {}).unwrap();
+            if role == Role::Producer && step == 0 {
+                wires[index].send(&Op { ticket: Ticket(0), body: b"x" }, Nanos(1), &mut out);
+            }
+            held = HELD.load(Ordering::Relaxed);
+            by_clients += held - after;
+        }
+    }
+    let (client, broker) = (by_clients / CLIENTS, by_broker / CLIENTS as i64);
+    println!("{version} {role:?}: client {client} bytes, broker {broker} bytes");
+    assert!(client <= 1_024, "{client} bytes per client, {version} {role:?}");
+    assert!(broker <= 2_048, "{broker} bytes per client at the broker, {version} {role:?}");
+}

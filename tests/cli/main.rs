@@ -1,0 +1,13 @@
+//! The command line as a user meets it: the built program, in a folder of its own, on small loads.
+//! Nothing here asserts a time.
+
+mod commands;
+mod endings;
+mod loads;
+mod readme;
+mod recording;
+mod refusals;
+mod rig;
+mod serving;
+mod strangers;
+mod weighing;

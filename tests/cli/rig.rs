@@ -1,0 +1,226 @@
+//! A folder of its own for every test, the program run in it as a user would, and a way to see
+//! that none of its processes is left.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// A fresh folder in which the program is run; removed at the end.
+pub struct Place {
+    folder: PathBuf,
+    mark: String,
+}
+
+/// How a run of the program ended.
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Place {
+    pub fn new(name: &str) -> Place {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("weigh-cli-{}-{number}-{name}", std::process::id());
+        let folder = std::env::temp_dir().join(&mark);
+        std::fs::create_dir_all(&folder).expect("a folder for the test");
+        Place { folder, mark }
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The program with these arguments, in this folder, with an environment that tells its
+    /// processes from those of other tests.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weigh"));
+        command.args(arguments).current_dir(&self.folder).stdin(Stdio::null());
+        command.env(MARK, &self.mark).env("LC_ALL", "C.UTF-8").env_remove("WEIGH_PASSWORD");
+        command
+    }
+
+    pub fn weigh(&self, arguments: &[&str]) -> Ended {
+        Ended::from(self.command(arguments).output().expect("the program starts"))
+    }
+
+    /// Runs a small `compare`: these arguments, then a load that takes a moment.
+    pub fn compare(&self, arguments: &[&str]) -> Ended {
+        let mut all = vec!["compare"];
+        all.extend(arguments);
+        all.extend(["--reps", "1"]);
+        let given = |flags: &[&str]| arguments.iter().any(|word| flags.contains(word));
+        if !given(&["-n", "-d"]) {
+            all.extend(["-d", "200ms"]);
+        }
+        if !given(&["--warmup"]) {
+            all.extend(["--warmup", "0s"]);
+        }
+        if !given(&["-c", "-x"]) {
+            all.extend(["-c", "4"]);
+        }
+        self.weigh(&all)
+    }
+
+    pub fn spawn(&self, arguments: &[&str]) -> Child {
+        let mut command = self.command(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the program starts")
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.folder.join(name), text).expect("a file of the test");
+    }
+
+    /// The folders below `runs`, by name.
+    pub fn runs(&self) -> Vec<PathBuf> {
+        let Ok(entries) = std::fs::read_dir(self.folder.join("runs")) else { return Vec::new() };
+        let mut runs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        runs.sort();
+        runs
+    }
+
+    /// The only run.
+    pub fn run(&self) -> PathBuf {
+        let runs = self.runs();
+        assert_eq!(runs.len(), 1, "{runs:?}");
+        runs[0].clone()
+    }
+
+    pub fn summary(&self) -> Value {
+        let text = std::fs::read_to_string(self.run().join("summary.json")).expect("a summary");
+        serde_json::from_str(&text).expect("summary.json is JSON")
+    }
+
+    pub fn journal(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.run().join("journal.jsonl")).expect("a journal");
+        text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+    }
+
+    /// Fails if a process that was started here still runs.
+    pub fn nobody_is_left(&self) {
+        let asked = Instant::now();
+        loop {
+            let left = self.processes();
+            if left.is_empty() {
+                return;
+            }
+            assert!(asked.elapsed() < PATIENCE, "left behind: {left:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Processes that were started here and run, with their command lines.
+    pub fn processes(&self) -> Vec<(u32, String)> {
+        let mark = format!("{MARK}={}", self.mark);
+        let entries = std::fs::read_dir("/proc").expect("/proc");
+        let pids = entries.flatten().filter_map(|e| e.file_name().to_string_lossy().parse().ok());
+        let ours = pids.filter(|pid: &u32| {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes())
+        });
+        ours.map(|pid| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            (pid, String::from_utf8_lossy(&line).replace('\0', " "))
+        })
+        .collect()
+    }
+
+    /// The first process below the program: its target. Waits until there is one.
+    pub fn target(&self, program: &Child) -> u32 {
+        let asked = Instant::now();
+        loop {
+            let found = self.processes().into_iter().find(|(pid, line)| {
+                *pid != program.id() && !line.contains(" compare ") && !line.is_empty()
+            });
+            if let Some((pid, _)) = found {
+                return pid;
+            }
+            assert!(asked.elapsed() < PATIENCE, "no target was started");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Ended {
+        Ended {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Ended {
+    /// Fails unless it ended with this code.
+    #[track_caller]
+    pub fn with(self, code: i32) -> Ended {
+        assert_eq!(self.code, Some(code), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Fails unless the message on stderr holds all of these.
+    #[track_caller]
+    pub fn saying(self, parts: &[&str]) -> Ended {
+        for part in parts {
+            assert!(self.stderr.contains(part), "{part:?} is not in:\n{}", self.stderr);
+        }
+        self
+    }
+
+    /// Standard output as the one JSON document it must be.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).expect("stdout is one JSON document")
+    }
+}
+
+/// Sends a signal with the shell's own `kill`.
+pub fn signal(name: &str, pid: u32) {
+    let line = format!("kill -{name} {pid}");
+    let status = Command::new("sh").args(["-c", &line]).status().expect("a shell");
+    assert!(status.success(), "{line}");
+}
+
+/// Waits for the end of the program.
+pub fn wait(program: Child) -> Ended {
+    Ended::from(program.wait_with_output().expect("the program ends"))
+}
+
+/// Waits until `holds`.
+#[track_caller]
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let asked = Instant::now();
+    while !holds() {
+        assert!(asked.elapsed() < PATIENCE, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// True if the program is there; in continuous integration it must be.
+pub fn has(program: &str) -> bool {
+    let folders = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/local/sbin";
+    let is_there = folders.split(':').any(|folder| Path::new(folder).join(program).is_file());
+    let must = std::env::var("CI").is_ok_and(|value| value == "true");
+    assert!(is_there || !must, "{program} is not installed, and CI=true");
+    if !is_there {
+        eprintln!("SKIPPED: {program} is not installed");
+    }
+    is_there
+}
+
+const MARK: &str = "WEIGH_CLI_TEST";
+
+/// How long something that must happen may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
