@@ -16,3 +16,4 @@ mod queueing;
 mod rig;
 mod scripted;
 mod sizes;
+mod storms;

@@ -10,7 +10,7 @@ use std::time::Instant;
 use weigh_engine::generator::{Attendant, Generator};
 use weigh_engine::io::Io;
 use weigh_engine::io::epoll::EpollIo;
-use weigh_engine::io::sim::{Link, Party, SimIo, World};
+use weigh_engine::io::sim::{Cut, Link, Party, SimIo, World};
 use weigh_engine::job::{Job, Progress, Shared};
 use weigh_engine::outcome::{Outcome, ShardOutcome};
 use weigh_engine::serving::{Serving, SimulatedServing};
@@ -44,6 +44,10 @@ pub struct Setup {
     pub server: Option<fn() -> Box<dyn Server>>,
     /// Settings that only the server gets.
     pub server_settings: Vec<(String, String)>,
+    /// Connections that are reset in the simulated world.
+    pub cuts: Vec<Cut>,
+    /// When the simulated server takes no connections: from, until.
+    pub refusals: Vec<(Nanos, Nanos)>,
 }
 
 /// What a trial left behind on both sides.
@@ -92,6 +96,8 @@ impl Setup {
             wrap: None,
             server: None,
             server_settings: Vec::new(),
+            cuts: Vec::new(),
+            refusals: Vec::new(),
         }
     }
 
@@ -188,6 +194,10 @@ impl Setup {
         let job = self.job(address);
         let shard = Shard::new(Arc::clone(&job), 0, Box::new(|_| {}));
         let mut guest = Guest { shard, io: world.party() };
+        self.cuts.iter().for_each(|cut| world.cut(*cut));
+        for (from, until) in &self.refusals {
+            world.refuse(address, *from, *until);
+        }
         world.run(&mut [server, &mut guest], Nanos::from_secs(100_000));
         let ended = world.now();
         let bytes = guest.io.bytes();

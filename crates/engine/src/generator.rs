@@ -56,7 +56,7 @@ impl Generator {
         })?;
         let mut threads = Vec::new();
         let mut herald = Some(Herald::start(attendant)?);
-        job.shared.may_part.store(false, Ordering::SeqCst);
+        job.shared.is_looked_at.store(true, Ordering::SeqCst);
         for (index, bell) in bells.iter().enumerate() {
             let start = Start {
                 job: Arc::clone(&job),
@@ -143,7 +143,7 @@ struct Parting<'a>(&'a Shared);
 
 impl Drop for Parting<'_> {
     fn drop(&mut self) {
-        self.0.may_part.store(true, Ordering::SeqCst);
+        self.0.is_looked_at.store(false, Ordering::SeqCst);
     }
 }
 

@@ -1,12 +1,13 @@
 //! The end of a trial: what is in flight is awaited, what did not come is booked as lost.
 
+use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 
 use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::protocol::Role;
 use weigh_model::{Nanos, Topology};
 
-use super::{Phase, Shard};
+use super::{Phase, Shard, Timer};
 use crate::io::Io;
 use crate::link::LinkPhase;
 
@@ -36,6 +37,9 @@ impl Shard {
             dues.iter().filter(|due| **due >= measure_from).count() as u64
         };
         let mut unsent = measured(&self.backlog);
+        if cause == NotSentCause::ConnectionClosed {
+            unsent += self.never_due();
+        }
         self.backlog.clear();
         self.stream_next = None;
         self.timers.clear();
@@ -48,6 +52,24 @@ impl Shard {
         }
         self.owed = 0;
         self.desk.note_not_sent(cause, unsent);
+    }
+
+    /// Measured messages that would still have become due, had anybody been left to send them:
+    /// a load is offered in full, whatever becomes of the connections.
+    fn never_due(&mut self) -> u64 {
+        let shared = self.stream_next.into_iter().chain(
+            self.stream.iter_mut().flat_map(|stream| std::iter::from_fn(|| stream.next_due())),
+        );
+        let shared = shared.filter(|due| !due.warmup).count() as u64;
+        let own = |stream: &mut crate::schedule::Schedule| {
+            std::iter::from_fn(|| stream.next_due()).filter(|due| !due.warmup).count() as u64
+        };
+        let pending = self
+            .timers
+            .iter()
+            .filter(|Reverse((at, timer, _))| *timer == Timer::Client && *at >= self.measure_from)
+            .count() as u64;
+        shared + pending + self.streams.iter_mut().map(own).sum::<u64>()
     }
 
     /// When the trial ends even if messages are missing: Tmax after the last due time.

@@ -229,7 +229,7 @@ impl Shard {
             Phase::Draining => self.drain(now),
             Phase::Lingering(until) if now >= until => self.settle(),
             Phase::Lingering(_) => {}
-            Phase::Settled if self.job.shared.may_part.load(Ordering::SeqCst) => self.part(io),
+            Phase::Settled if !self.job.shared.is_looked_at.load(Ordering::SeqCst) => self.part(io),
             Phase::Settled => {}
             Phase::Done => return false,
         }
@@ -260,7 +260,9 @@ impl Shard {
             _ if is_sending && !self.has_begun => self.start,
             Phase::Draining => self.drain_moment(io),
             Phase::Lingering(until) => until,
-            Phase::Settled if self.job.shared.may_part.load(Ordering::SeqCst) => return Nanos(0),
+            Phase::Settled if !self.job.shared.is_looked_at.load(Ordering::SeqCst) => {
+                return Nanos(0);
+            }
             Phase::Settled => io.now() + SHARD_POLL,
             Phase::WarmingUp => self.next_interval.min(self.measure_from),
             _ => self.next_interval,

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::protocol::{Lifetime, Role, Seat};
-use weigh_model::{Nanos, Pattern};
+use weigh_model::{Nanos, Pattern, Topology};
 
 use super::receiving::Loss;
 use super::{Phase, Shard};
@@ -152,6 +152,7 @@ impl Shard {
         let misses_messages = self.is_consumer(loss.link) && self.phase != Phase::Opening;
         if is_hopeless || misses_messages {
             self.bury(loss.link);
+            self.silence_partner(loss.link);
         } else if self.phase != Phase::Draining {
             let wait = Nanos(RETRY_FIRST.0 << attempts.min(ATTEMPTS_MAX));
             self.reopens.push(Reverse((now + wait, loss.link)));
@@ -191,6 +192,22 @@ impl Shard {
             NotSentCause::ConnectionClosed,
             unsent + if is_open { waiting } else { 0 },
         );
+    }
+
+    /// A closed loop that waits for deliveries goes on with nobody to deliver to: what the
+    /// partner of a lost consumer still had to send stays unsent, instead of waiting for Tmax
+    /// message by message.
+    fn silence_partner(&mut self, consumer: u32) {
+        let is_waited_for = self.delivers_complete && self.job.load().topology == Topology::Pairs;
+        if !is_waited_for || !self.is_consumer(consumer) {
+            return;
+        }
+        let partner = self.links[consumer as usize].state.index;
+        if let Some(link) = self.producer_link(partner) {
+            let unsent = std::mem::take(&mut self.links[link as usize].state.quota);
+            self.owed -= unsent;
+            self.desk.note_not_sent(NotSentCause::ConnectionClosed, unsent);
+        }
     }
 
     /// Says goodbye and closes; the link may open again for what is left to send.
@@ -256,8 +273,9 @@ impl Shard {
             if freed > 0 && !self.job.load().arrival.is_open() {
                 desk.freed.extend(std::iter::repeat_n((index, now), freed));
             }
-            let is_stuck = link.state.flights.awaited() == 0
-                && link.wire.as_ref().is_some_and(|wire| wire.room() == 0);
+            let takes_no_more = self.job.dial.lifetime == Lifetime::PerMessage
+                || link.wire.as_ref().is_some_and(|wire| wire.room() == 0);
+            let is_stuck = link.state.flights.awaited() == 0 && takes_no_more;
             if is_stuck && !link.state.is_lost {
                 self.lose(index, SILENCE.to_owned(), false);
             }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use weigh_model::mark::Mark;
 use weigh_model::protocol::{Lifetime, Role};
 use weigh_model::wire::{Op, Reply};
-use weigh_model::{Arrival, Nanos, Pattern};
+use weigh_model::{Arrival, Nanos, Pattern, Topology};
 
 use super::receiving::borrow;
 use super::{PACE_CREDIT, Phase, QUANTUM, Shard, Timer};
@@ -167,6 +167,10 @@ impl Shard {
         let Link { wire, state } = &self.links[link as usize];
         let Some(wire) = wire else { return false };
         let room = wire.room();
+        // A connection that lives for one message takes no second one.
+        if self.job.dial.lifetime == Lifetime::PerMessage && state.flights.live() > 0 {
+            return false;
+        }
         !state.is_blocked
             && !state.is_lost
             && room > 0
@@ -264,6 +268,7 @@ impl Shard {
     ) {
         let warmup = due < self.measure_from;
         let sent = stamp.take(io);
+        let copies = self.copies_awaited();
         let Link { wire, state } = &mut self.links[index as usize];
         let Some(wire) = wire else { return };
         let account = &mut self.desk.accounts.producers[state.account as usize];
@@ -278,7 +283,6 @@ impl Shard {
         };
         self.body.clear();
         self.job.composer.compose(&mark, &mut self.body);
-        let copies = if self.delivers_complete { self.job.load().copies() as u32 } else { 1 };
         let is_expired = false;
         let ticket = state.flights.start(Flight { due, sent, number, copies, warmup, is_expired });
         let op = Op { ticket, body: &self.body };
@@ -317,6 +321,16 @@ impl Shard {
         }
     }
 
+    /// Deliveries that complete a message where they do: subscribers that are gone are not
+    /// waited for.
+    fn copies_awaited(&self) -> u32 {
+        let load = self.job.load();
+        match (self.delivers_complete, load.topology) {
+            (false, _) | (_, Topology::Pairs) => 1,
+            _ => (load.copies() as u32).saturating_sub(self.dead.1 as u32).max(1),
+        }
+    }
+
     /// A message that nobody will answer has left: in a closed loop its slot is free at once,
     /// and the next one may follow in the same write.
     fn free_unanswered(&mut self, link: u32, sent: Nanos) {
@@ -347,7 +361,7 @@ impl Shard {
     }
 
     /// The link of a producer of this shard.
-    fn producer_link(&self, producer: u32) -> Option<u32> {
+    pub(super) fn producer_link(&self, producer: u32) -> Option<u32> {
         let place = self.desk.accounts.consumers.len() as u32 + producer / self.job.shards;
         let link = self.links.get(place as usize)?;
         (link.state.index == producer).then_some(place)

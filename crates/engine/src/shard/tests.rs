@@ -353,7 +353,7 @@ fn delivery_ends_the_messages_that_nobody_confirms() {
         (scene.load.connections, scene.load.subscribers) = match topology {
             Topology::FanIn => (3, 1),
             Topology::FanOut => (1, 3),
-            Topology::Pairs => (1, 1),
+            Topology::Pairs | Topology::Shared => (1, 1),
         };
         let (outcome, _) = scene.played();
         let copies = scene.load.copies();
