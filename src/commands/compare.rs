@@ -161,9 +161,8 @@ impl Compare {
 
     fn shards(&self, cases: &[Case]) -> u32 {
         let hard = weigh_engine::io::descriptors::limits().hard;
-        let per_shard = (hard.saturating_sub(DESCRIPTORS_SPARED)).max(1);
         let connections = cases.iter().map(|case| standing(&case.load)).max().unwrap_or(0);
-        self.shards.unwrap_or_else(|| connections.div_ceil(per_shard).clamp(1, 64) as u32)
+        self.shards.unwrap_or_else(|| doctor::shards_needed(connections, hard))
     }
 
     fn show(&self, finished: Finished) -> Result<Exit, Stop> {
@@ -260,6 +259,3 @@ fn examine(catalogue: &Catalogue, cases: &[Case], shards: u32) -> Result<(), Sto
     }
     Ok(())
 }
-
-/// Descriptors of a table that connections cannot have.
-const DESCRIPTORS_SPARED: u64 = 500;

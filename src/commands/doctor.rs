@@ -18,9 +18,9 @@ pub struct Doctor {
     /// Subscribers beside them
     #[arg(short = 'y', long, value_name = "N", default_value_t = 1)]
     subscribers: u64,
-    /// Threads of the generator
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
-    shards: u32,
+    /// Threads of the generator [default: as many as the descriptors need]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    shards: Option<u32>,
     /// Every message opens its own connection
     #[arg(long)]
     session: bool,
@@ -37,11 +37,14 @@ impl Doctor {
     pub fn run(self) -> Result<Exit, Stop> {
         let catalogue = Catalogue::load(self.data.as_deref()).map_err(Stop::usage)?;
         let facts = Facts::gather(weigh_observe::host::facts(), &catalogue);
+        let standing = self.connections.saturating_add(self.subscribers);
+        let shards =
+            self.shards.unwrap_or_else(|| doctor::shards_needed(standing, facts.descriptors.hard));
         let demand = Demand {
             connections: self.connections,
             subscribers: self.subscribers,
-            shards: self.shards,
-            target_shards: self.shards,
+            shards,
+            target_shards: shards,
             connection_per_message: self.session,
             source_addresses: crate::trial_run::SOURCES_MAX,
             ..Demand::default()

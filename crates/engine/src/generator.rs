@@ -3,6 +3,8 @@
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Instant;
 
@@ -13,7 +15,7 @@ use weigh_model::Nanos;
 use crate::io::doorbell::Doorbell;
 use crate::io::epoll::EpollIo;
 use crate::io::{Io, descriptors};
-use crate::job::{Failure, Job, Progress};
+use crate::job::{Failure, Job, Progress, Shared};
 use crate::outcome::{Outcome, ShardOutcome};
 use crate::shard::{Phase, Shard};
 
@@ -23,6 +25,7 @@ pub trait Attendant: Send + Sync {
     fn thread_started(&self, _shard: u32) {}
 
     /// The measured window begins, as the first shard sees it; `now` is on the trial's clock.
+    /// Called in a thread of its own, so that it makes no message late.
     fn window_began(&self, _now: Nanos) {}
 
     /// Everything is accounted for; no connection has been closed yet.
@@ -52,6 +55,8 @@ impl Generator {
             Failure::Ourselves(format!("no descriptors to start shards with: {errno}"))
         })?;
         let mut threads = Vec::new();
+        let mut herald = Some(Herald::start(attendant)?);
+        job.shared.may_part.store(false, Ordering::SeqCst);
         for (index, bell) in bells.iter().enumerate() {
             let start = Start {
                 job: Arc::clone(&job),
@@ -59,6 +64,7 @@ impl Generator {
                 epoch,
                 bell: bell.clone(),
                 attendant: Arc::clone(attendant),
+                herald: herald.take(),
             };
             let thread = thread::Builder::new()
                 .name(format!("weigh-shard-{index}"))
@@ -102,10 +108,50 @@ struct Start {
     epoch: Instant,
     bell: Doorbell,
     attendant: Arc<dyn Attendant>,
+    /// With the first shard.
+    herald: Option<Herald>,
+}
+
+/// Tells of the begin of the window.
+struct Herald {
+    news: Sender<Nanos>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Herald {
+    fn start(attendant: &Arc<dyn Attendant>) -> Result<Herald, Failure> {
+        let (news, heard) = channel();
+        let attendant = Arc::clone(attendant);
+        let thread = thread::Builder::new()
+            .name("weigh-window".to_owned())
+            .spawn(move || heard.iter().for_each(|now| attendant.window_began(now)))
+            .map_err(|error| Failure::Ourselves(format!("no thread for the window: {error}")))?;
+        Ok(Herald { news, thread })
+    }
+
+    /// Waits until everything has been told.
+    fn finish(self) {
+        drop(self.news);
+        // A panic there has been printed; the trial's record does not depend on it.
+        let _ = self.thread.join();
+    }
+}
+
+/// Lets the other shards close their connections when the first has told that the window ended,
+/// or is gone.
+struct Parting<'a>(&'a Shared);
+
+impl Drop for Parting<'_> {
+    fn drop(&mut self) {
+        self.0.may_part.store(true, Ordering::SeqCst);
+    }
 }
 
 impl Start {
-    fn run(self) -> ShardOutcome {
+    fn run(mut self) -> ShardOutcome {
+        let herald = self.herald.take();
+        let job = Arc::clone(&self.job);
+        let parting = herald.as_ref().map(|_| Parting(&job.shared));
         self.attendant.thread_started(self.index);
         let mut io = match self.io() {
             Ok(io) => io,
@@ -119,7 +165,7 @@ impl Start {
         let index = self.index;
         let progress = Box::new(move |progress| teller.progress(index, progress));
         let shard = Shard::new(Arc::clone(&self.job), index, progress);
-        self.drive(shard, &mut io)
+        self.drive(shard, &mut io, herald, parting)
     }
 
     /// The shard's epoll, in a descriptor table of its own where there are several shards.
@@ -139,9 +185,16 @@ impl Start {
             .map_err(|fault| format!("no epoll for a shard: {fault}"))
     }
 
-    fn drive(&self, mut shard: Shard, io: &mut EpollIo) -> ShardOutcome {
+    fn drive(
+        &self,
+        mut shard: Shard,
+        io: &mut EpollIo,
+        mut herald: Option<Herald>,
+        mut parting: Option<Parting<'_>>,
+    ) -> ShardOutcome {
         let mut cpu_before = thread_cpu();
-        let mut cpu_after = None;
+        let mut cpu = None;
+        let mut ended = None;
         let mut phase = shard.phase();
         while shard.step(io) {
             if shard.phase() == phase {
@@ -151,18 +204,29 @@ impl Start {
             match phase {
                 Phase::Measuring => {
                     cpu_before = thread_cpu();
-                    if self.index == 0 {
-                        self.attendant.window_began(io.now());
+                    if let Some(herald) = &herald {
+                        // It hears for as long as it is there.
+                        let _ = herald.news.send(io.now());
                     }
                 }
-                Phase::Lingering(_) => cpu_after = Some(thread_cpu()),
+                Phase::Lingering(_) => cpu = Some(thread_cpu() - cpu_before),
+                Phase::Settled => {
+                    cpu.get_or_insert_with(|| thread_cpu() - cpu_before);
+                    ended = Some(io.now());
+                    if let Some(herald) = herald.take() {
+                        herald.finish();
+                        self.attendant.window_ended(io.now());
+                    }
+                    drop(parting.take());
+                }
                 _ => {}
             }
         }
-        let cpu = cpu_after.unwrap_or_else(thread_cpu) - cpu_before;
-        let ended = io.now();
-        if self.index == 0 {
-            self.attendant.window_ended(ended);
+        let cpu = cpu.unwrap_or_else(|| thread_cpu() - cpu_before);
+        let ended = ended.unwrap_or_else(|| io.now());
+        if let Some(herald) = herald.take() {
+            herald.finish();
+            self.attendant.window_ended(io.now());
         }
         ShardOutcome { cpu, ended, bytes: io.bytes(), ..shard.outcome() }
     }

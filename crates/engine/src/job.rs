@@ -53,7 +53,7 @@ impl Job {
 }
 
 /// What the shards of a trial tell each other, and what is told to them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Shared {
     /// Shards whose connections all stand.
     pub(crate) ready: AtomicU32,
@@ -71,7 +71,26 @@ pub struct Shared {
     pub(crate) last_due_ns: AtomicU64,
     /// True once a shard has failed: the others give up.
     pub(crate) has_failed: AtomicBool,
+    /// False while connections must stay as they are because somebody looks at what they cost.
+    pub(crate) may_part: AtomicBool,
     stop: AtomicU8,
+}
+
+impl Default for Shared {
+    fn default() -> Shared {
+        Shared {
+            ready: AtomicU32::new(0),
+            start_ns: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            unique: AtomicU64::new(0),
+            sending_done: AtomicU32::new(0),
+            complete: AtomicU32::new(0),
+            last_due_ns: AtomicU64::new(0),
+            has_failed: AtomicBool::new(false),
+            may_part: AtomicBool::new(true),
+            stop: AtomicU8::new(0),
+        }
+    }
 }
 
 impl Shared {

@@ -37,6 +37,9 @@ pub(super) struct Desk {
     pub(super) due_count: u64,
     /// The latest due time of a measured message.
     pub(super) last_due: Nanos,
+    /// When the target last did something: answered or delivered a message, took bytes after it
+    /// had taken none, or ended a connection. To accept and to greet is not enough.
+    pub(super) last_moved: Nanos,
     /// Sessions that stand.
     pub(super) open_links: u64,
     /// Sessions that ever stood.
@@ -73,6 +76,7 @@ impl Desk {
             measure_from: Nanos::NEVER,
             due_count: 0,
             last_due: Nanos(0),
+            last_moved: Nanos(0),
             open_links: 0,
             opened: 0,
             lost_links: 0,
@@ -156,6 +160,7 @@ impl Desk {
     ) {
         let Some(flight) = state.flights.end(ticket) else { return };
         self.in_flight -= 1;
+        self.last_moved = now;
         self.recorder.confirmed(flight.due, flight.sent, now, flight.warmup);
         if !flight.warmup {
             let is_late = now - flight.due > self.job.load().timeout;
@@ -178,6 +183,7 @@ impl Desk {
     fn refused(&mut self, link: u32, state: &mut LinkState, now: Nanos, ticket: Ticket) {
         let Some(flight) = state.flights.end(ticket) else { return };
         self.in_flight -= 1;
+        self.last_moved = now;
         self.recorder.refused(flight.due, now, flight.warmup);
         self.fail(state, &flight, Cause::ErrorAnswer);
         self.end_of_message(state);
@@ -207,6 +213,7 @@ impl Desk {
         if state.role != Role::Consumer {
             return;
         }
+        self.last_moved = now;
         let reading = self.read(state, topic, body);
         let account = &mut self.accounts.consumers[state.account as usize];
         let (Reading::Whole(mark) | Reading::Corrupt(Some(mark))) = reading else {

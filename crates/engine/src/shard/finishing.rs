@@ -96,7 +96,7 @@ impl Shard {
     }
 
     /// Awaits what is in flight.
-    pub(super) fn drain(&mut self, io: &mut dyn Io, now: Nanos) {
+    pub(super) fn drain(&mut self, now: Nanos) {
         self.settle_deliveries();
         self.desk.freed.clear();
         self.desk.stirred.clear();
@@ -114,7 +114,7 @@ impl Shard {
         if all_complete && self.job.has_consumers() {
             self.phase = Phase::Lingering(now + LINGER);
         } else if all_complete || (all_sent && now >= self.deadline()) {
-            self.finish(io);
+            self.settle();
         }
     }
 
@@ -149,9 +149,9 @@ impl Shard {
         consumer.was_disconnected || self.desk.unique[account] >= expected
     }
 
-    /// Books what is still in flight as lost, says goodbye on every connection, and is done.
-    pub(super) fn finish(&mut self, io: &mut dyn Io) {
-        self.phase = Phase::Lingering(Nanos(0));
+    /// Books what is still in flight as lost: the books are closed.
+    pub(super) fn settle(&mut self) {
+        self.phase = Phase::Settled;
         for index in 0..self.links.len() as u32 {
             let flights = self.links[index as usize].state.flights.take_all();
             for flight in &flights {
@@ -160,6 +160,10 @@ impl Shard {
         }
         self.desk.in_flight = 0;
         self.desk.note_end();
+    }
+
+    /// Says goodbye on every connection, and is done.
+    pub(super) fn part(&mut self, io: &mut dyn Io) {
         for role in [Role::Producer, Role::Consumer] {
             for index in 0..self.links.len() as u32 {
                 let state = &self.links[index as usize].state;
@@ -176,7 +180,7 @@ impl Shard {
     pub(super) fn heed_stop(&mut self, io: &mut dyn Io) {
         let level = self.job.shared.stop_level();
         if self.job.shared.has_failed.load(Ordering::Relaxed) && self.phase != Phase::Done {
-            self.finish(io);
+            self.give_up(io);
         }
         if level == 0 || self.phase == Phase::Done {
             return;
@@ -186,15 +190,23 @@ impl Shard {
             match self.phase {
                 Phase::Opening | Phase::Waiting => {
                     self.job.shared.has_failed.store(true, Ordering::Relaxed);
-                    self.finish(io);
+                    self.give_up(io);
                 }
                 Phase::WarmingUp | Phase::Measuring => self.start_draining(),
-                Phase::Draining | Phase::Lingering(_) | Phase::Done => {}
+                Phase::Draining | Phase::Lingering(_) | Phase::Settled | Phase::Done => {}
             }
         }
-        if level > 1 && self.phase != Phase::Done {
-            self.finish(io);
+        if level > 1 && !matches!(self.phase, Phase::Settled | Phase::Done) {
+            self.settle();
         }
+    }
+
+    /// Ends without waiting for anybody.
+    fn give_up(&mut self, io: &mut dyn Io) {
+        if self.phase != Phase::Settled {
+            self.settle();
+        }
+        self.part(io);
     }
 }
 

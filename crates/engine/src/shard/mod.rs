@@ -59,8 +59,6 @@ pub struct Shard {
     next_unopened: usize,
     next_source: usize,
     last_release: Nanos,
-    /// When a socket last had something to tell.
-    last_heard: Nanos,
     /// The latest due time of a message that became due.
     newest_due: Nanos,
     /// Before this no wake-up for due messages: it moves on by a quantum with each.
@@ -107,6 +105,8 @@ pub enum Phase {
     Draining,
     /// Everything is accounted for; what may still come twice is awaited for a moment.
     Lingering(Nanos),
+    /// The books are closed, the connections are not: what they cost can be looked at.
+    Settled,
     /// Over.
     Done,
 }
@@ -175,7 +175,6 @@ impl Shard {
             next_unopened: 0,
             next_source: index as usize,
             last_release: Nanos(0),
-            last_heard: Nanos(0),
             newest_due: Nanos(0),
             paced_until: Nanos(0),
             next_interval: Nanos(0),
@@ -227,9 +226,11 @@ impl Shard {
                 self.is_past_end = now >= self.end;
                 self.send_due(io, now);
             }
-            Phase::Draining => self.drain(io, now),
-            Phase::Lingering(until) if now >= until => self.finish(io),
+            Phase::Draining => self.drain(now),
+            Phase::Lingering(until) if now >= until => self.settle(),
             Phase::Lingering(_) => {}
+            Phase::Settled if self.job.shared.may_part.load(Ordering::SeqCst) => self.part(io),
+            Phase::Settled => {}
             Phase::Done => return false,
         }
         self.wake_wires(io, now);
@@ -259,6 +260,8 @@ impl Shard {
             _ if is_sending && !self.has_begun => self.start,
             Phase::Draining => self.drain_moment(io),
             Phase::Lingering(until) => until,
+            Phase::Settled if self.job.shared.may_part.load(Ordering::SeqCst) => return Nanos(0),
+            Phase::Settled => io.now() + SHARD_POLL,
             Phase::WarmingUp => self.next_interval.min(self.measure_from),
             _ => self.next_interval,
         };

@@ -102,7 +102,7 @@ impl Shard {
         }
         let was_ready = state.is_standing;
         let is_planned = loss.reason.is_empty();
-        let is_ending = matches!(self.phase, Phase::Lingering(_) | Phase::Done);
+        let is_ending = matches!(self.phase, Phase::Lingering(_) | Phase::Settled | Phase::Done);
         let stays_away = is_ending || self.phase == Phase::Draining;
         let flights = state.flights.take_all();
         if state.role == Role::Producer && !is_planned && state.first_here < state.sequence {

@@ -22,7 +22,13 @@ pub(super) struct Loss {
 impl Shard {
     /// Books one happening. Nothing is written here: the whole batch is read first.
     pub(super) fn happened(&mut self, now: Nanos, happening: Happening<'_>) {
-        self.last_heard = now;
+        let is_move = matches!(
+            happening,
+            Happening::Writable(_) | Happening::Ended(_) | Happening::Failed(..)
+        );
+        if is_move {
+            self.desk.last_moved = now;
+        }
         match happening {
             Happening::Connected(token) => self.connected(now, token),
             Happening::Received(token, bytes) => {

@@ -161,3 +161,20 @@ fn every_trouble_has_a_mend() {
         assert!(finding.level == Level::Ok || !finding.fix.is_empty(), "{finding:?}");
     }
 }
+
+#[test]
+fn shards_are_as_many_as_descriptors_need() {
+    assert_eq!(shards_needed(60, 20_000), 1);
+    assert_eq!(shards_needed(20_000, 20_000), 2);
+    assert_eq!(shards_needed(19_500, 20_000), 1);
+    assert_eq!(shards_needed(u64::MAX, 0), 64);
+}
+
+/// Connections that stand are opened a few at a time; those of messages come as they come.
+#[test]
+fn only_what_is_opened_at_once_has_to_be_accepted_at_once() {
+    let standing = Demand { connections: 20_000, shards: 2, ..Demand::default() };
+    assert_eq!(found("backlog", &standing, &good()).level, Level::Ok);
+    let by_message = Demand { connection_per_message: true, ..standing };
+    assert_eq!(found("backlog", &by_message, &good()).level, Level::Warning);
+}
