@@ -13,9 +13,8 @@ use weigh_model::{Load, Nanos, Trial};
 use weigh_protocols as registry;
 use weigh_stage::managed::ManagedServer;
 
-/// The counters of `server` by name, once they have stood still for two of its reports; empty
-/// where it has none or does not tell them. Counters of a broker lag behind, Mosquitto's by up
-/// to three seconds.
+/// The counters of `server` by name, once it has reported them twice; empty where it has none or
+/// does not tell them. Counters of a broker lag behind, Mosquitto's by up to three seconds.
 pub fn read_settled(server: &ManagedServer, load: &Load) -> BTreeMap<String, f64> {
     if server.counters().is_empty() {
         return BTreeMap::new();
@@ -70,12 +69,13 @@ fn is_timeout(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut)
 }
 
-/// The counters while they move.
+/// The counters while they come in. A broker tells all of them at once, first those it kept and
+/// then again at each of its reports.
 struct Watch {
     topics: BTreeMap<String, String>,
     values: BTreeMap<String, f64>,
-    started: Instant,
-    moved: Instant,
+    reports: u32,
+    heard: Option<Instant>,
 }
 
 impl Watch {
@@ -85,32 +85,41 @@ impl Watch {
             .iter()
             .map(|counter| (counter.topic.clone(), counter.name.clone()))
             .collect();
-        let now = Instant::now();
-        Watch { topics, values: BTreeMap::new(), started: now, moved: now }
+        Watch { topics, values: BTreeMap::new(), reports: 0, heard: None }
     }
 
     fn hear(&mut self, signal: Signal<'_>) {
         let Signal::Message { topic, body } = signal else { return };
+        if self.is_silent() {
+            self.reports += 1;
+        }
+        self.heard = Some(Instant::now());
         let name = std::str::from_utf8(topic).ok().and_then(|topic| self.topics.get(topic));
         let value = std::str::from_utf8(body).ok().and_then(|text| text.trim().parse::<f64>().ok());
-        let (Some(name), Some(value)) = (name, value) else { return };
-        if self.values.insert(name.clone(), value) != Some(value) {
-            self.moved = Instant::now();
+        if let (Some(name), Some(value)) = (name, value) {
+            self.values.insert(name.clone(), value);
         }
     }
 
-    /// Nothing has moved for longer than a broker takes between two reports. Brokers publish a
-    /// counter only when it changes, so silence is standing still.
+    /// Nothing more belongs to the last report.
+    fn is_silent(&self) -> bool {
+        self.heard.is_none_or(|heard| heard.elapsed() > BETWEEN_REPORTS)
+    }
+
+    /// The broker has told everything twice since we asked: nothing of the trial is missing.
     fn stands_still(&self) -> bool {
-        !self.values.is_empty()
-            && self.moved.elapsed() > STILL_FOR
-            && self.started.elapsed() > STILL_FOR
+        self.reports >= REPORTS && self.is_silent()
     }
 }
 
 const COUNTER_FILTER: &str = "$SYS/broker/#";
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Longer than the second that our profiles of Mosquitto set as its interval.
-const STILL_FOR: Duration = Duration::from_millis(1300);
+/// What it kept, and two reports of the time after the trial: the first may have begun before its
+/// last messages were counted.
+const REPORTS: u32 = 3;
+
+/// Shorter than the second between reports that our profiles of Mosquitto set, and longer than
+/// a report takes.
+const BETWEEN_REPORTS: Duration = Duration::from_millis(300);
 const GIVE_UP_AFTER: Duration = Duration::from_secs(6);

@@ -134,7 +134,7 @@ impl Experiment<'_> {
             let case = &self.cases[case];
             let trial = self.trial(case, repetition);
             let name = format!("{}, repetition {}", case.title(), repetition + 1);
-            display.trial(&name);
+            display.trial(&name, case.load.duration.map(|time| time + case.load.warmup));
             record.note(Event::TrialStarted {
                 trial: trial.id.clone(),
                 point: trial.point.clone(),

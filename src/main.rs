@@ -8,6 +8,7 @@ mod interrupts;
 mod lanes;
 mod material;
 mod options;
+mod output;
 mod record;
 mod target;
 mod terminal;

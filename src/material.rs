@@ -43,10 +43,12 @@ fn parse_trace(path: &str, text: &[u8]) -> Result<Vec<Nanos>, Stop> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let seconds: f64 = line.parse().ok().filter(|s: &f64| s.is_finite() && *s >= 0.0).ok_or_else(|| {
+        let seconds = line.parse().ok().filter(|s: &f64| s.is_finite() && *s >= 0.0);
+        let seconds = seconds.ok_or_else(|| {
+            let line_number = index + 1;
             Stop::usage(format!(
-                "{path}:{}: {line:?} is no due time; write one number of seconds since the start a line",
-                index + 1
+                "{path}:{line_number}: {line:?} is no due time; write one number of seconds since \
+                 the start a line"
             ))
         })?;
         times.push(Nanos::from_secs_f64(seconds));

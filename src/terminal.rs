@@ -2,17 +2,29 @@
 //! without one.
 
 use std::io::IsTerminal;
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use weigh_engine::job::Progress;
+use weigh_model::Nanos;
 use weigh_model::event::Interval;
 
 /// Shows how a run goes, on stderr.
 pub struct Display {
     bar: Option<ProgressBar>,
     is_quiet: bool,
+    trials: u64,
+    trial: Mutex<Option<Running>>,
+}
+
+/// The trial that is running.
+#[derive(Clone, Copy)]
+struct Running {
+    number: u64,
+    since: Instant,
+    planned: Option<Nanos>,
 }
 
 impl Display {
@@ -20,21 +32,28 @@ impl Display {
     pub fn new(trials: u64, is_quiet: bool) -> Display {
         let is_terminal = std::io::stderr().is_terminal();
         let bar = (is_terminal && !is_quiet).then(|| {
-            let template = "{bar:24} trial {pos} of {len}, {eta} left  {msg}";
+            let template = "{bar:24} trial {prefix}, {eta} left  {wide_msg}";
             let style = ProgressStyle::with_template(template);
-            ProgressBar::new(trials)
+            ProgressBar::new(trials * PARTS)
                 .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
         if let Some(bar) = &bar {
             bar.enable_steady_tick(Duration::from_millis(250));
         }
-        Display { bar, is_quiet }
+        Display { bar, is_quiet, trials, trial: Mutex::new(None) }
     }
 
-    /// A trial begins.
-    pub fn trial(&self, name: &str) {
+    /// A trial begins; `planned` is how long it sends, if time is its limit.
+    pub fn trial(&self, name: &str, planned: Option<Nanos>) {
+        let number = self.running().map_or(0, |trial| trial.number + 1);
+        if let Ok(mut trial) = self.trial.lock() {
+            *trial = Some(Running { number, since: Instant::now(), planned });
+        }
         match &self.bar {
-            Some(bar) => bar.set_message(name.to_owned()),
+            Some(bar) => {
+                bar.set_prefix(format!("{} of {}", number + 1, self.trials));
+                bar.set_message(name.to_owned());
+            }
             None if !self.is_quiet => eprintln!("weigh: {name}"),
             None => {}
         }
@@ -42,8 +61,8 @@ impl Display {
 
     /// A trial is over.
     pub fn trial_done(&self) {
-        if let Some(bar) = &self.bar {
-            bar.inc(1);
+        if let (Some(bar), Some(trial)) = (&self.bar, self.running()) {
+            bar.set_position((trial.number + 1) * PARTS);
         }
     }
 
@@ -81,15 +100,31 @@ impl Display {
         }
     }
 
+    fn running(&self) -> Option<Running> {
+        self.trial.lock().ok().and_then(|trial| *trial)
+    }
+
     fn line(&self, name: &str, text: &str, said: &mut Instant) {
         match &self.bar {
-            Some(bar) => bar.set_message(format!("{name}: {text}")),
+            Some(bar) => {
+                bar.set_message(format!("{name}: {text}"));
+                bar.set_position(self.running().map_or(0, Running::position));
+            }
             None if !self.is_quiet && said.elapsed() >= Duration::from_millis(900) => {
                 *said = Instant::now();
                 eprintln!("weigh:   {text}");
             }
             None => {}
         }
+    }
+}
+
+impl Running {
+    /// How far the bar is, in parts.
+    fn position(self) -> u64 {
+        let planned = self.planned.unwrap_or(Nanos::NEVER).as_secs_f64();
+        let share = (self.since.elapsed().as_secs_f64() / planned).min(1.0);
+        self.number * PARTS + (share * PARTS as f64) as u64
     }
 }
 
@@ -117,6 +152,9 @@ fn add(intervals: &mut Vec<Interval>, next: Interval) {
         None => intervals.push(next),
     }
 }
+
+/// Parts of the bar for each trial.
+const PARTS: u64 = 1000;
 
 /// Columns of the terminal behind stdout.
 pub fn width() -> u16 {

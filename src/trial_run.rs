@@ -9,10 +9,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use weigh_engine::generator::{Attendant, Generator};
 use weigh_engine::job::{Failure, Job, Progress, Shared};
-use weigh_engine::outcome::Outcome;
+use weigh_engine::outcome::{Outcome, SILENCE};
 use weigh_model::event::TrialFinished;
 use weigh_model::ledger::Cause;
-use weigh_model::wire::Fault;
 use weigh_model::{Endpoint, Nanos, Pattern, Trial};
 use weigh_observe::cpu::monotonic_ns;
 use weigh_observe::sampler::{Recording, Sampler, Usage};
@@ -148,7 +147,9 @@ fn measure(
     let outcome = generator.finish();
     around.interrupts.disarm();
     let outcome = outcome.map_err(failure)?;
-    check_answered(&outcome, &job).map_err(failure)?;
+    if target.ended().is_none() {
+        check_answered(&outcome, &job).map_err(failure)?;
+    }
     let (from, to, at_end, own_end) = watch.window.lock().map(|window| *window).unwrap_or_default();
     let recording = watch.sampler.lock().ok().and_then(|mut sampler| sampler.take());
     let recording = recording.and_then(|sampler| sampler.stop().ok());
@@ -289,10 +290,9 @@ fn check_answered(outcome: &Outcome, job: &Job) -> Result<(), Failure> {
         return Ok(());
     }
     let reason = outcome.first_loss.clone().unwrap_or_default();
-    let is_other = [Fault::OtherProtocol(String::new()), Fault::Malformed(String::new())]
-        .iter()
-        .any(|fault| reason.starts_with(&fault.to_string()));
-    if outcome.bytes.1 > 0 && !is_other {
+    // Whoever greets and then is silent, and keeps the connection, was ready.
+    let was_shut = !reason.is_empty() && reason != SILENCE;
+    if outcome.bytes.1 > 0 && !was_shut {
         return Ok(());
     }
     let spoken = &job.trial.protocol;

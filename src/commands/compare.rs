@@ -18,6 +18,7 @@ use crate::experiment::{Case, Experiment, Finished};
 use crate::lanes::{Against, Given, Lane, lanes};
 use crate::material;
 use crate::options::LoadOptions;
+use crate::output;
 
 /// The flags of `weigh compare`.
 #[derive(Args)]
@@ -29,7 +30,12 @@ pub struct Compare {
     #[command(flatten)]
     load: LoadOptions,
     /// QoS of MQTT: 0, 1 or 2 [default: all three]
-    #[arg(short = 'q', long, value_name = "QOS", value_parser = clap::value_parser!(u8).range(0..=2))]
+    #[arg(
+        short = 'q',
+        long,
+        value_name = "QOS",
+        value_parser = clap::value_parser!(u8).range(0..=2)
+    )]
     qos: Option<u8>,
     /// What the reference MQTT broker does when a subscriber is too slow: unlimited,
     /// drop-newest:N, drop-oldest:N or disconnect:N
@@ -42,7 +48,12 @@ pub struct Compare {
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// Repetitions of every case
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 3,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     reps: u32,
     /// Seed of all chance: due times, order of trials
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -80,10 +91,17 @@ impl Compare {
         for mut lane in lanes(&self.words, &catalogue, &given)? {
             self.identify(&mut lane)?;
             let load = self.load.load(lane.protocol.name(), lane.protocol.patterns())?;
+            check_share(&lane, &load)?;
             cases.push(Case { lane, load });
         }
         if let Some(key) = unused(&given, &cases) {
             return Err(self.useless(key));
+        }
+        let has_foreign = cases.iter().any(|case| matches!(case.lane.against, Against::Foreign(_)));
+        if self.user.is_some() && !has_foreign {
+            return Err(Stop::usage(
+                "--user: is for targets given by URL: name one, such as mqtt://HOST:PORT",
+            ));
         }
         let material = self.material(&mut cases)?;
         let shards = self.shards(&cases);
@@ -121,7 +139,8 @@ impl Compare {
         };
         let protocol = key.split('.').next().unwrap_or_default();
         Stop::usage(format!(
-            "{flag}: belongs to {protocol}, which is not weighed here: leave it out, or name {protocol}"
+            "{flag}: belongs to {protocol}, which is not weighed here: leave it out, or name \
+             {protocol}"
         ))
     }
 
@@ -167,12 +186,12 @@ impl Compare {
 
     fn show(&self, finished: Finished) -> Result<Exit, Stop> {
         if self.json {
-            print!("{}", finished.summary.to_json());
+            output::put(&finished.summary.to_json())?;
         } else {
             let width = std::io::stdout().is_terminal().then(crate::terminal::width);
             let style = Style::from_environment(width, |name| std::env::var(name).ok());
-            print!("{}", table::render(&finished.summary, style));
-            println!("run: {}", finished.folder.path().display());
+            let table = table::render(&finished.summary, style);
+            output::put(&format!("{table}run: {}\n", finished.folder.path().display()))?;
         }
         if let Some(stop) = finished.unrecorded {
             eprintln!("weigh: not everything could be recorded; what was measured is above");
@@ -206,6 +225,20 @@ fn unused<'g>(given: &'g Given, cases: &[Case]) -> Option<&'g str> {
         })
     };
     given.0.iter().map(|(key, _)| key.as_str()).find(|key| !used(key))
+}
+
+/// A message to a shared subscription goes to one of its subscribers, whichever the broker likes;
+/// the ledger expects it at each of them.
+fn check_share(lane: &Lane, load: &Load) -> Result<(), Stop> {
+    let is_shared = !lane.settings.text("share").is_empty() && load.copies() > 1;
+    if !is_shared {
+        return Ok(());
+    }
+    Err(Stop::usage(format!(
+        "mqtt.share: each message goes to one of the {} subscribers, and would be missed at the \
+         others: type -y 1, or --topology pairs with as many publishers",
+        load.subscribers
+    )))
 }
 
 /// A closed loop that waits for deliveries needs publishers and subscribers in one shard.

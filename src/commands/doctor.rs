@@ -4,16 +4,22 @@ use std::path::PathBuf;
 
 use clap::Args;
 use weigh_stage::catalogue::Catalogue;
-use weigh_stage::doctor::{self, Demand, Level};
+use weigh_stage::doctor::{self, Demand, Finding, Level};
 use weigh_stage::facts::Facts;
 
 use crate::exit::{Exit, Stop};
+use crate::output;
 
 /// The flags of `weigh doctor`.
 #[derive(Args)]
 pub struct Doctor {
     /// Connections you want to make
-    #[arg(short = 'c', long, value_name = "N", default_value_t = u64::from(crate::options::CONNECTIONS))]
+    #[arg(
+        short = 'c',
+        long,
+        value_name = "N",
+        default_value_t = u64::from(crate::options::CONNECTIONS)
+    )]
     connections: u64,
     /// Subscribers beside them
     #[arg(short = 'y', long, value_name = "N", default_value_t = 1)]
@@ -53,20 +59,24 @@ impl Doctor {
         if self.json {
             let text = serde_json::to_string_pretty(&findings)
                 .map_err(|error| Stop::new(Exit::Internal, error))?;
-            println!("{text}");
+            output::put(&format!("{text}\n"))?;
         } else {
-            for finding in &findings {
-                let level = match finding.level {
-                    Level::Ok => "ok     ",
-                    Level::Warning => "warning",
-                    Level::Fatal => "FATAL  ",
-                };
-                println!("{level}  {:<20} {}", finding.check, finding.text);
-                if !finding.fix.is_empty() {
-                    println!("         {:<20} -> {}", "", finding.fix);
-                }
-            }
+            output::put(&findings.iter().map(line).collect::<String>())?;
         }
         Ok(if doctor::forbids(&findings) { Exit::Usage } else { Exit::Done })
     }
+}
+
+/// A finding, and below it what to do.
+fn line(finding: &Finding) -> String {
+    let level = match finding.level {
+        Level::Ok => "ok",
+        Level::Warning => "warning",
+        Level::Fatal => "FATAL",
+    };
+    let mut text = format!("{level:<7}  {:<20} {}\n", finding.check, finding.text);
+    if !finding.fix.is_empty() {
+        text += &format!("{:<7}  {:<20} -> {}\n", "", "", finding.fix);
+    }
+    text
 }

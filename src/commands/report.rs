@@ -9,6 +9,7 @@ use weigh_report::run_folder::RunFolder;
 use weigh_report::table::{self, Style};
 
 use crate::exit::{Exit, Stop};
+use crate::output;
 
 /// The flags of `weigh report`.
 #[derive(Args)]
@@ -36,7 +37,7 @@ impl Report {
         }
         let summary = Summary::from_events(&journal.events).map_err(Stop::usage)?;
         if self.json {
-            print!("{}", summary.to_json());
+            output::put(&summary.to_json())?;
             return Ok(Exit::Done);
         }
         let style = if self.markdown {
@@ -45,7 +46,7 @@ impl Report {
             let width = std::io::stdout().is_terminal().then(crate::terminal::width);
             Style::from_environment(width, |name| std::env::var(name).ok())
         };
-        print!("{}", table::render(&summary, style));
+        output::put(&table::render(&summary, style))?;
         Ok(Exit::Done)
     }
 }

@@ -7,6 +7,7 @@ use weigh_report::Summary;
 use weigh_report::run_folder::RunFolder;
 
 use crate::exit::{Exit, Stop};
+use crate::output;
 
 /// The flags of `weigh runs`.
 #[derive(Args)]
@@ -43,11 +44,11 @@ impl Runs {
         if self.json {
             let text = serde_json::to_string_pretty(&entries)
                 .map_err(|error| Stop::new(Exit::Internal, error))?;
-            println!("{text}");
+            output::put(&format!("{text}\n"))?;
         } else if entries.is_empty() {
             eprintln!("weigh: there is no run below {} yet", self.runs.display());
         } else {
-            print(&entries);
+            output::put(&list(&entries))?;
         }
         Ok(Exit::Done)
     }
@@ -67,11 +68,14 @@ fn entry(folder: &RunFolder) -> Result<Entry, String> {
     })
 }
 
-fn print(entries: &[Entry]) {
+fn list(entries: &[Entry]) -> String {
     let width = entries.iter().map(|entry| entry.id.chars().count()).max().unwrap_or(0);
-    println!("{:<width$}  {:<20}  {:<11}  cells  failed  name", "id", "started", "outcome");
+    let mut text =
+        format!("{:<width$}  {:<20}  {:<11}  cells  failed  name\n", "id", "started", "outcome");
     for entry in entries {
         let Entry { id, name, started, outcome, cells, failures } = entry;
-        println!("{id:<width$}  {started:<20}  {outcome:<11}  {cells:>5}  {failures:>6}  {name}");
+        text += &format!("{id:<width$}  {started:<20}  {outcome:<11}  {cells:>5}");
+        text += &format!("  {failures:>6}  {name}\n");
     }
+    text
 }

@@ -1,6 +1,6 @@
 //! `weigh serve`: a reference server in the foreground.
 
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 use std::net::SocketAddr;
 
 use clap::Args;
@@ -14,6 +14,7 @@ use weigh_stage::serve_lines::{Request, error_line, listening_line, report_line}
 
 use crate::exit::{Exit, Stop};
 use crate::lanes::Given;
+use crate::output;
 
 /// The flags of `weigh serve`.
 #[derive(Args)]
@@ -31,7 +32,12 @@ pub struct Serve {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
     /// Threads, each with its own limit of open files
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u16).range(1..=64)
+    )]
     shards: u16,
     /// Takes requests on stdin and ends when it ends: for whoever started this server
     #[arg(long, hide = true)]
@@ -89,9 +95,7 @@ fn last_words(serving: &Serving) -> Result<(), Stop> {
         );
     }
     let line = report_line(&report.server).map_err(|error| Stop::new(Exit::Internal, error))?;
-    // Whoever read the first line may have gone; the count is lost on him then, not on us.
-    let _ = say(&line);
-    Ok(())
+    say(&line)
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
@@ -118,8 +122,6 @@ fn obey(serving: &Serving) {
 }
 
 /// Whoever started us may read line by line, so every line is flushed.
-fn say(line: &str) -> std::io::Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "{line}")?;
-    stdout.flush()
+fn say(line: &str) -> Result<(), Stop> {
+    output::put(&format!("{line}\n"))
 }

@@ -10,6 +10,7 @@ use weigh_stage::managed::ManagedServer;
 use weigh_stage::pinning::{CoreSet, Pinning};
 
 use crate::exit::{Exit, Stop};
+use crate::output;
 
 /// The flags of `weigh targets`.
 #[derive(Args)]
@@ -50,10 +51,11 @@ impl Targets {
         let catalogue = Catalogue::load(self.data.as_deref()).map_err(Stop::usage)?;
         match self.action.unwrap_or(Action::List { settings: false }) {
             Action::List { settings } => {
-                list(&catalogue);
+                let mut text = list(&catalogue);
                 if settings {
-                    list_settings();
+                    text += &self::settings();
                 }
+                output::put(&text)?;
                 Ok(Exit::Done)
             }
             Action::Start { name } => start(&catalogue, &name),
@@ -62,30 +64,34 @@ impl Targets {
     }
 }
 
-fn list(catalogue: &Catalogue) {
+fn list(catalogue: &Catalogue) -> String {
+    let mut text = String::new();
     for protocol in registry::PROTOCOLS {
-        println!("{:<12} reference server of Weighbridge", protocol.name());
+        text += &format!("{:<12} reference server of Weighbridge\n", protocol.name());
     }
     for target in catalogue.targets() {
         let state = match find::find(target) {
             Some(found) => format!("{} {}", target.title, found.version),
             None => format!("{}, not installed: {}", target.title, target.find.install),
         };
-        println!("{:<12} {state}", target.name);
+        text += &format!("{:<12} {state}\n", target.name);
         for profile in &target.profiles {
-            println!("{:<12}   {}@{}: {}", "", target.name, profile.name, profile.about);
+            text += &format!("{:<12}   {}@{}: {}\n", "", target.name, profile.name, profile.about);
         }
     }
+    text
 }
 
-fn list_settings() {
+fn settings() -> String {
+    let mut text = String::new();
     for protocol in registry::PROTOCOLS {
-        println!();
+        text.push('\n');
         for setting in protocol.settings() {
             let key = format!("{}.{}", protocol.name(), setting.key);
-            println!("{key:<32} [{}] {}", setting.default, setting.doc);
+            text += &format!("{key:<32} [{}] {}\n", setting.default, setting.doc);
         }
     }
+    text
 }
 
 fn start(catalogue: &Catalogue, name: &str) -> Result<Exit, Stop> {
@@ -98,8 +104,8 @@ fn start(catalogue: &Catalogue, name: &str) -> Result<Exit, Stop> {
     ])?;
     let server = ManagedServer::start(choice, None, &folder, Some(&pinning.target))
         .map_err(|error| Stop::new(Exit::Target, error))?;
-    println!("{} ({}) pid {}", server.title(), server.profile(), server.pid());
-    println!("listening on {}", server.endpoint());
+    let who = format!("{} ({}) pid {}", server.title(), server.profile(), server.pid());
+    output::put(&format!("{who}\nlistening on {}\n", server.endpoint()))?;
     signals.forever().next();
     server.stop();
     let _ = std::fs::remove_dir_all(&folder);
@@ -111,11 +117,11 @@ fn install(catalogue: &Catalogue, name: &str, is_wanted: bool) -> Result<Exit, S
     let target = catalogue.choose(name).map_err(Stop::usage)?.target;
     if let Some(found) = find::find(target) {
         let place = found.path.display();
-        println!("{} {} is installed: {place}", target.title, found.version);
+        output::put(&format!("{} {} is installed: {place}\n", target.title, found.version))?;
         return Ok(Exit::Done);
     }
     let command = &target.find.install;
-    println!("{command}");
+    output::put(&format!("{command}\n"))?;
     if !is_wanted {
         return Ok(Exit::Done);
     }

@@ -35,6 +35,11 @@ impl Place {
         &self.folder
     }
 
+    /// What marks the processes of this place in their environment.
+    pub fn mark(&self) -> &str {
+        &self.mark
+    }
+
     /// The program with these arguments, in this folder, with an environment that tells its
     /// processes from those of other tests.
     pub fn command(&self, arguments: &[&str]) -> Command {

@@ -124,6 +124,6 @@ fn a_seed_repeats_the_order_and_names_the_trials() {
     assert_ne!(weigh("three", "7"), weigh("four", "8"));
 }
 
-pub fn of_kind(journal: &[Value], kind: &str) -> Vec<Value> {
+fn of_kind(journal: &[Value], kind: &str) -> Vec<Value> {
     journal.iter().filter(|line| line["event"] == kind).cloned().collect()
 }

@@ -9,6 +9,9 @@ use crate::accounts::Accounts;
 use crate::job::Failure;
 use crate::recorder::Recorder;
 
+/// Why a connection is given up on which nothing was answered for longer than Tmax.
+pub const SILENCE: &str = "no answer within the time limit";
+
 /// What one shard left behind.
 #[derive(Debug, Default)]
 pub struct ShardOutcome {

@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::crc;
 use crate::mark::{JSON_END, MARK_BYTES, Mark};
 use crate::units::{Bytes, Nanos};
 
@@ -210,7 +209,7 @@ impl Composer {
         for place in 0..self.contents.len() {
             lead.clear();
             self.lead(&self.contents[place], &widest_mark(1, 0), &mut lead);
-            self.contents[place].before = Some(crc::append(0, &lead));
+            self.contents[place].before = Some(crc32fast::hash(&lead));
         }
     }
 

@@ -123,9 +123,7 @@ impl Doubt {
             ),
             Doubt::QuantileBeyondData(quantile, needed, had) => (
                 "L17",
-                format!(
-                    "{quantile} needs {needed} samples, there were {had}; higher ones need more"
-                ),
+                format!("{quantile} needs {needed} samples, there were {had}"),
                 "send more messages, or read a lower quantile",
             ),
             Doubt::QuantileInLoss(quantile) => (

@@ -3,7 +3,6 @@
 
 pub mod arrival;
 pub mod body;
-mod crc;
 pub mod doubt;
 pub mod endpoint;
 pub mod event;

@@ -6,7 +6,9 @@
 //! flags 1, producer 3, sequence 5, due time 6, lag 5, check of these 22 bytes 4, check of the
 //! body 4; integers are big-endian, times are nanoseconds, checks are CRC-32 (IEEE 802.3).
 
-use crate::crc;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
 use crate::units::Nanos;
 
 /// Bytes a mark takes in a body.
@@ -49,34 +51,26 @@ impl Mark {
     /// # Panics
     /// If the body is too short for a mark at `at`.
     pub fn seal(&self, body: &mut [u8], at: usize) {
-        self.seal_behind(crc::append(0, &body[..at]), body, at);
+        self.seal_behind(crc32fast::hash(&body[..at]), body, at);
     }
 
     /// The same where the check value of `body[..at]` is known.
     pub(crate) fn seal_behind(&self, before: u32, body: &mut [u8], at: usize) {
-        let (due, lag) = (self.due.0 & SIX_BYTES, self.lag.0.min(LAG_MAX));
-        let sequence = self.sequence & FIVE_BYTES;
-        let producer = u64::from(self.producer & (PRODUCERS_MAX - 1));
-        let flags = u64::from(self.warmup);
-        let first = u64::from(self.tag) << 48 | flags << 40 | producer << 16 | sequence >> 24;
-        let second = sequence << 40 | due >> 8;
-        let third = (due & 0xFF) << 40 | lag;
-        let head = crc::of_22(first, second, third);
-        let check = u64::from(body_check(before, head, &body[at + MARK_BYTES..]));
-        let head = u64::from(head);
-        let sixes = [
-            first >> 16,
-            (first & 0xFFFF) << 32 | second >> 32,
-            (second & 0xFFFF_FFFF) << 16 | third >> 32,
-            (third & 0xFFFF_FFFF) << 16 | head >> 16,
-            (head & 0xFFFF) << 32 | check,
-        ];
+        let mut raw = [0u8; RAW];
+        raw[0..2].copy_from_slice(&self.tag.to_be_bytes());
+        raw[2] = u8::from(self.warmup);
+        raw[3..6].copy_from_slice(&self.producer.to_be_bytes()[1..]);
+        raw[6..11].copy_from_slice(&self.sequence.to_be_bytes()[3..]);
+        raw[11..17].copy_from_slice(&self.due.0.to_be_bytes()[2..]);
+        raw[17..22].copy_from_slice(&self.lag.0.min(LAG_MAX).to_be_bytes()[3..]);
+        let head = crc32fast::hash(&raw[..HEAD]);
+        raw[HEAD..HEAD + 4].copy_from_slice(&head.to_be_bytes());
+        let check = body_check(before, &raw, &body[at + MARK_BYTES..]);
+        raw[HEAD + 4..].copy_from_slice(&check.to_be_bytes());
         let place = &mut body[at..at + MARK_BYTES];
         place[..MAGIC.len()].copy_from_slice(MAGIC);
-        let eights = place[MAGIC.len()..].as_chunks_mut::<8>().0;
-        for (six, eight) in sixes.into_iter().zip(eights) {
-            *eight = letters(six).to_be_bytes();
-        }
+        let written = URL_SAFE_NO_PAD.encode_slice(raw, &mut place[MAGIC.len()..]);
+        debug_assert_eq!(written, Ok(ENCODED));
     }
 
     /// Looks for a mark of the trial `tag` in `body`; marks of other trials are foreign.
@@ -116,89 +110,48 @@ fn read_at(body: &[u8], at: usize) -> Reading {
     let place = &body[at..at + MARK_BYTES];
     let has_magic = place.starts_with(MAGIC);
     let nothing = if has_magic { Reading::Corrupt(None) } else { Reading::Foreign };
-    let Some([a, b, c, d, e]) = decode(&place[MAGIC.len()..]) else { return nothing };
-    let (first, second) = (a << 16 | b >> 32, b << 32 | c >> 16);
-    let third = (c & 0xFFFF) << 32 | d >> 16;
-    let head = crc::of_22(first, second, third);
-    if (d & 0xFFFF) << 16 | e >> 32 != u64::from(head) {
+    let mut raw = [0u8; RAW];
+    if URL_SAFE_NO_PAD.decode_slice(&place[MAGIC.len()..], &mut raw).is_err() {
+        return nothing;
+    }
+    let word = |from: usize, bytes: usize| {
+        raw[from..from + bytes].iter().fold(0u64, |value, byte| value << 8 | u64::from(*byte))
+    };
+    if word(HEAD, 4) != u64::from(crc32fast::hash(&raw[..HEAD])) {
         return nothing;
     }
     let mark = Mark {
-        tag: (first >> 48) as u16,
-        warmup: first >> 40 & 1 == 1,
-        producer: (first >> 16) as u32 & (PRODUCERS_MAX - 1),
-        sequence: (first & 0xFFFF) << 24 | second >> 40,
-        due: Nanos((second << 8 | third >> 40) & SIX_BYTES),
-        lag: Nanos(third & FIVE_BYTES),
+        tag: word(0, 2) as u16,
+        warmup: raw[2] & 1 == 1,
+        producer: word(3, 3) as u32,
+        sequence: word(6, 5),
+        due: Nanos(word(11, 6)),
+        lag: Nanos(word(17, 5)),
     };
     let is_whole = || {
-        let check = body_check(crc::append(0, &body[..at]), head, &body[at + MARK_BYTES..]);
-        e as u32 == check
+        let before = crc32fast::hash(&body[..at]);
+        word(HEAD + 4, 4) == u64::from(body_check(before, &raw, &body[at + MARK_BYTES..]))
     };
     if has_magic && is_whole() { Reading::Whole(mark) } else { Reading::Corrupt(Some(mark)) }
 }
 
 /// CRC-32 of everything but the check itself: what precedes the mark (whose value is `before`),
-/// the mark's other fields (whose value is `head`, which is one of them), and what follows.
-fn body_check(before: u32, head: u32, after: &[u8]) -> u32 {
-    crc::append(crc::append(crc::join_22(before, head), &head.to_be_bytes()), after)
-}
-
-/// The eight letters of base64 for six bytes, the first of each in the highest bits. All eight
-/// are reckoned at once, each in its byte of the word; no byte ever overflows into the next.
-fn letters(six: u64) -> u64 {
-    let halves = (six & 0xFFFF_FF00_0000) << 8 | six & 0xFF_FFFF;
-    let quarters = (halves & 0x00FF_F000_00FF_F000) << 4 | halves & 0x0000_0FFF_0000_0FFF;
-    let values = (quarters & 0x0FC0_0FC0_0FC0_0FC0) << 2 | quarters & 0x003F_003F_003F_003F;
-    let from = |least: u64| (values + ONES * (0x80 - least)) >> 7 & ONES;
-    let upper = values + ONES * u64::from(b'A');
-    let lower = upper + from(26) * u64::from(b'a' - b'Z' - 1);
-    let digits = lower - from(52) * u64::from(b'z' + 1 - b'0');
-    let minus = digits - from(62) * u64::from(b'9' + 1 - b'-');
-    minus + from(63) * u64::from(b'_' - b'-' - 1)
-}
-
-/// The raw mark, six bytes in each word; `None` if any letter is not of the alphabet.
-fn decode(place: &[u8]) -> Option<[u64; 5]> {
-    let mut sixes = [0; 5];
-    let mut seen = 0;
-    for (eight, six) in place.as_chunks::<8>().0.iter().zip(&mut sixes) {
-        let values = eight.map(|letter| u64::from(VALUES[usize::from(letter)]));
-        let [a, b, c, d, e, f, g, h] = values;
-        seen |= (a | b | c | d) | (e | f | g | h);
-        let (high, low) = (a << 18 | b << 12 | c << 6 | d, e << 18 | f << 12 | g << 6 | h);
-        *six = high << 24 | low;
-    }
-    (seen < u64::from(NO_LETTER)).then_some(sixes)
+/// the mark's other fields, and what follows it.
+fn body_check(before: u32, raw: &[u8; RAW], after: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new_with_initial(before);
+    hasher.update(&raw[..HEAD + 4]);
+    hasher.update(after);
+    hasher.finalize()
 }
 
 /// What follows the mark in a JSON object.
 pub const JSON_END: &[u8] = b"\"}";
 
 const MAGIC: &[u8] = b"WB1.";
-const ENCODED: usize = 30 / 3 * 4;
-const FIVE_BYTES: u64 = (1 << 40) - 1;
-const SIX_BYTES: u64 = (1 << 48) - 1;
-const LAG_MAX: u64 = FIVE_BYTES;
-/// A 1 in every byte.
-const ONES: u64 = 0x0101_0101_0101_0101;
-
-/// The alphabet of RFC 4648, section 5.
-const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-/// What each letter stands for.
-static VALUES: [u8; 256] = {
-    let mut values = [NO_LETTER; 256];
-    let mut value = 0;
-    while value < LETTERS.len() {
-        values[LETTERS[value] as usize] = value as u8;
-        value += 1;
-    }
-    values
-};
-
-/// The value of a byte that is not in the alphabet; greater than any that is.
-const NO_LETTER: u8 = 64;
+const HEAD: usize = 22;
+const RAW: usize = HEAD + 8;
+const ENCODED: usize = RAW / 3 * 4;
+const LAG_MAX: u64 = (1 << 40) - 1;
 
 #[cfg(test)]
 mod tests {
@@ -246,8 +199,6 @@ mod tests {
     /// The layout that the module describes, written with other people's base64 and CRC.
     #[test]
     fn the_layout_is_as_described() {
-        use base64::Engine;
-        use base64::engine::general_purpose::URL_SAFE_NO_PAD;
         let body = sealed(b"some content, and {", JSON_END);
         let at = 19;
         let raw = URL_SAFE_NO_PAD.decode(&body[at + 4..at + MARK_BYTES]).unwrap();

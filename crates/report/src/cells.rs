@@ -88,7 +88,8 @@ fn granted(trials: &[&TrialFinished]) -> BTreeMap<String, u64> {
     least
 }
 
-/// The doubts of all repetitions, each once, and those that only the whole cell can have.
+/// The doubts of all repetitions, each once (with the figures of the first that has it), and
+/// those that only the whole cell can have.
 fn doubts<'a>(
     trials: &[&TrialFinished],
     ledger: &Ledger,
@@ -96,7 +97,10 @@ fn doubts<'a>(
 ) -> Vec<DoubtRecord> {
     let mut doubts: Vec<DoubtRecord> = Vec::new();
     let mut add = |doubt: DoubtRecord| {
-        if !doubts.contains(&doubt) {
+        let is_same = |known: &DoubtRecord| {
+            known.code == doubt.code && without_figures(&known.text) == without_figures(&doubt.text)
+        };
+        if !doubts.iter().any(is_same) {
             doubts.push(doubt);
         }
     };
@@ -120,6 +124,15 @@ fn doubts<'a>(
         add(Doubt::FewRepetitions(trials.len() as u32).record());
     }
     doubts
+}
+
+/// The words of a text that are not figures.
+fn without_figures(text: &str) -> Vec<&str> {
+    let is_figure = |word: &&str| {
+        let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        word.starts_with(|c: char| c.is_ascii_digit())
+    };
+    text.split_whitespace().filter(|word| !is_figure(word)).collect()
 }
 
 /// The keys whose values are not the same in all points of one protocol, and the pattern where

@@ -67,7 +67,11 @@ fn figures_row(cell: &Cell, figures: &[String]) -> String {
 fn chart(name: &str, summary: &Summary) -> String {
     let having: Vec<(&Cell, &Metric)> =
         summary.cells.iter().filter_map(|cell| Some((cell, cell.metrics.get(name)?))).collect();
-    let largest = having.iter().flat_map(|(_, metric)| figures(metric)).fold(0.0, f64::max);
+    let values = having.iter().flat_map(|(_, metric)| metric.values.iter().copied().flatten());
+    let largest_value = values.fold(0.0, f64::max);
+    // An interval far wider than the values would press all of them to the left: it is cut.
+    let highs = having.iter().filter_map(|(_, metric)| metric.high);
+    let largest = highs.fold(largest_value, f64::max).min(largest_value * BEYOND_VALUES);
     if largest <= 0.0 {
         return String::new();
     }
@@ -76,7 +80,7 @@ fn chart(name: &str, summary: &Summary) -> String {
         "<h3>{name}</h3>\n<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
          aria-label=\"{name} of every cell\">\n"
     );
-    let x = |figure: f64| LABEL as f64 + figure / largest * PLOT as f64;
+    let x = |figure: f64| LABEL as f64 + (figure / largest).min(1.0) * PLOT as f64;
     for (index, (cell, metric)) in having.iter().enumerate() {
         let y = index * ROW + ROW / 2;
         let class = if cell.valid { "cell" } else { "cell invalid" };
@@ -113,10 +117,6 @@ fn row(cell: &Cell, metric: &Metric, y: usize, x: impl Fn(f64) -> f64, name: &st
     svg
 }
 
-fn figures(metric: &Metric) -> impl Iterator<Item = f64> {
-    metric.values.iter().copied().flatten().chain(metric.high)
-}
-
 fn figure(value: f64, name: &str) -> String {
     if name.contains("_ns.") { time(value, false) } else { three_digits(value) }
 }
@@ -132,14 +132,18 @@ const PLOT: usize = 520;
 const GAP: usize = 16;
 const ROW: usize = 26;
 
+/// How far a chart reaches beyond its largest value, at most, to show intervals.
+const BEYOND_VALUES: f64 = 1.25;
+
 const CSS: &str = "
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
-body { max-width: 1200px; margin: 2rem auto; padding: 0 1rem; }
+body { max-width: 1280px; margin: 2rem auto; padding: 0 1rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.2rem 0.6rem; text-align: right; white-space: nowrap; }
+th, td { padding: 0.2rem 0.45rem; text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
-th { border-bottom: 2px solid; vertical-align: bottom; }
+th { border-bottom: 2px solid; vertical-align: bottom; white-space: normal; }
+th:first-child { min-width: 14rem; }
 .group td { font-weight: bold; padding-top: 0.8rem; }
 .invalid { color: #c62828; fill: #c62828; }
 pre { white-space: pre-wrap; }

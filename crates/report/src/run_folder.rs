@@ -107,8 +107,8 @@ impl RunFolder {
         replace(&path, text.as_bytes())
     }
 
-    /// Writes `summary.json`, `report.html`, `cells.csv` and the recorded times of a run, finished or not, and
-    /// returns the summary. Each file is replaced as a whole.
+    /// Writes `summary.json`, `report.html`, `cells.csv` and the recorded times of a run, finished
+    /// or not, and returns the summary. Each file is replaced as a whole.
     pub fn write_results(&self, events: &[Event]) -> Result<Summary, RecordError> {
         let summary = Summary::from_events(events).map_err(|error| {
             let path = self.path.join(JOURNAL);

@@ -12,6 +12,7 @@ use super::{Phase, Shard};
 use crate::io::{Close, Io, IoFault};
 use crate::job::{Failure, Progress};
 use crate::link::LinkPhase;
+use crate::outcome::SILENCE;
 
 impl Shard {
     /// Opens more of the connections that stand during the whole trial. Consumers come first:
@@ -276,7 +277,7 @@ impl Shard {
                 || link.wire.as_ref().is_some_and(|wire| wire.room() == 0);
             let is_stuck = link.state.flights.awaited() == 0 && takes_no_more;
             if is_stuck && !link.state.is_lost {
-                self.lose(index, "no answer within the time limit".to_owned(), false);
+                self.lose(index, SILENCE.to_owned(), false);
             }
         }
     }

@@ -1,0 +1,17 @@
+//! Standard output, where it may be a full disk or a pipe that nobody reads any more.
+
+use std::io::{ErrorKind, Write};
+
+use crate::exit::{Exit, Stop};
+
+/// Writes `text` to standard output. Whoever closed the pipe (`| head`) has read what he wanted.
+pub fn put(text: &str) -> Result<(), Stop> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Stop::new(
+            Exit::Record,
+            format!("standard output cannot be written: {error}; send it elsewhere"),
+        )),
+        _ => Ok(()),
+    }
+}

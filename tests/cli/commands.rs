@@ -1,0 +1,99 @@
+//! The commands around `compare`.
+
+use crate::rig::Place;
+
+#[test]
+fn a_report_is_what_was_printed() {
+    let place = Place::new("report");
+    let ended = place.compare(&["http", "tcp", "-n", "50"]).with(0);
+    let id = place.run().file_name().expect("a name").to_string_lossy().into_owned();
+    let (table, _) = ended.stdout.split_once("run: ").expect("the last line");
+    for word in [id.as_str(), &format!("runs/{id}")] {
+        assert_eq!(place.weigh(&["report", word]).with(0).stdout, table);
+    }
+    let json = place.weigh(&["report", &id, "--json"]).with(0).stdout;
+    let file = std::fs::read_to_string(place.run().join("summary.json")).expect("summary.json");
+    assert_eq!(json, file);
+    let markdown = place.weigh(&["report", &id, "--markdown"]).with(0).stdout;
+    assert!(markdown.starts_with('|') && markdown.contains("**at least once"), "{markdown}");
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_any_more_is_no_error() {
+    let place = Place::new("pipe");
+    place.compare(&["tcp", "-n", "20"]).with(0);
+    let id = place.run().file_name().expect("a name").to_string_lossy().into_owned();
+    let mut child = place.spawn(&["report", &id]);
+    drop(child.stdout.take());
+    crate::rig::wait(child).with(0);
+}
+
+#[test]
+fn runs_are_listed() {
+    let place = Place::new("runs");
+    place.weigh(&["runs"]).with(0).saying(&["no run below runs yet"]);
+    assert_eq!(place.weigh(&["runs", "--json"]).with(0).json(), serde_json::json!([]));
+    place.compare(&["tcp", "-n", "5", "--name", "first"]).with(0);
+    let text = place.weigh(&["runs"]).with(0).stdout;
+    assert!(text.contains("-first") && text.contains("done"), "{text}");
+    let list = place.weigh(&["runs", "--json"]).with(0).json();
+    assert_eq!((&list[0]["name"], &list[0]["cells"]), (&"first".into(), &1.into()));
+}
+
+#[test]
+fn targets_are_listed_with_how_to_get_them() {
+    let place = Place::new("targets");
+    let text = place.weigh(&["targets"]).with(0).stdout;
+    for part in ["mqtt", "http1", "tcp", "mosquitto@no-limits", "nginx"] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    assert_eq!(place.weigh(&["targets", "list"]).with(0).stdout, text);
+    let settings = place.weigh(&["targets", "list", "--settings"]).with(0).stdout;
+    assert!(settings.contains("mqtt.qos") && settings.contains("http1.keep_alive"), "{settings}");
+    let text = place.weigh(&["targets", "install", "mosquitto"]).with(0).stdout;
+    assert!(text.contains("is installed") || text.contains("apt-get install mosquitto"), "{text}");
+}
+
+#[test]
+fn a_folder_of_targets_comes_before_those_built_in() {
+    let place = Place::new("data");
+    std::fs::create_dir_all(place.folder().join("mine/targets")).expect("a folder");
+    let own = include_str!("../../targets/mosquitto.toml")
+        .replace("title = \"Mosquitto\"", "title = \"Mine\"")
+        .replace("binaries = [\"mosquitto\"]", "binaries = [\"/nowhere/mine\"]");
+    place.write("mine/targets/mine.toml", &own);
+    let text = place.weigh(&["targets", "--data", "mine"]).with(0).stdout;
+    assert!(text.contains("Mine, not installed: apt-get install mosquitto"), "{text}");
+    let text = place.weigh(&["targets", "install", "mosquitto", "--data", "mine"]).with(0).stdout;
+    assert_eq!(text, "apt-get install mosquitto\n");
+    let ended = place.compare(&["mosquitto", "--data", "mine", "-n", "5"]).with(2);
+    ended.saying(&["not installed", "apt-get install mosquitto"]);
+    place.write("mine/targets/bad.toml", "name = 5");
+    place.weigh(&["targets", "--data", "mine"]).with(2).saying(&["bad.toml", "line 1"]);
+}
+
+#[test]
+fn the_doctor_says_what_cannot_work() {
+    let place = Place::new("doctor");
+    let well = place.weigh(&["doctor"]).with(0);
+    assert!(well.stdout.contains("descriptors") && well.stdout.contains("ports"));
+    let sick = place.weigh(&["doctor", "-c", "2000000"]).with(2);
+    assert!(sick.stdout.contains("FATAL"), "{}", sick.stdout);
+    let findings = place.weigh(&["doctor", "--json"]).with(0).json();
+    let findings = findings.as_array().expect("a list");
+    assert!(findings.iter().all(|finding| finding["check"].is_string()), "{findings:?}");
+}
+
+#[test]
+fn help_and_version_are_no_errors() {
+    let place = Place::new("help");
+    let commands = ["compare", "serve", "targets", "doctor", "report", "runs"];
+    let help = place.weigh(&["--help"]).with(0).stdout;
+    for command in commands {
+        assert!(help.contains(command), "{help}");
+        let help = place.weigh(&[command, "--help"]).with(0).stdout;
+        assert!(help.contains("Usage: weigh"), "{help}");
+    }
+    let version = place.weigh(&["--version"]).with(0).stdout;
+    assert_eq!(version, format!("weigh {}\n", env!("CARGO_PKG_VERSION")));
+}

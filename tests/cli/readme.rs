@@ -1,0 +1,102 @@
+//! Every command that the README and the guide show, as it stands there; where it would take
+//! long, flags after it make it short.
+
+use crate::rig::{Place, has};
+use crate::serving::Server;
+
+#[test]
+fn every_command_of_the_readme_and_the_guide_works() {
+    let commands = commands();
+    assert!(commands.len() >= 10, "{commands:?}");
+    let place = Place::new("readme");
+    let http = Server::start(&place, &["http"]);
+    let mqtt = Server::start(&place, &["mqtt"]);
+    let with_mosquitto = has("mosquitto");
+    for line in commands {
+        let line = line
+            .replace("http://127.0.0.1:8080", &http.url)
+            .replace("mqtt://127.0.0.1:1883", &mqtt.url);
+        let words: Vec<&str> = line.split_whitespace().take_while(|word| *word != ">").collect();
+        if words.contains(&"mosquitto") && !with_mosquitto {
+            continue;
+        }
+        match words[1] {
+            "compare" => weigh(&place, &words[1..]),
+            "serve" => serve(&place, &words[1..]),
+            _ => drop(place.weigh(&words[1..]).with(0)),
+        }
+    }
+    http.end("TERM");
+    mqtt.end("TERM");
+    place.nobody_is_left();
+}
+
+/// The same comparison with less of everything.
+fn weigh(place: &Place, words: &[&str]) {
+    let mut short: Vec<String> = Vec::new();
+    let mut words = words.iter().peekable();
+    let mut is_counted = false;
+    while let Some(word) = words.next() {
+        let less = match *word {
+            "-c" | "-x" => Some("4"),
+            "-n" => {
+                is_counted = true;
+                Some("100")
+            }
+            "-d" | "--reps" => Some(""),
+            _ => None,
+        };
+        match less {
+            Some(less) => {
+                words.next();
+                if !less.is_empty() {
+                    short.extend([(*word).to_owned(), less.to_owned()]);
+                }
+            }
+            None => short.push((*word).to_owned()),
+        }
+    }
+    short.extend(["--reps", "1"].map(str::to_owned));
+    if !is_counted {
+        short.extend(["-d", "200ms"].map(str::to_owned));
+    }
+    if !short.iter().any(|word| word == "burst") {
+        short.extend(["--warmup", "0s"].map(str::to_owned));
+    }
+    let words: Vec<&str> = short.iter().map(String::as_str).collect();
+    let ended = place.weigh(&words);
+    assert_eq!(ended.code, Some(0), "{words:?}: {}{}", ended.stdout, ended.stderr);
+}
+
+fn serve(place: &Place, words: &[&str]) {
+    // The port it names may be taken on this machine; a free one is as good.
+    let words: Vec<&str> = words
+        .iter()
+        .map(|word| if word.starts_with("127.0.0.1:") { "127.0.0.1:0" } else { word })
+        .collect();
+    let server = Server::start(place, &words[1..]);
+    assert_eq!(server.end("TERM").0, Some(0), "{words:?}");
+}
+
+/// The lines of shell blocks that start with `weigh` or `cargo run --release --`.
+fn commands() -> Vec<String> {
+    let texts = [
+        include_str!("../../README.md"),
+        include_str!("../../docs/guide/choosing-a-load.md"),
+        include_str!("../../docs/guide/reading-the-table.md"),
+        include_str!("../../docs/guide/targets.md"),
+    ];
+    let mut commands = Vec::new();
+    for text in texts {
+        let mut is_shell = false;
+        for line in text.lines() {
+            if line.starts_with("```") {
+                is_shell = line == "```sh";
+            } else if is_shell {
+                let line = line.replace("cargo run --release --", "weigh");
+                commands.extend(line.starts_with("weigh ").then_some(line));
+            }
+        }
+    }
+    commands
+}
