@@ -16,4 +16,5 @@ mod queueing;
 mod rig;
 mod scripted;
 mod sizes;
+mod small;
 mod storms;
