@@ -38,7 +38,7 @@ pub struct LoadOptions {
     /// request, publish, deliver, session or hold [default: what the protocol is for]
     #[arg(long, value_name = "PATTERN")]
     pub pattern: Option<Pattern>,
-    /// Who hears whom in deliver: fan-in, fan-out or pairs [default: fan-in; fan-out with
+    /// Who hears whom in deliver: fan-in, fan-out, pairs or shared [default: fan-in; fan-out with
     /// one publisher and several subscribers; pairs where both are equally many and more than one]
     #[arg(long, value_name = "TOPOLOGY")]
     topology: Option<Topology>,

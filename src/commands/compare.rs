@@ -91,7 +91,6 @@ impl Compare {
         for mut lane in lanes(&self.words, &catalogue, &given)? {
             self.identify(&mut lane)?;
             let load = self.load.load(lane.protocol.name(), lane.protocol.patterns())?;
-            check_share(&lane, &load)?;
             cases.push(Case { lane, load });
         }
         if let Some(key) = unused(&given, &cases) {
@@ -225,20 +224,6 @@ fn unused<'g>(given: &'g Given, cases: &[Case]) -> Option<&'g str> {
         })
     };
     given.0.iter().map(|(key, _)| key.as_str()).find(|key| !used(key))
-}
-
-/// A message to a shared subscription goes to one of its subscribers, whichever the broker likes;
-/// the ledger expects it at each of them.
-fn check_share(lane: &Lane, load: &Load) -> Result<(), Stop> {
-    let is_shared = !lane.settings.text("share").is_empty() && load.copies() > 1;
-    if !is_shared {
-        return Ok(());
-    }
-    Err(Stop::usage(format!(
-        "mqtt.share: each message goes to one of the {} subscribers, and would be missed at the \
-         others: type -y 1, or --topology pairs with as many publishers",
-        load.subscribers
-    )))
 }
 
 /// A closed loop that waits for deliveries needs publishers and subscribers in one shard.

@@ -50,7 +50,7 @@ fn what_is_wrong_is_named_with_what_to_type() {
         ("mqtt --set colour=red", &["there is no such key", "weigh targets list --settings"]),
         ("mqtt --set mqtt.colour=red", &["mqtt.colour", "the keys of mqtt are"]),
         ("mqtt --set mqtt.qos=5", &["mqtt.qos", "0 to 2"]),
-        ("mqtt --set mqtt.share=group -y 3", &["mqtt.share", "-y 1"]),
+        ("mqtt --set mqtt.share=group -y 3", &["mqtt.share", "--topology shared"]),
         ("mqtt --pattern hold -n 5", &["hold", "-d"]),
         ("mqtt --data nowhere", &["nowhere"]),
         ("mqtt --user me", &["--user", "mqtt://HOST:PORT"]),

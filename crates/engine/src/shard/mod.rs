@@ -215,6 +215,7 @@ impl Shard {
             self.sweep(now);
         }
         self.reopen(io, now);
+        self.flush_consumers(io);
         match self.phase {
             Phase::Opening => self.open_more(io),
             Phase::Waiting => self.wait_for_start(io),

@@ -164,6 +164,20 @@ impl Shard {
         }
     }
 
+    /// Sends what consumers have to acknowledge before producers have their turn: a broker that
+    /// waits for it must not wait for us, or its queue would fill and the loss be ours.
+    pub(super) fn flush_consumers(&mut self, io: &mut dyn Io) {
+        let consumers = self.desk.accounts.consumers.len() as u32;
+        if consumers == 0 {
+            return;
+        }
+        for place in 0..self.dirty.len() {
+            if self.dirty[place] < consumers {
+                self.flush(self.dirty[place], io);
+            }
+        }
+    }
+
     /// Sends what wires left in their outboxes, and closes those that only waited for that.
     pub(super) fn flush_dirty(&mut self, io: &mut dyn Io) {
         let mut dirty = std::mem::take(&mut self.dirty);
