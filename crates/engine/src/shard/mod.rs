@@ -139,16 +139,7 @@ impl Shard {
         let mut owed = 0;
         for producer in mine(load.connections) {
             let account = desk.open_producer(producer);
-            let mut state = LinkState::new(producer, account, Role::Producer);
-            let share = load
-                .messages
-                .map_or(0, |total| load.split.share(total, load.connections, producer));
-            if job.has_quotas() {
-                state.quota = share;
-            }
-            if load.arrival == Arrival::Burst {
-                state.burst_left = share;
-            }
+            let state = producer_state(&job, producer, account);
             owed += state.quota + state.burst_left;
             streams.extend(Schedule::client(load, job.trial.seed, producer));
             links.push(Link { wire: None, state });
@@ -374,6 +365,21 @@ impl Shard {
             (self.progress)(Progress::Interval(interval));
         }
     }
+}
+
+/// The link of a producer with its share of the total, where it has one of its own.
+fn producer_state(job: &Job, producer: u32, account: u32) -> LinkState {
+    let load = job.load();
+    let mut state = LinkState::new(producer, account, Role::Producer);
+    let share =
+        load.messages.map_or(0, |total| load.split.share(total, load.connections, producer));
+    if job.has_quotas() {
+        state.quota = share;
+    }
+    if load.arrival == Arrival::Burst {
+        state.burst_left = share;
+    }
+    state
 }
 
 /// How long after the last connection stood the load starts: long enough for all shards to
