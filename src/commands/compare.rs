@@ -91,7 +91,9 @@ impl Compare {
         for mut lane in lanes(&self.words, &catalogue, &given)? {
             self.identify(&mut lane)?;
             let load = self.load.load(lane.protocol.name(), lane.protocol.patterns())?;
-            cases.push(Case { lane, load });
+            if !repeats_hold(&cases, &lane, &load) {
+                cases.push(Case { lane, load });
+            }
         }
         if let Some(key) = unused(&given, &cases) {
             return Err(self.useless(key));
@@ -224,6 +226,16 @@ fn unused<'g>(given: &'g Given, cases: &[Case]) -> Option<&'g str> {
         })
     };
     given.0.iter().map(|(key, _)| key.as_str()).find(|key| !used(key))
+}
+
+/// Connections that only stand are the same whatever would be sent over them: one lane of each
+/// protocol and target is enough.
+fn repeats_hold(cases: &[Case], lane: &Lane, load: &Load) -> bool {
+    load.pattern == Pattern::Hold
+        && cases.iter().any(|case| {
+            case.lane.protocol.name() == lane.protocol.name()
+                && case.lane.against.name() == lane.against.name()
+        })
 }
 
 /// A closed loop that waits for deliveries needs publishers and subscribers in one shard.

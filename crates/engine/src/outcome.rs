@@ -172,6 +172,10 @@ impl Outcome {
         if let (Some(first), Some(last)) = (self.recorder.first_sent, self.recorder.last_done) {
             put("transfer_time_s", (last - first).as_secs_f64());
         }
+        if self.ledger.sent > 0 {
+            let each = self.ledger_bytes as f64 / self.ledger.sent as f64;
+            put("ledger_bytes_per_message", each);
+        }
         if let Some(delivered) = self.ledger.delivered.filter(|_| self.ledger.sent > 0) {
             put("acceptance_ratio", delivered as f64 / self.ledger.sent as f64);
         }
