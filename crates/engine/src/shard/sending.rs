@@ -24,7 +24,10 @@ impl Shard {
         let released_before = self.last_release;
         self.release(now);
         if self.last_release > released_before {
-            self.paced_until = self.paced_until.max(now - PACE_CREDIT) + QUANTUM;
+            // Releases that answers brought about cost no wake-up of their own: they must not
+            // push the next one further away than a quantum.
+            let paced_until = self.paced_until.max(now - PACE_CREDIT) + QUANTUM;
+            self.paced_until = paced_until.min(now + QUANTUM);
         }
         self.serve_all(io);
         self.end_sending(now);

@@ -361,6 +361,20 @@ fn delivery_ends_the_messages_that_nobody_confirms() {
     }
 }
 
+/// Answers that come between two due times wake the loop as well; that must not put off what is
+/// due by more than the quantum.
+#[test]
+fn answers_do_not_delay_what_is_due() {
+    let mut scene = scene(Manner::Answers);
+    scene.load.connections = 64;
+    scene.load.messages = Some(20_000);
+    scene.load.arrival = weigh_model::Arrival::Constant;
+    scene.load.rate = Some(weigh_model::units::parse_rate("50k/s").unwrap());
+    let (outcome, _) = scene.played();
+    assert_eq!(outcome.ledger.delivered, Some(20_000));
+    assert!(outcome.recorder.send_lag.max() <= Some(super::QUANTUM.0));
+}
+
 #[test]
 fn the_first_stop_finishes_the_record_and_the_second_ends_it() {
     let second = Nanos::from_secs(1);
