@@ -368,11 +368,11 @@ fn answers_do_not_delay_what_is_due() {
     let mut scene = scene(Manner::Answers);
     scene.load.connections = 64;
     scene.load.messages = Some(20_000);
-    scene.load.arrival = weigh_model::Arrival::Constant;
+    scene.load.arrival = Arrival::Constant;
     scene.load.rate = Some(weigh_model::units::parse_rate("50k/s").unwrap());
     let (outcome, _) = scene.played();
     assert_eq!(outcome.ledger.delivered, Some(20_000));
-    assert!(outcome.recorder.send_lag.max() <= Some(super::QUANTUM.0));
+    assert!(outcome.recorder.send_lag.max() <= Some(QUANTUM.0));
 }
 
 #[test]
