@@ -73,7 +73,7 @@ impl Experiment<'_> {
     /// Runs all trials. What was measured is on the disk whatever happens.
     pub fn run(self) -> Result<Finished, Stop> {
         for case in &self.cases {
-            trial_run::check(&case.lane, &self.trial(case, 0), &self.material)?;
+            trial_run::check(&case.lane, &self.trial(case, 0), &self.material, self.shards)?;
         }
         let interrupts = Interrupts::listen()?;
         let started = SystemTime::now();

@@ -8,7 +8,7 @@ use weigh_engine::outcome::Outcome;
 use weigh_model::event::TrialFinished;
 use weigh_model::ledger::Cause;
 use weigh_model::server::ServerReport;
-use weigh_model::{Doubt, Pattern, Trial};
+use weigh_model::{Arrival, Doubt, Pattern, Trial};
 use weigh_observe::sampler::Usage;
 use weigh_stage::reference::ReferenceServer;
 use weigh_stats::histogram::Histogram;
@@ -47,15 +47,15 @@ pub fn put_together(
     if seen.shared_cores {
         doubts.push(Doubt::SharedCores);
     }
-    let mut metrics = outcome.metrics(load, seen.body_bytes);
-    metrics.insert("body_bytes".to_owned(), seen.body_bytes as f64);
+    let mut metrics = outcome.metrics(load);
     add_usage(&mut metrics, &seen, &outcome, load.copies());
+    doubts.extend(disturbance(&outcome, seen.usage.as_ref()));
     doubts.extend(generator_limit(&outcome, trial, seen.usage.as_ref()));
     add_hold_memory(&mut metrics, &seen, &outcome, trial);
     let (mut samples, mut histograms) = (BTreeMap::new(), BTreeMap::new());
     let mut doubtful = Vec::new();
     for (name, times) in outcome.recorder.times() {
-        add_times(&mut metrics, &mut doubtful, name, times, &outcome);
+        add_times(&mut metrics, &mut doubtful, (name, times), &outcome, load.copies());
         samples.insert(name.to_owned(), times.count());
         histograms.insert(name.to_owned(), times.to_base64());
     }
@@ -106,9 +106,14 @@ fn reconcile(
             if lost > 0 {
                 ledger.causes.insert(Cause::Unknown, lost);
             }
-        } else if counts_identities && report.unique < ledger.acknowledged / trial.load.copies() {
-            let confirmed = ledger.acknowledged / trial.load.copies();
-            doubts.push(Doubt::ServerCountDiffers(report.unique, confirmed));
+        } else if counts_identities {
+            let copies = trial.load.copies();
+            let (confirmed, sent) = (ledger.acknowledged / copies, ledger.sent / copies);
+            if report.unique < confirmed {
+                doubts.push(Doubt::ServerCountDiffers(report.unique, confirmed));
+            } else if report.unique > sent {
+                doubts.push(Doubt::ServerCountDiffers(report.unique, sent));
+            }
         }
         attribute_server_drops(ledger, report.dropped.values().sum());
     }
@@ -175,12 +180,12 @@ fn add_hold_memory(
 fn add_times(
     metrics: &mut BTreeMap<String, f64>,
     doubts: &mut Vec<Doubt>,
-    name: &'static str,
-    times: &Histogram,
+    (name, times): (&'static str, &Histogram),
     outcome: &Outcome,
+    copies: u64,
 ) {
     let is_headline = matches!(name, "response_time_ns" | "delivery_time_ns");
-    let lost = if is_headline { lost_of(name, outcome) } else { 0 };
+    let lost = if is_headline { lost_of(name, outcome, copies) } else { 0 };
     let mut put = |part: &str, value: Option<f64>| {
         if let Some(value) = value {
             metrics.insert(format!("{name}.{part}"), value);
@@ -204,7 +209,7 @@ fn add_times(
             None => {
                 // The journal writes it as null: infinite, and known to be.
                 put(part, Some(f64::INFINITY));
-                doubts.push(Doubt::QuantileInLoss(part));
+                doubts.push(Doubt::QuantileInLoss(name, part));
             }
         }
     }
@@ -214,9 +219,9 @@ fn add_times(
 /// all above them are as bad.
 fn worst_quantiles(doubts: Vec<Doubt>) -> Vec<Doubt> {
     let rank = |name: &str| QUANTILES.iter().position(|(part, _)| *part == name);
-    let lost = |doubt: &&Doubt| matches!(doubt, Doubt::QuantileInLoss(_));
+    let lost = |doubt: &&Doubt| matches!(doubt, Doubt::QuantileInLoss(..));
     let key = |doubt: &&Doubt| match doubt {
-        Doubt::QuantileInLoss(part) | Doubt::QuantileBeyondData(part, ..) => rank(part),
+        Doubt::QuantileInLoss(_, part) | Doubt::QuantileBeyondData(part, ..) => rank(part),
         _ => None,
     };
     let in_loss = doubts.iter().filter(lost).min_by_key(key);
@@ -225,13 +230,16 @@ fn worst_quantiles(doubts: Vec<Doubt>) -> Vec<Doubt> {
 }
 
 /// Messages that a headline time never saw because they were lost.
-fn lost_of(name: &str, outcome: &Outcome) -> u64 {
+fn lost_of(name: &str, outcome: &Outcome, copies: u64) -> u64 {
     let ledger = &outcome.ledger;
     let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
     let has_deliveries = outcome.recorder.delivery.count() > 0;
     match name {
         "delivery_time_ns" => ledger.lost.unwrap_or(0),
-        _ if has_deliveries => ledger.sent.saturating_sub(ledger.acknowledged),
+        // In deliver the ledger counts pairs, and a response is one for each message.
+        _ if has_deliveries => {
+            (ledger.sent.saturating_sub(ledger.acknowledged + errors)) / copies.max(1)
+        }
         _ => ledger.lost.unwrap_or(0).saturating_sub(errors),
     }
 }
@@ -249,9 +257,22 @@ fn asked_terms(trial: &Trial) -> Vec<(&'static str, u64)> {
     asked
 }
 
+/// What neither target nor generator used of the host's processors was used by others.
+fn disturbance(outcome: &Outcome, usage: Option<&Usage>) -> Option<Doubt> {
+    let usage = usage.filter(|usage| usage.wall_ns >= DISTURBANCE_WALL_NS_MIN)?;
+    let own_ns = usage.cpu_ns + outcome.cpu.0;
+    let foreign_ns = usage.host.busy_ns().saturating_sub(own_ns);
+    let percent = 100.0 * foreign_ns as f64 / usage.wall_ns as f64;
+    (percent > DISTURBANCE_PERCENT_MAX).then_some(Doubt::Disturbed(percent))
+}
+
 /// The generator was the limit if its core was full and the target's was not, and nothing but
 /// the answers set the pace.
 fn generator_limit(outcome: &Outcome, trial: &Trial, usage: Option<&Usage>) -> Option<Doubt> {
+    if trial.load.arrival == Arrival::Burst {
+        // A burst leaves as fast as it can: a full core is what was asked for.
+        return None;
+    }
     let generator = 100.0 * outcome.busy_share(&trial.load);
     let target = usage.map_or(0.0, |usage| usage.percent_mean);
     let is_limit = generator >= GENERATOR_FULL_PERCENT && target < TARGET_FULL_PERCENT;
@@ -266,3 +287,10 @@ const REPORT_EVERY: Duration = Duration::from_millis(20);
 /// Shares of a core from which a side counts as full.
 const GENERATOR_FULL_PERCENT: f64 = 95.0;
 const TARGET_FULL_PERCENT: f64 = 93.0;
+
+/// Share of a core that others may use before it is said; the host's own accounting is by ticks
+/// and not better than a few percent.
+const DISTURBANCE_PERCENT_MAX: f64 = 15.0;
+
+/// Windows shorter than this hold too few ticks to tell, nanoseconds.
+const DISTURBANCE_WALL_NS_MIN: u64 = 500_000_000;

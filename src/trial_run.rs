@@ -42,8 +42,14 @@ pub struct Surroundings<'s> {
 }
 
 /// Checks what can be checked of a trial without starting anything.
-pub fn check(lane: &Lane, trial: &Trial, material: &Material) -> Result<(), Stop> {
-    composer(trial, material, 0)?;
+pub fn check(lane: &Lane, trial: &Trial, material: &Material, shards: u32) -> Result<(), Stop> {
+    let is_marked = composer(trial, material, 0)?.is_marked();
+    if !is_marked && shards > 1 && trial.load.pattern == Pattern::Deliver {
+        return Err(Stop::usage(format!(
+            "--shards {shards}: bodies too small for a mark are told apart by connection and \
+             order, which one thread must see; type --shards 1 or -s 64B"
+        )));
+    }
     let mut trial = trial.clone();
     let unspecified = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     trial.endpoint = Some(match &lane.against {
@@ -94,8 +100,6 @@ pub struct Seen {
     pub usage: Option<Usage>,
     /// True if the protocol confirms messages.
     pub confirms: bool,
-    /// Size of the largest body.
-    pub body_bytes: u64,
     /// True if generator and target shared cores.
     pub shared_cores: bool,
     /// How much the generator's memory grew, to the end of the window.
@@ -115,7 +119,6 @@ fn measure(
     let epoch_monotonic_ns = monotonic_ns();
     let unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let composer = composer(trial, material, unix_ns as u64)?;
-    let body_bytes = composer.bytes_max() as u64;
     let dial = lane.protocol.dial(trial)?;
     let confirms = dial.confirms;
     let address = trial.endpoint.as_ref().and_then(|endpoint| endpoint.address);
@@ -159,7 +162,7 @@ fn measure(
     let target_bytes = before.zip(at_end).map(|(before, end)| (before.memory.bytes(), end));
     let generator_bytes = own_before.zip(own_end).map(|(before, end)| end.saturating_sub(before));
     let shared_cores = around.pinning.shared;
-    let seen = Seen { usage, confirms, body_bytes, shared_cores, generator_bytes, target_bytes };
+    let seen = Seen { usage, confirms, shared_cores, generator_bytes, target_bytes };
     Ok(Measured { outcome, seen })
 }
 

@@ -11,7 +11,7 @@ fuzz_target!(|data: &[u8]| {
         0 => &[],
         1 => &[("overload", "drop-newest:1"), ("broker_receive_maximum", "1")],
         2 => &[("overload", "drop-oldest:1"), ("broker_maximum_qos", "1")],
-        3 => &[("overload", "disconnect:1"), ("broker_keep_alive", "1")],
+        3 => &[("overload", "disconnect:1"), ("broker_keep_alive", "1s")],
         _ => &[("broker_topic_alias_maximum", "2")],
     };
     script.run_server(&Mqtt, given);

@@ -211,6 +211,18 @@ impl Compare {
     }
 }
 
+/// Local addresses that connections to this target may come from: several only on loopback.
+fn sources_max(against: &Against) -> u32 {
+    let is_on_loopback = match against {
+        Against::Reference | Against::Managed(_) => true,
+        Against::Foreign(endpoint) => {
+            let ip = endpoint.host.parse::<std::net::Ipv4Addr>();
+            endpoint.host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+        }
+    };
+    if is_on_loopback { crate::trial_run::SOURCES_MAX } else { 1 }
+}
+
 /// Connections that stand at once.
 fn standing(load: &Load) -> u64 {
     u64::from(load.connections) + u64::from(load.subscribers)
@@ -270,8 +282,9 @@ fn examine(catalogue: &Catalogue, cases: &[Case], shards: u32) -> Result<(), Sto
             messages: load.messages,
             duration: load.duration,
             rate_per_s: schedule::rate_per_second_max(load),
-            connection_per_message: load.pattern == Pattern::Session,
-            source_addresses: crate::trial_run::SOURCES_MAX,
+            connection_per_message: load.pattern == Pattern::Session
+                || case.lane.settings.text("keep_alive") == "false",
+            source_addresses: sources_max(&case.lane.against),
             local: !matches!(case.lane.against, Against::Foreign(_)),
             targets: match &case.lane.against {
                 Against::Managed(name) => vec![name.clone()],

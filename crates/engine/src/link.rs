@@ -146,10 +146,10 @@ impl Flights {
         if flight.copies == 0 { self.end(Ticket(slot as u32)) } else { None }
     }
 
-    /// Marks what was due before `before` as expired and calls `each` for it.
+    /// Marks what was handed over before `before` as expired and calls `each` for it.
     pub(crate) fn expire(&mut self, before: Nanos, mut each: impl FnMut(&Flight)) {
         for flight in self.slots.iter_mut().flatten() {
-            if !flight.is_expired && flight.due < before {
+            if !flight.is_expired && flight.sent < before {
                 flight.is_expired = true;
                 self.expired += 1;
                 each(flight);

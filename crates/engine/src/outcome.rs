@@ -149,13 +149,33 @@ impl Outcome {
         window.filter(|window| window.0 > 0)
     }
 
+    /// The window that rates are counted over: the one of the due times, or longer where sending
+    /// went on after it because the target did not keep up.
+    fn rate_window(&self, load: &Load) -> Option<Nanos> {
+        let window = self.window(load)?;
+        if !load.arrival.is_open() || load.arrival == Arrival::Burst {
+            return Some(window);
+        }
+        let start = match load.duration {
+            Some(_) => self.measure_from,
+            None => self.recorder.due_span?.0,
+        };
+        Some(window.max(self.recorder.last_sent? - start))
+    }
+
+    /// Mean size of the bodies that were sent, bytes; `None` if none were.
+    fn body_bytes_mean(&self, load: &Load) -> Option<f64> {
+        let sent = self.ledger.sent / load.copies().max(1);
+        (sent > 0).then(|| self.recorder.body_bytes as f64 / sent as f64)
+    }
+
     /// The metrics that follow from the generator's own record, by their flat names.
-    pub fn metrics(&self, load: &Load, body_bytes: u64) -> BTreeMap<String, f64> {
+    pub fn metrics(&self, load: &Load) -> BTreeMap<String, f64> {
         let mut metrics = BTreeMap::new();
         let mut put = |name: &str, value: f64| {
             metrics.insert(name.to_owned(), value);
         };
-        if let Some(window) = self.window(load) {
+        if let Some(window) = self.rate_window(load) {
             let seconds = window.as_secs_f64();
             if load.pattern != Pattern::Hold {
                 put(
@@ -165,12 +185,16 @@ impl Outcome {
             }
             if let Some(delivered) = self.ledger.delivered {
                 put("throughput_out_per_s", delivered as f64 / seconds);
-                put("goodput_bytes_per_s", (delivered * body_bytes) as f64 / seconds);
+                let body_bytes = self.body_bytes_mean(load).unwrap_or(0.0);
+                put("goodput_bytes_per_s", delivered as f64 * body_bytes / seconds);
             }
             put("window_s", seconds);
         }
         if let (Some(first), Some(last)) = (self.recorder.first_sent, self.recorder.last_done) {
             put("transfer_time_s", (last - first).as_secs_f64());
+        }
+        if let Some(bytes) = self.body_bytes_mean(load) {
+            put("body_bytes", bytes);
         }
         if self.ledger.sent > 0 {
             let each = self.ledger_bytes as f64 / self.ledger.sent as f64;
@@ -232,6 +256,7 @@ impl Outcome {
         }
         doubts.extend(self.lag_gate(load));
         doubts.extend(self.rate_reached(load));
+        doubts.extend(self.little(load));
         doubts.extend(self.ledger.contradiction().map(Doubt::LedgerContradiction));
         doubts
     }
@@ -253,13 +278,34 @@ impl Outcome {
         (lag as f64 > 0.01 * mean).then_some(Doubt::LagGate(Nanos(lag), Nanos(mean as u64)))
     }
 
+    /// Little's law in a closed loop of fixed length: X (R + Z) = N within 2 % (rule L01). Asked
+    /// only where nothing was lost and the window held many rounds, so that its edges are small.
+    fn little(&self, load: &Load) -> Option<Doubt> {
+        let is_steady = load.arrival == Arrival::Closed && load.duration.is_some();
+        if !is_steady || self.was_interrupted || self.lost_links > 0 || load.copies() > 1 {
+            return None;
+        }
+        let response = &self.recorder.response;
+        let times = if response.count() > 0 { response } else { &self.recorder.delivery };
+        let granted = self.granted.get("receive_maximum").copied().unwrap_or(u64::MAX);
+        let window = u64::from(load.window.unwrap_or(1)).min(granted);
+        let in_flight = window * u64::from(load.connections);
+        if times.count() < LITTLE_ROUNDS * in_flight || self.ledger.lost != Some(0) {
+            return None;
+        }
+        let per_second = times.count() as f64 / self.window(load)?.as_secs_f64();
+        let cycle = times.mean()? / 1e9 + load.think.as_secs_f64();
+        let residual = per_second * cycle / in_flight as f64 - 1.0;
+        (residual.abs() > 0.02).then_some(Doubt::LittleResidual(residual))
+    }
+
     fn rate_reached(&self, load: &Load) -> Option<Doubt> {
-        let seconds = self.window(load)?.as_secs_f64();
         if !load.arrival.is_open() || load.arrival == Arrival::Burst {
             return None;
         }
-        let offered = self.ledger.messages as f64 / seconds;
-        let achieved = (self.ledger.sent / load.copies().max(1)) as f64 / seconds;
+        let offered = self.ledger.messages as f64 / self.window(load)?.as_secs_f64();
+        let sent = (self.ledger.sent / load.copies().max(1)) as f64;
+        let achieved = sent / self.rate_window(load)?.as_secs_f64();
         (achieved < 0.98 * offered).then_some(Doubt::RateNotReached(offered, achieved))
     }
 }
@@ -271,3 +317,6 @@ fn failed_exchanges(ledger: &Ledger) -> u64 {
         .filter_map(|cause| ledger.causes.get(cause))
         .sum()
 }
+
+/// Rounds of all messages in flight that a window must hold for Little's law to be asked for.
+const LITTLE_ROUNDS: u64 = 200;

@@ -26,6 +26,10 @@ pub struct Recorder {
     pub error: Histogram,
     /// When the first measured message was handed to a transport.
     pub first_sent: Option<Nanos>,
+    /// When the last measured message was handed to a transport.
+    pub last_sent: Option<Nanos>,
+    /// Bytes of the bodies of all measured messages.
+    pub body_bytes: u64,
     /// When the last measured message was completed: confirmed or delivered.
     pub last_done: Option<Nanos>,
     /// First and last due time of the measured window.
@@ -44,6 +48,7 @@ impl Recorder {
                 self.own_lag.record((sent - due).0);
             }
             self.first_sent.get_or_insert(sent);
+            self.last_sent = Some(sent);
             self.due_span = match self.due_span {
                 None => Some((due, due)),
                 Some((first, last)) => Some((first.min(due), last.max(due))),
@@ -105,6 +110,8 @@ impl Recorder {
         self.own_lag.merge(&other.own_lag);
         self.error.merge(&other.error);
         self.first_sent = earliest(self.first_sent, other.first_sent);
+        self.last_sent = self.last_sent.max(other.last_sent);
+        self.body_bytes += other.body_bytes;
         self.last_done = self.last_done.max(other.last_done);
         self.due_span = match (self.due_span, other.due_span) {
             (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),

@@ -48,7 +48,7 @@ pub enum Doubt {
     /// This quantile needs this many samples, and there were so many.
     QuantileBeyondData(&'static str, u64, u64),
     /// This quantile falls into the lost share, and all above it.
-    QuantileInLoss(&'static str),
+    QuantileInLoss(&'static str, &'static str),
     /// The server granted less than was asked: what, asked, granted.
     Granted(String, u64, u64),
     /// Offered and achieved rate, messages per second.
@@ -65,8 +65,8 @@ pub enum Doubt {
     ConnectionsLost(u64, u64, String),
     /// X (R + Z) / N of a closed loop differs from 1 by this much.
     LittleResidual(f64),
-    /// Cells in one table had different windows.
-    WindowMismatch,
+    /// Others used this percentage of a core.
+    Disturbed(f64),
 }
 
 impl Doubt {
@@ -126,9 +126,9 @@ impl Doubt {
                 format!("{quantile} needs {needed} samples, there were {had}"),
                 "send more messages, or read a lower quantile",
             ),
-            Doubt::QuantileInLoss(quantile) => (
+            Doubt::QuantileInLoss(time, quantile) => (
                 "quantile-in-loss",
-                format!("{quantile} and all above it fall into the lost share: they are infinite"),
+                format!("{time}: {quantile} and all above it fall into the lost share: infinite"),
                 "read the ledger first; latency of what arrived alone would flatter",
             ),
             Doubt::Granted(what, asked, granted) => (
@@ -171,10 +171,10 @@ impl Doubt {
                 format!("Little's law is off by {:.1} %", residual * 100.0),
                 "the window was not steady: measure longer",
             ),
-            Doubt::WindowMismatch => (
-                "L16",
-                "messages in flight were not equal across the table".to_owned(),
-                "give --window to hold it equal",
+            Doubt::Disturbed(percent) => (
+                "disturbed",
+                format!("others used {percent:.0} % of a core while this was measured"),
+                "end other work on the machine and repeat; until then read ratios, not figures",
             ),
         }
     }

@@ -146,7 +146,10 @@ impl Desk {
         state.attempts = 0;
         self.open_links += 1;
         self.opened += 1;
-        self.recorder.connect.record((now - state.connecting_since).0);
+        let is_kept = self.job.dial.lifetime == Lifetime::Kept;
+        if is_kept || state.connecting_since >= self.measure_from {
+            self.recorder.connect.record((now - state.connecting_since).0);
+        }
         self.stirred.push(link);
     }
 

@@ -308,6 +308,9 @@ impl Shard {
         if reply == Reply::Awaited {
             stamp.spend();
         }
+        if !warmup {
+            self.desk.recorder.body_bytes += self.body.len() as u64;
+        }
         self.desk.recorder.sent(due, sent, warmup, was_held_up);
         if reply == Reply::None && !self.delivers_complete {
             state.flights.end(ticket);

@@ -40,7 +40,7 @@ impl Template {
             _ => ("POST", Method::Post),
         };
         let expects = settings.flag("expect");
-        let pipeline = if is_kept { settings.integer("pipeline").max(1) as u32 } else { 1 };
+        let pipeline = if is_kept { pipeline(trial) } else { 1 };
         contradictions(settings, method, expects, pipeline)?;
         let mut text = format!("{word} {} HTTP/1.1\r\n", path(endpoint, settings)?);
         add_field(&mut text, "Host", &host(endpoint));
@@ -93,6 +93,13 @@ impl Template {
     pub(super) fn expects(&self) -> bool {
         self.expects
     }
+}
+
+/// Requests in flight on one connection: the window of the load where it names one, so that
+/// protocols under one load have the same, else the setting.
+fn pipeline(trial: &Trial) -> u32 {
+    let setting = trial.settings.integer("pipeline").max(1) as u32;
+    trial.load.window.map_or(setting, |window| window.max(setting))
 }
 
 fn contradictions(

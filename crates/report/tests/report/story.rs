@@ -148,7 +148,7 @@ fn trials() -> Vec<Told> {
         ],
         ledger: lossy(10_000, 280),
         doubts: vec![
-            Doubt::QuantileInLoss("response_time_ns.p99").record(),
+            Doubt::QuantileInLoss("response_time_ns", "p99").record(),
             Doubt::GeneratorLimited(99.0).record(),
         ],
         ..Told::new("mqtt", Some(1), "mosquitto")
