@@ -199,9 +199,9 @@ impl LoadOptions {
     }
 }
 
-/// Connections if none are asked for. In a closed loop many more of them fill the generator's
-/// core before the target's, see `docs/decisions/0006-eight-connections.md`.
-pub const CONNECTIONS: u32 = 8;
+/// Connections if none are asked for: few enough that neither side of a closed loop fills its
+/// core, see `docs/decisions/0006-two-connections.md`.
+pub const CONNECTIONS: u32 = 2;
 
 /// Measured time if neither a time nor a count is asked for.
 const DURATION: Nanos = Nanos::from_secs(2);

@@ -284,9 +284,10 @@ const QUANTILES: [(&str, f64); 5] =
 
 const REPORT_EVERY: Duration = Duration::from_millis(20);
 
-/// Shares of a core from which a side counts as full.
+/// Shares of a core from which a side counts as full. Where both ends of a closed loop are close
+/// to it they are the limit together: only a target with room left shows that the generator was.
 const GENERATOR_FULL_PERCENT: f64 = 95.0;
-const TARGET_FULL_PERCENT: f64 = 93.0;
+const TARGET_FULL_PERCENT: f64 = 85.0;
 
 /// Share of a core that others may use before it is said; the host's own accounting is by ticks
 /// and not better than a few percent.
