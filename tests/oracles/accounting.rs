@@ -2,60 +2,20 @@
 //! times, all on virtual time.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 
 use weigh_engine::io::sim::Link;
 use weigh_engine::schedule::own_duration;
-use weigh_model::mark::{Mark, Reading};
-use weigh_model::protocol::Seat;
-use weigh_model::wire::{Emit, Fault, Op, Outbox, Reply, Wire};
+use weigh_model::mark::Mark;
 use weigh_model::{Arrival, Nanos, Pattern, Split};
 
+use crate::noting;
 use crate::rig::{Seen, Setup, assert_near};
 
-type Marks = Arc<Mutex<Vec<(Nanos, Mark)>>>;
-
-struct Noting {
-    inner: Box<dyn Wire>,
-    marks: Marks,
-}
-
-impl Wire for Noting {
-    fn open(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>) {
-        self.inner.open(now, out, emit);
-    }
-
-    fn room(&self) -> u32 {
-        self.inner.room()
-    }
-
-    fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply {
-        let Reading::Whole(mark) = Mark::read_any(op.body) else { panic!("no mark") };
-        self.marks.lock().unwrap().push((now, mark));
-        self.inner.send(op, now, out)
-    }
-
-    fn receive(
-        &mut self,
-        input: &[u8],
-        now: Nanos,
-        out: &mut Outbox,
-        emit: Emit<'_>,
-    ) -> Result<usize, Fault> {
-        self.inner.receive(input, now, out, emit)
-    }
-}
-
-/// Runs and tells when which message was sent.
-fn sends(mut setup: Setup) -> (Vec<(Nanos, Mark)>, Seen) {
-    let marks = Marks::default();
-    let noted = Arc::clone(&marks);
-    setup.wrap =
-        Some(Arc::new(move |_: Seat, inner| Box::new(Noting { inner, marks: Arc::clone(&noted) })));
-    let seen = setup.on_virtual_time();
+/// Runs and tells when which message was sent; none may be lost.
+fn sends(setup: Setup) -> (Vec<(Nanos, Mark)>, Seen) {
+    let (sends, seen) = noting::sends(setup);
     assert_eq!(seen.ledger().lost, Some(0));
-    let marks = std::mem::take(&mut *marks.lock().unwrap());
-    (marks, seen)
+    (sends, seen)
 }
 
 fn measured_by_producer(sends: &[(Nanos, Mark)]) -> BTreeMap<u32, u64> {

@@ -1,58 +1,16 @@
 //! Chance that can be had again: the same seed gives the same trial, Poisson sends are Poisson,
 //! and the number of shards changes nothing that is counted.
 
-use std::sync::{Arc, Mutex};
-
 use weigh_model::load::Topology;
-use weigh_model::protocol::Seat;
-use weigh_model::wire::{Emit, Fault, Op, Outbox, Reply, Wire};
 use weigh_model::{Nanos, Pattern};
 
+use crate::noting;
 use crate::rig::{Seen, Setup};
 
-type Times = Arc<Mutex<Vec<Nanos>>>;
-
-/// Notes when each message is handed over.
-struct Noting {
-    inner: Box<dyn Wire>,
-    times: Times,
-}
-
-impl Wire for Noting {
-    fn open(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>) {
-        self.inner.open(now, out, emit);
-    }
-
-    fn room(&self) -> u32 {
-        self.inner.room()
-    }
-
-    fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply {
-        self.times.lock().unwrap().push(now);
-        self.inner.send(op, now, out)
-    }
-
-    fn receive(
-        &mut self,
-        input: &[u8],
-        now: Nanos,
-        out: &mut Outbox,
-        emit: Emit<'_>,
-    ) -> Result<usize, Fault> {
-        self.inner.receive(input, now, out, emit)
-    }
-}
-
 /// The moments of all sends of a trial on virtual time.
-pub fn send_times(mut setup: Setup) -> (Vec<Nanos>, Seen) {
-    let times = Times::default();
-    let noted = Arc::clone(&times);
-    setup.wrap = Some(Arc::new(move |_seat: Seat, inner| {
-        Box::new(Noting { inner, times: Arc::clone(&noted) })
-    }));
-    let seen = setup.on_virtual_time();
-    let times = std::mem::take(&mut *times.lock().unwrap());
-    (times, seen)
+fn send_times(setup: Setup) -> (Vec<Nanos>, Seen) {
+    let (sends, seen) = noting::sends(setup);
+    (sends.into_iter().map(|(sent, _)| sent).collect(), seen)
 }
 
 /// The Kolmogorov-Smirnov distance of the gaps from the exponential distribution, times the

@@ -10,6 +10,7 @@ mod faults;
 mod gate;
 mod ledger_size;
 mod mosquitto;
+mod noting;
 mod overload;
 mod proxy;
 mod queueing;
