@@ -6,9 +6,9 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use weigh_model::event::{Event, JOURNAL_SCHEMA, RunStarted};
-use weigh_model::plan::{Plan, Repeat};
+use weigh_model::plan::{Observe, Plan, Repeat};
 use weigh_model::random::Random;
-use weigh_model::{Load, Nanos, Trial};
+use weigh_model::{Load, Trial};
 use weigh_report::Summary;
 use weigh_report::journal::Writer;
 use weigh_report::record_error::RecordError;
@@ -237,8 +237,17 @@ impl Experiment<'_> {
             })
             .collect::<Vec<BTreeMap<String, toml::Value>>>();
         let load = self.cases[0].load.clone();
-        let repeat = Repeat { count: self.repetitions, cool_down: Nanos(0) };
-        Plan { name: self.name.clone(), seed: self.seed, load, repeat, cases }
+        Plan {
+            name: self.name.clone(),
+            question: None,
+            seed: self.seed,
+            thresholds: Vec::new(),
+            load,
+            repeat: Repeat::exactly(self.repetitions),
+            stop: BTreeMap::new(),
+            observe: Observe::default(),
+            cases,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod arrival;
 pub mod body;
+pub mod condition;
 pub mod doubt;
 pub mod endpoint;
 pub mod event;
@@ -19,6 +20,7 @@ pub mod units;
 pub mod wire;
 
 pub use arrival::Arrival;
+pub use condition::Condition;
 pub use doubt::Doubt;
 pub use endpoint::Endpoint;
 pub use ledger::Ledger;
