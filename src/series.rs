@@ -28,13 +28,13 @@ struct Slot {
     shards: BTreeMap<u32, (u64, Nanos)>,
 }
 
-impl Default for Series {
-    fn default() -> Series {
-        Series { slots: Vec::new(), joined: 1 }
-    }
-}
-
 impl Series {
+    /// For shards that tell of themselves every `told`, to make intervals of `length`.
+    pub fn new(told: Nanos, length: Nanos) -> Series {
+        let joined = (length.0 / told.0.max(1)).clamp(1, u64::from(u32::MAX));
+        Series { slots: Vec::new(), joined: joined as u32 }
+    }
+
     /// Takes in what `shard` did in one interval.
     pub fn add(&mut self, shard: u32, told: ShardInterval) {
         let later = self.slots.iter().position(|slot| told.border <= slot.told.border);
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn what_shards_tell_of_one_border_is_one_interval() {
-        let mut series = Series::default();
+        let mut series = Series::new(Nanos(EVERY), Nanos(EVERY));
         for number in 1..=5 {
             series.add(0, told(number, number <= 2));
             if number != 4 {
@@ -161,7 +161,7 @@ mod tests {
     /// and warm-up stays apart.
     #[test]
     fn ten_hours_make_no_more_intervals_than_a_minute() {
-        let mut series = Series::default();
+        let mut series = Series::new(Nanos(EVERY), Nanos(EVERY));
         for number in 1..=360_000 {
             series.add(0, told(number, number <= 13));
             assert!(series.slots.len() <= SLOTS_MAX);

@@ -183,7 +183,7 @@ impl Doubt {
             Doubt::MessagesHeldUp(waited) => (
                 "messages-held-up",
                 format!("the generator waited {waited} for the record of single messages"),
-                "leave --messages out to measure, or record to a faster disk, or lower the rate",
+                "leave --keep-messages out to measure, or record to a faster disk, or lower the rate",
             ),
             Doubt::MessagesUnsettled(count) => (
                 "messages-unsettled",

@@ -66,6 +66,11 @@ impl Histogram {
         self.buckets.len()
     }
 
+    /// How many values are not above `value_ns`, the whole of its bucket included.
+    pub fn count_up_to(&self, value_ns: u64) -> u64 {
+        self.buckets.count_between(0, value_ns.min(VALUE_NS_MAX))
+    }
+
     /// True if there are no values.
     pub fn is_empty(&self) -> bool {
         self.buckets.is_empty()
