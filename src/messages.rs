@@ -12,6 +12,7 @@ use weigh_engine::message_log::{Heard, MessageLog};
 use weigh_engine::message_rows::MessageRows;
 use weigh_model::message::MessageRow;
 use weigh_model::{Doubt, Nanos};
+use weigh_observe::cpu::own_thread_ns;
 use weigh_report::RecordError;
 use weigh_report::exports::message_writer::{MessageHeader, MessageWriter};
 
@@ -27,6 +28,7 @@ struct Written {
     /// Nothing more is written after the first error; what the shards note is still taken, so
     /// that a full disk does not stop the trial.
     writer: Result<MessageWriter, RecordError>,
+    cpu_ns: u64,
 }
 
 /// What a record came to.
@@ -36,6 +38,8 @@ pub struct Recorded {
     pub doubts: Vec<Doubt>,
     /// Why there is no file.
     pub unwritten: Option<RecordError>,
+    /// Processor time that its thread used while the trial ran, nanoseconds.
+    pub cpu_ns: u64,
 }
 
 impl Recording {
@@ -62,16 +66,17 @@ impl Recording {
             std::thread::Builder::new().name("weigh-messages".to_owned()).spawn(move || {
                 let rows = MessageRows::new(own.load(), own.dial.confirms);
                 let writer = MessageWriter::create(&path, &header);
-                let mut written = Written { rows, writer };
+                let mut written = Written { rows, writer, cpu_ns: 0 };
                 while let Ok(Heard::Events(events)) = heard.recv() {
                     for event in &events {
-                        let Written { rows, writer } = &mut written;
+                        let Written { rows, writer, .. } = &mut written;
                         rows.hear(*event, &mut |row| push(writer, row));
                     }
                     if let Some(log) = &own.messages {
                         log.give_back(events);
                     }
                 }
+                written.cpu_ns = own_thread_ns();
                 written
             })?;
         Ok(Recording { thread, job })
@@ -87,9 +92,9 @@ impl Recording {
         if waited > Nanos(0) {
             doubts.push(Doubt::MessagesHeldUp(waited));
         }
-        let Ok(Written { rows, mut writer }) = self.thread.join() else {
+        let Ok(Written { rows, mut writer, cpu_ns }) = self.thread.join() else {
             // The panic has been printed; there is no file.
-            return Recorded { doubts, unwritten: None };
+            return Recorded { doubts, ..Recorded::default() };
         };
         let Some(accounts) = accounts else {
             writer.into_iter().for_each(MessageWriter::abandon);
@@ -100,7 +105,7 @@ impl Recording {
             doubts.push(Doubt::MessagesUnsettled(unsettled));
         }
         let unwritten = writer.and_then(MessageWriter::close).err();
-        Recorded { doubts, unwritten }
+        Recorded { doubts, unwritten, cpu_ns }
     }
 }
 

@@ -66,8 +66,24 @@ impl Series {
         self.slots = halved;
     }
 
+    /// What comes after the last border is as a rule a moment of draining: by itself it would be a
+    /// rate of almost nothing over almost no time.
+    fn join_the_rest(&mut self) {
+        let Some(rest) = self.slots.pop() else { return };
+        match self.slots.last_mut() {
+            Some(last)
+                if last.told.interval.warmup == rest.told.interval.warmup
+                    && 2 * rest.length_ns() < last.length_ns() =>
+            {
+                last.join(&rest, true);
+            }
+            _ => self.slots.push(rest),
+        }
+    }
+
     /// The intervals in their order, with their quantiles.
-    pub fn finish(self) -> Vec<Interval> {
+    pub fn finish(mut self) -> Vec<Interval> {
+        self.join_the_rest();
         self.slots.into_iter().map(Slot::finish).collect()
     }
 }
@@ -78,6 +94,10 @@ impl Slot {
         let from_ns = interval.at_ns.saturating_sub(interval.length_ns.unwrap_or(0));
         let shards = BTreeMap::from([(shard, (interval.connections, told.cpu))]);
         Slot { told, from_ns, parts: 1, shards }
+    }
+
+    fn length_ns(&self) -> u64 {
+        self.told.interval.at_ns - self.from_ns
     }
 
     fn may_take(&self, next: &Slot, joined: u32) -> bool {
@@ -105,10 +125,10 @@ impl Slot {
     }
 
     fn finish(self) -> Interval {
+        let length_ns = self.length_ns();
         let mut interval = self.told.interval;
         self.told.times.tell(&mut interval);
         interval.connections = self.shards.values().map(|(connections, _)| connections).sum();
-        let length_ns = interval.at_ns - self.from_ns;
         interval.length_ns = Some(length_ns);
         let busiest = self.shards.values().map(|(_, cpu)| cpu.0).max().unwrap_or(0);
         interval.generator_cpu_percent =
@@ -157,18 +177,31 @@ mod tests {
         assert!(intervals[1].warmup && !intervals[2].warmup);
     }
 
-    /// Ten hours in tenths of a second: 360,000 intervals become at most 240, nothing is lost,
+    #[test]
+    fn a_moment_of_draining_belongs_to_the_interval_before() {
+        let mut series = Series::new(Nanos(EVERY), Nanos(EVERY));
+        (1..=2).for_each(|number| series.add(0, told(number, false)));
+        let mut rest = told(3, false);
+        rest.interval.at_ns = 2 * EVERY + 60_000;
+        rest.interval.length_ns = Some(59_993);
+        series.add(0, rest);
+        let intervals = series.finish();
+        assert_eq!((intervals.len(), intervals[1].sent), (2, 6));
+        assert_eq!(intervals[1].length_ns, Some(EVERY + 59_993));
+    }
+
+    /// An hour in tenths of a second: 36,000 intervals become at most 240, nothing is lost,
     /// and warm-up stays apart.
     #[test]
-    fn ten_hours_make_no_more_intervals_than_a_minute() {
+    fn an_hour_makes_no_more_intervals_than_a_minute() {
         let mut series = Series::new(Nanos(EVERY), Nanos(EVERY));
-        for number in 1..=360_000 {
+        for number in 1..=36_000 {
             series.add(0, told(number, number <= 13));
             assert!(series.slots.len() <= SLOTS_MAX);
         }
         let intervals = series.finish();
         assert!(intervals.len() > SLOTS_MAX / 4);
-        assert_eq!(intervals.iter().map(|interval| interval.sent).sum::<u64>(), 3 * 360_000);
+        assert_eq!(intervals.iter().map(|interval| interval.sent).sum::<u64>(), 3 * 36_000);
         let warmups: u64 = intervals.iter().filter(|i| i.warmup).map(|i| i.sent).sum();
         assert_eq!(warmups, 3 * 13);
         assert_eq!(intervals.last().unwrap().connections, 2);

@@ -61,17 +61,26 @@ pub struct Watched {
     recording: Recording,
     /// What its clock showed when the trial's stood at 0.
     epoch_ns: u64,
+    /// What resident memory exceeded proportional memory by: frequent samples know only the
+    /// former, and a report that shows both must not contradict itself.
+    shared_bytes: u64,
 }
 
 impl Watched {
+    fn new(recording: Recording, epoch_ns: u64) -> Watched {
+        let known = recording.samples.iter().filter(|sample| sample.memory.pss_bytes.is_some());
+        let shared = known.map(|s| s.memory.rss_bytes.saturating_sub(s.memory.bytes())).min();
+        Watched { shared_bytes: shared.unwrap_or(0), recording, epoch_ns }
+    }
+
     /// Puts the target's load and memory into an interval.
     pub fn tell(&self, interval: &mut Interval) {
         let to = self.epoch_ns + interval.at_ns;
         let from = to.saturating_sub(interval.length_ns.unwrap_or(0));
         if let Some(usage) = self.recording.window(from, to) {
             interval.target_cpu_percent = Some(usage.percent_mean);
-            let is_seen = usage.rss_bytes_max > 0;
-            interval.target_memory_bytes = is_seen.then_some(usage.rss_bytes_max);
+            let bytes = usage.rss_bytes_max.saturating_sub(self.shared_bytes);
+            interval.target_memory_bytes = (usage.rss_bytes_max > 0).then_some(bytes);
         }
     }
 }
@@ -116,7 +125,7 @@ pub fn run(
     let weighed = result.map(|(measured, watched, recorded)| {
         let is_urgent = around.interrupts.are_urgent();
         let mut finished = record::put_together(lane, &trial, measured, &mut target, is_urgent);
-        let Recorded { doubts, unwritten } = recorded;
+        let Recorded { doubts, unwritten, .. } = recorded;
         finished.doubts.extend(doubts.iter().map(Doubt::record));
         Weighed { finished, watched, unwritten }
     });
@@ -144,6 +153,8 @@ pub struct Seen {
     pub generator_bytes: Option<u64>,
     /// Memory of the target before the first connection and at the end of the window.
     pub target_bytes: Option<(u64, u64)>,
+    /// Processor time of the thread that keeps single messages.
+    pub messages_cpu_ns: u64,
 }
 
 fn measure(
@@ -212,8 +223,10 @@ fn measure(
     let target_bytes = before.zip(at_end).map(|(before, end)| (before.memory.bytes(), end));
     let generator_bytes = own_before.zip(own_end).map(|(before, end)| end.saturating_sub(before));
     let shared_cores = around.pinning.shared;
-    let seen = Seen { usage, confirms, shared_cores, generator_bytes, target_bytes };
-    let watched = recording.map(|recording| Watched { recording, epoch_ns: epoch_monotonic_ns });
+    let messages_cpu_ns = recorded.cpu_ns;
+    let seen =
+        Seen { usage, confirms, shared_cores, generator_bytes, target_bytes, messages_cpu_ns };
+    let watched = recording.map(|recording| Watched::new(recording, epoch_monotonic_ns));
     Ok((Measured { outcome, seen }, watched, recorded))
 }
 

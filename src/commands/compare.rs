@@ -62,7 +62,7 @@ pub struct Compare {
     /// the connections need]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     shards: Option<u32>,
-    /// Keeps every single message in messages/TRIAL.parquet of the run's folder
+    /// Keeps every single message in messages/TRIAL.parquet of the run
     #[arg(long)]
     keep_messages: bool,
     /// Prints summary.json instead of the table

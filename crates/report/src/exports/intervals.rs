@@ -6,6 +6,7 @@ use std::io;
 use weigh_model::event::Event;
 use weigh_model::trial::Point;
 
+use super::csv_into_io;
 use crate::summary::{Summary, finished_trials};
 
 /// Writes a line for each interval of each trial that has a result; what is not known is empty.
@@ -14,7 +15,7 @@ use crate::summary::{Summary, finished_trials};
 /// If `out` takes no more.
 pub fn write(out: impl io::Write, summary: &Summary, events: &[Event]) -> io::Result<()> {
     let mut rows = csv::Writer::from_writer(out);
-    rows.write_record(HEADING)?;
+    rows.write_record(HEADING).map_err(csv_into_io)?;
     let names: Vec<(&Point, &str)> =
         summary.cells.iter().map(|cell| (&cell.point, cell.name.as_str())).collect();
     let trials: BTreeMap<&str, (&str, u32)> = finished_trials(events)
@@ -47,7 +48,8 @@ pub fn write(out: impl io::Write, summary: &Summary, events: &[Event]) -> io::Re
             share(interval.target_cpu_percent),
             known(interval.target_memory_bytes),
             share(interval.generator_cpu_percent),
-        ])?;
+        ])
+        .map_err(csv_into_io)?;
     }
     rows.flush()
 }

@@ -7,6 +7,7 @@ use std::io;
 use weigh_model::event::Event;
 use weigh_model::message::{MessageRow, MessageState};
 
+use super::csv_into_io;
 use super::message_files::{self, RecordedTrial};
 use crate::record_error::RecordError;
 use crate::run_folder::RunFolder;
@@ -36,7 +37,7 @@ pub fn write(
 ) -> Result<LeftOut, RecordError> {
     let mut rows = csv::Writer::from_writer(out);
     let failed = |problem| RecordError::new(folder.path(), problem);
-    let into_io = |error: csv::Error| failed(error.into());
+    let into_io = |error: csv::Error| failed(csv_into_io(error));
     rows.write_record(HEADING).map_err(into_io)?;
     let mut left_out = LeftOut::default();
     for recorded in message_files::trials(folder, summary, events)? {

@@ -5,7 +5,7 @@ use std::io;
 use weigh_model::event::Event;
 use weigh_model::message::MessageRow;
 
-use super::message_files;
+use super::{csv_into_io, message_files};
 use crate::record_error::RecordError;
 use crate::run_folder::RunFolder;
 use crate::summary::Summary;
@@ -23,7 +23,7 @@ pub fn write(
 ) -> Result<(), RecordError> {
     let mut rows = csv::Writer::from_writer(out);
     let failed = |problem| RecordError::new(folder.path(), problem);
-    let into_io = |error: csv::Error| failed(error.into());
+    let into_io = |error: csv::Error| failed(csv_into_io(error));
     rows.write_record(HEADING).map_err(into_io)?;
     for recorded in message_files::trials(folder, summary, events)? {
         let recorded = recorded?;

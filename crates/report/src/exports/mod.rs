@@ -9,4 +9,12 @@ pub mod message_reader;
 pub mod message_table;
 pub mod message_writer;
 pub mod openmetrics;
+
+/// The error of the operating system in `error`, where there is one.
+fn csv_into_io(error: csv::Error) -> std::io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => std::io::Error::other(format!("{other:?}")),
+    }
+}
 mod openmetrics_names;
