@@ -17,7 +17,7 @@ use weigh_report::RecordError;
 use weigh_report::exports::message_writer::{MessageHeader, MessageWriter};
 
 /// A record that is being written.
-pub struct Recording {
+pub struct MessageRecording {
     thread: JoinHandle<Written>,
     job: Arc<Job>,
 }
@@ -42,7 +42,7 @@ pub struct Recorded {
     pub cpu_ns: u64,
 }
 
-impl Recording {
+impl MessageRecording {
     /// Starts the thread that reads `heard`, the other end of the log of `job`. The trial's clock
     /// stood at 0 so many nanoseconds after 1970-01-01.
     ///
@@ -53,7 +53,7 @@ impl Recording {
         epoch_unix_ns: u64,
         job: &Arc<Job>,
         heard: Receiver<Heard>,
-    ) -> std::io::Result<Recording> {
+    ) -> std::io::Result<MessageRecording> {
         let job = Arc::clone(job);
         let path = path.to_owned();
         let header = MessageHeader {
@@ -79,7 +79,7 @@ impl Recording {
                 written.cpu_ns = own_thread_ns();
                 written
             })?;
-        Ok(Recording { thread, job })
+        Ok(MessageRecording { thread, job })
     }
 
     /// All shards are done, and `accounts` are their books: writes what never arrived and ends

@@ -24,7 +24,7 @@ use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
 use crate::lanes::{Against, Lane};
 use crate::material::{Material, composer};
-use crate::messages::{self, Recorded};
+use crate::messages::{MessageRecording, Recorded};
 use crate::record;
 use crate::target::Running;
 
@@ -191,10 +191,8 @@ fn measure(
         messages: log,
         shared: Shared::default(),
     });
-    let messages = around.messages.as_deref().zip(heard);
-    let messages =
-        messages.map(|(path, heard)| messages::Recording::start(path, unix_ns as u64, &job, heard));
-    let messages = messages.transpose()?;
+    let start = |(path, heard)| MessageRecording::start(path, unix_ns as u64, &job, heard);
+    let messages = around.messages.as_deref().zip(heard).map(start).transpose()?;
     let watch = Arc::new(Watch {
         pinning: around.pinning.clone(),
         progress: Mutex::new(around.progress.clone()),

@@ -122,7 +122,8 @@ pub struct ShardInterval {
 }
 
 /// The length of intervals that makes a series of at most [`INTERVALS_MAX`]: at least 100 ms, in
-/// steps that people read; 100 ms where nobody knows how long the load lasts, for the reader to join.
+/// steps that people read; 100 ms where nobody knows how long the load lasts, for whoever listens
+/// to join.
 pub fn interval_length(load: &Load) -> Nanos {
     let Some(duration) = load.duration else { return Nanos::from_millis(100) };
     let whole = duration + load.warmup;

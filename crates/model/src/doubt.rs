@@ -183,7 +183,7 @@ impl Doubt {
             Doubt::MessagesHeldUp(waited) => (
                 "messages-held-up",
                 format!("the generator waited {waited} for the record of single messages"),
-                "leave --keep-messages out to measure, or record to a faster disk, or lower the rate",
+                "measure without --keep-messages, or lower the rate, or keep a core free",
             ),
             Doubt::MessagesUnsettled(count) => (
                 "messages-unsettled",

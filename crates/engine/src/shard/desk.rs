@@ -115,6 +115,21 @@ impl Desk {
         self.due_count += u64::from(!warmup);
     }
 
+    /// A measured message of so many bytes was handed over at `sent`.
+    pub(super) fn note_sent(&mut self, mark: &Mark, state: &LinkState, sent: Nanos, bytes: usize) {
+        self.recorder.body_bytes += bytes as u64;
+        if let Some(notes) = &mut self.notes {
+            notes.note(MessageEvent::Sent {
+                producer: mark.producer,
+                connection: state.connections.saturating_sub(1),
+                number: mark.sequence,
+                due: mark.due,
+                sent,
+                body_bytes: bytes as u32,
+            });
+        }
+    }
+
     /// That many measured messages have become due.
     pub(super) fn scheduled_many(&mut self, count: u64) {
         self.due_count += count;

@@ -11,7 +11,6 @@ use super::receiving::borrow;
 use super::{PACE_CREDIT, Phase, QUANTUM, Shard, Timer};
 use crate::io::Io;
 use crate::link::{Flight, Link, LinkPhase};
-use crate::message_log::MessageEvent;
 use crate::schedule::{Due, Schedule};
 
 impl Shard {
@@ -310,17 +309,7 @@ impl Shard {
             stamp.spend();
         }
         if !warmup {
-            self.desk.recorder.body_bytes += self.body.len() as u64;
-            if let Some(notes) = &mut self.desk.notes {
-                notes.note(MessageEvent::Sent {
-                    producer: mark.producer,
-                    connection: state.connections - 1,
-                    number,
-                    due,
-                    sent,
-                    body_bytes: self.body.len() as u32,
-                });
-            }
+            self.desk.note_sent(&mark, state, sent, self.body.len());
         }
         self.desk.recorder.sent(due, sent, warmup, was_held_up);
         if reply == Reply::None && !self.delivers_complete {

@@ -451,7 +451,7 @@ fn the_first_stop_finishes_the_record_and_the_second_ends_it() {
 /// Intervals of two shards end at the same moments, one of them where warm-up does, and what is
 /// told of them adds up to the whole.
 #[test]
-fn intervals_have_common_borders() {
+fn intervals_end_at_the_same_moments() {
     let mut scene = scene(Manner::Answers);
     scene.shards = 2;
     scene.load.messages = None;
