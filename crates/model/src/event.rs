@@ -117,7 +117,8 @@ pub struct Interval {
     /// The 99 % quantile of the same; absent below 100 values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_time_ns_p99: Option<u64>,
-    /// The 99 % quantile of due to sent, of what was sent in it; absent below 100 values.
+    /// The 99 % quantile of due to sent, of what was sent in it; absent below 100 values. Of
+    /// messages that nobody answers and that leave in one write only the first counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_lag_ns_p99: Option<u64>,
     /// Load of the target in percent of the cores it was given; absent where nobody watches it.
