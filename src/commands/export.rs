@@ -53,7 +53,7 @@ impl Export {
         let summary = Summary::from_events(&journal.events).map_err(Stop::usage)?;
         let run = Run { folder: &folder, summary: &summary, events: &journal.events };
         let left_out = match &self.output {
-            Some(path) => run.into_file(self.format, path)?,
+            Some(path) => run.write_file(self.format, path)?,
             None => {
                 let out = io::stdout().lock();
                 let left_out = run.write(self.format, BufWriter::new(out), Path::new("stdout"));
@@ -78,7 +78,7 @@ struct Run<'r> {
 
 impl Run<'_> {
     /// Writes beside `path` and then moves over it, so that there is never half a file.
-    fn into_file(&self, format: Format, path: &Path) -> Result<Option<jtl::LeftOut>, Stop> {
+    fn write_file(&self, format: Format, path: &Path) -> Result<Option<jtl::LeftOut>, Stop> {
         let failed = |problem| unwritten(RecordError::new(path, problem));
         let mut partial = path.as_os_str().to_owned();
         partial.push(".partial");

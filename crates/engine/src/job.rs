@@ -164,3 +164,49 @@ pub enum Failure {
     #[error("{0}")]
     Ourselves(String),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weigh_model::body::BodySource;
+    use weigh_model::load::{Split, Topology};
+
+    /// Never more than 120 intervals, never shorter than 100 ms, and of steps that people read.
+    #[test]
+    fn intervals_are_few_and_of_round_lengths() {
+        let mut load = Load {
+            pattern: Pattern::Request,
+            connections: 1,
+            subscribers: 0,
+            topology: Topology::FanIn,
+            messages: None,
+            duration: None,
+            warmup: Nanos::from_millis(500),
+            arrival: Arrival::Closed,
+            rate: None,
+            window: None,
+            think: Nanos(0),
+            split: Split::Exact,
+            body: BodySource::Filler,
+            size: None,
+            timeout: Nanos::from_secs(5),
+        };
+        assert_eq!(interval_length(&load), Nanos::from_millis(100));
+        for (seconds, length_ms) in [
+            (1, 100),
+            (10, 100),
+            (12, 200),
+            (30, 500),
+            (100, 1_000),
+            (120, 2_000),
+            (36_000, 600_000),
+            (500_000, 4_166_671),
+        ] {
+            load.duration = Some(Nanos::from_secs(seconds));
+            let length = interval_length(&load);
+            assert_eq!(length.0.div_ceil(1_000_000), length_ms, "{seconds} s");
+            let count = (load.warmup.0 + seconds * 1_000_000_000).div_ceil(length.0);
+            assert!(count <= INTERVALS_MAX, "{count}");
+        }
+    }
+}

@@ -322,7 +322,7 @@ fn state_of(cause: Cause) -> MessageState {
     if cause == Cause::ErrorAnswer { MessageState::Error } else { MessageState::Lost }
 }
 
-/// Messages whose end is awaited at once: at 96 bytes each, 100 MB if ever so many are lost.
+/// Messages whose end is awaited at once: at 150 bytes each, 150 MB if ever so many are lost.
 const HELD_MAX: usize = 1 << 20;
 
 #[cfg(test)]
