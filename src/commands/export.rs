@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use weigh_model::event::Event;
-use weigh_report::exports::{cells, intervals, jtl, message_table, openmetrics};
+use weigh_report::exports::{cells, intervals, jtl, message_files, message_table, openmetrics};
 use weigh_report::{RecordError, RunFolder, Summary};
 
 use crate::exit::{Exit, Stop};
@@ -52,6 +52,9 @@ impl Export {
         }
         let summary = Summary::from_events(&journal.events).map_err(Stop::usage)?;
         let run = Run { folder: &folder, summary: &summary, events: &journal.events };
+        if matches!(self.format, Format::Messages | Format::Jtl) {
+            tell_missing(&folder, &journal.events);
+        }
         let left_out = match &self.output {
             Some(path) => run.write_file(self.format, path)?,
             None => {
@@ -116,6 +119,17 @@ impl Run<'_> {
         }
         out.flush().map_err(failed)?;
         Ok(left_out)
+    }
+}
+
+/// Trials without a file are left out. Where none has one, the error that follows says so.
+fn tell_missing(folder: &RunFolder, events: &[Event]) {
+    let missing = message_files::missing(folder, events);
+    if !folder.path().join("messages").is_dir() {
+        return;
+    }
+    for trial in missing {
+        eprintln!("weigh: trial {} has no file of messages: it is left out", trial.trial);
     }
 }
 

@@ -144,6 +144,22 @@ fn metrics_end_with_their_end() {
     assert_eq!(csv, std::fs::read_to_string(run.join("cells.csv")).unwrap());
 }
 
+/// A disk that was full for one trial costs that trial's messages and no other's.
+#[test]
+fn a_trial_without_a_file_is_left_out_and_named() {
+    let place = Place::new("one-missing");
+    let arguments = ["compare", "tcp", "-c", "2", "-n", "50", "--reps", "2", "--warmup", "0s"];
+    let ended = place.weigh(&[&arguments[..], &["--keep-messages"]].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let run = place.run();
+    let file = std::fs::read_dir(run.join("messages")).unwrap().next().unwrap().unwrap().path();
+    std::fs::remove_file(&file).unwrap();
+    let ended = place.weigh(&["export", &run.to_string_lossy(), "--format", "messages"]);
+    assert_eq!((ended.code, rows(&ended.stdout).len()), (Some(0), 50), "{}", ended.stderr);
+    let trial = file.file_stem().unwrap().to_string_lossy().into_owned();
+    assert!(ended.stderr.contains(&trial), "{}", ended.stderr);
+}
+
 #[test]
 fn without_a_record_the_mend_is_said() {
     let place = Place::new("no-messages");

@@ -25,8 +25,14 @@ pub struct RecordedTrial<'e> {
     pub messages: MessageReader,
 }
 
-/// The messages of all trials of a run, in the order of the journal. Files are opened one by one:
-/// the iterator's items are to be dropped before the next.
+/// Finished trials of a run that keeps single messages, and have no file: the disk was full.
+pub fn missing<'e>(folder: &RunFolder, events: &'e [Event]) -> Vec<&'e TrialFinished> {
+    let finished = finished_trials(events);
+    finished.into_iter().filter(|trial| !path(folder, &trial.trial).is_file()).collect()
+}
+
+/// The messages of all trials of a run that have a file, in the order of the journal. Files are
+/// opened one by one: the iterator's items are to be dropped before the next.
 ///
 /// # Errors
 /// If the run has no record of single messages.
@@ -35,8 +41,9 @@ pub fn trials<'e>(
     summary: &'e Summary,
     events: &'e [Event],
 ) -> Result<impl Iterator<Item = Result<RecordedTrial<'e>, RecordError>>, RecordError> {
-    let finished = finished_trials(events);
-    if !finished.iter().any(|trial| path(folder, &trial.trial).is_file()) {
+    let mut finished = finished_trials(events);
+    finished.retain(|trial| path(folder, &trial.trial).is_file());
+    if finished.is_empty() {
         return Err(RecordError::saying(
             &folder.path().join("messages"),
             "this run has no record of single messages",
