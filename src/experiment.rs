@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::SystemTime;
 
+use weigh_engine::job::interval_length;
 use weigh_model::event::{Event, JOURNAL_SCHEMA, RunStarted};
 use weigh_model::plan::{Observe, Plan, Repeat};
 use weigh_model::random::Random;
 use weigh_model::{Load, Trial};
 use weigh_report::Summary;
+use weigh_report::exports;
 use weigh_report::journal::Writer;
 use weigh_report::record_error::RecordError;
 use weigh_report::run_folder::{RunFolder, rfc3339};
@@ -20,8 +22,9 @@ use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
 use crate::lanes::Lane;
 use crate::material::Material;
+use crate::series::Series;
 use crate::terminal::Display;
-use crate::trial_run::{self, Surroundings};
+use crate::trial_run::{self, Surroundings, Weighed};
 
 /// A lane with the load that is put on it.
 pub struct Case {
@@ -53,6 +56,8 @@ pub struct Experiment<'e> {
     pub runs: &'e Path,
     /// Says nothing on the way.
     pub is_quiet: bool,
+    /// Keeps every single message.
+    pub keeps_messages: bool,
 }
 
 /// What a run came to.
@@ -171,8 +176,11 @@ impl Experiment<'_> {
     ) -> Result<(), Stop> {
         let (progress, heard) = std::sync::mpsc::channel();
         let id = trial.id.clone();
+        let joined = (trial_run::told_every(&case.load), interval_length(&case.load));
+        let messages = self.keeps_messages.then(|| exports::message_files::path(folder, &trial.id));
         let (result, intervals) = std::thread::scope(|scope| {
-            let follower = scope.spawn(move || display.follow(name, &heard));
+            let series = Series::new(joined.0, joined.1);
+            let follower = scope.spawn(move || display.follow(name, &heard, series));
             let around = Surroundings {
                 catalogue: self.catalogue,
                 pinning: &self.pinning,
@@ -180,17 +188,22 @@ impl Experiment<'_> {
                 folder: folder.path(),
                 interrupts,
                 progress,
+                messages,
             };
             let result = trial_run::run(&case.lane, trial, &self.material, &around);
             drop(around);
             (result, follower.join().unwrap_or_default())
         });
-        let finished = result?;
+        let Weighed { finished, watched, unwritten } = result?;
         for mut interval in intervals {
             interval.trial.clone_from(&id);
+            if let Some(watched) = &watched {
+                watched.tell(&mut interval);
+            }
             record.note(Event::Interval(interval))?;
         }
-        record.note(Event::TrialFinished(Box::new(finished)))
+        record.note(Event::TrialFinished(Box::new(finished)))?;
+        unwritten.map_or(Ok(()), |error| Err(not_recorded(error)))
     }
 
     /// All trials, repetition by repetition, each round in an order of its own, so that a drift

@@ -7,9 +7,11 @@ mod experiment;
 mod interrupts;
 mod lanes;
 mod material;
+mod messages;
 mod options;
 mod output;
 mod record;
+mod series;
 mod target;
 mod terminal;
 mod trial_run;
@@ -38,6 +40,8 @@ enum Command {
     Doctor(commands::doctor::Doctor),
     /// The table of a run that is over, from its journal.
     Report(commands::report::Report),
+    /// A run in the formats of other tools: CSV, OpenMetrics, JMeter.
+    Export(commands::export::Export),
     /// What has been weighed and kept.
     Runs(commands::runs::Runs),
 }
@@ -58,6 +62,7 @@ fn main() -> std::process::ExitCode {
         Command::Targets(command) => command.run(),
         Command::Doctor(command) => command.run(),
         Command::Report(command) => command.run(),
+        Command::Export(command) => command.run(),
         Command::Runs(command) => command.run(),
     };
     result.unwrap_or_else(exit::Stop::tell).into()

@@ -49,7 +49,7 @@ pub fn put_together(
     }
     let mut metrics = outcome.metrics(load);
     add_usage(&mut metrics, &seen, &outcome, load.copies());
-    doubts.extend(disturbance(&outcome, seen.usage.as_ref()));
+    doubts.extend(disturbance(&outcome, &seen));
     doubts.extend(generator_limit(&outcome, trial, seen.usage.as_ref()));
     add_hold_memory(&mut metrics, &seen, &outcome, trial);
     let (mut samples, mut histograms) = (BTreeMap::new(), BTreeMap::new());
@@ -258,9 +258,9 @@ fn asked_terms(trial: &Trial) -> Vec<(&'static str, u64)> {
 }
 
 /// What neither target nor generator used of the host's processors was used by others.
-fn disturbance(outcome: &Outcome, usage: Option<&Usage>) -> Option<Doubt> {
-    let usage = usage.filter(|usage| usage.wall_ns >= DISTURBANCE_WALL_NS_MIN)?;
-    let own_ns = usage.cpu_ns + outcome.cpu.0;
+fn disturbance(outcome: &Outcome, seen: &Seen) -> Option<Doubt> {
+    let usage = seen.usage.as_ref().filter(|usage| usage.wall_ns >= DISTURBANCE_WALL_NS_MIN)?;
+    let own_ns = usage.cpu_ns + outcome.cpu.0 + seen.messages_cpu_ns;
     let foreign_ns = usage.host.busy_ns().saturating_sub(own_ns);
     let percent = 100.0 * foreign_ns as f64 / usage.wall_ns as f64;
     (percent > DISTURBANCE_PERCENT_MAX).then_some(Doubt::Disturbed(percent))

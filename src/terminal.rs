@@ -1,6 +1,7 @@
 //! What a user sees while it runs: a bar with the time left on a terminal, a line a second
 //! without one.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -10,6 +11,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use weigh_engine::job::Progress;
 use weigh_model::Nanos;
 use weigh_model::event::Interval;
+
+use crate::series::Series;
 
 /// Shows how a run goes, on stderr.
 pub struct Display {
@@ -74,28 +77,30 @@ impl Display {
         }
     }
 
-    /// Listens to a trial until all its senders are gone, and hands its intervals over. Shards
-    /// tell theirs at their own times; those of one second are summed up.
-    pub fn follow(&self, name: &str, heard: &Receiver<(u32, Progress)>) -> Vec<Interval> {
-        let mut intervals: Vec<Interval> = Vec::new();
+    /// Listens to a trial until all its senders are gone, and hands its intervals over, those of
+    /// all shards put together in `series`.
+    pub fn follow(
+        &self,
+        name: &str,
+        heard: &Receiver<(u32, Progress)>,
+        mut series: Series,
+    ) -> Vec<Interval> {
         let mut said = Instant::now();
+        let mut since = Pace::default();
         loop {
             match heard.recv_timeout(Duration::from_secs(1)) {
                 Ok((_, Progress::Opening(standing, all))) => {
                     self.line(name, &format!("{standing} of {all} connections"), &mut said);
                 }
-                Ok((_, Progress::Interval(interval))) => {
-                    let text = format!(
-                        "{} in/s, {} out/s{}",
-                        interval.sent,
-                        interval.delivered.max(interval.acknowledged),
-                        if interval.warmup { " (warm-up)" } else { "" }
-                    );
-                    self.line(name, &text, &mut said);
-                    add(&mut intervals, interval);
+                Ok((shard, Progress::Interval(told))) => {
+                    since.add(shard, &told.interval);
+                    series.add(shard, *told);
+                    if since.is_long_enough() {
+                        self.line(name, &std::mem::take(&mut since).text(), &mut said);
+                    }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return intervals,
+                Err(RecvTimeoutError::Disconnected) => return series.finish(),
             }
         }
     }
@@ -136,22 +141,42 @@ impl Drop for Display {
     }
 }
 
-/// Adds an interval of a shard to that of the others which ended within half a second of it.
-fn add(intervals: &mut Vec<Interval>, next: Interval) {
-    let same = intervals.iter_mut().rev().take(2).find(|interval| {
-        interval.at_ns.abs_diff(next.at_ns) < 500_000_000 && interval.warmup == next.warmup
-    });
-    match same {
-        Some(interval) => {
-            interval.sent += next.sent;
-            interval.acknowledged += next.acknowledged;
-            interval.delivered += next.delivered;
-            interval.errors += next.errors;
-            interval.connections += next.connections;
-        }
-        None => intervals.push(next),
+/// What was done since it was last said.
+#[derive(Default)]
+struct Pace {
+    sent: u64,
+    done: u64,
+    is_warmup: bool,
+    /// The time that each shard has told of.
+    lengths_ns: BTreeMap<u32, u64>,
+}
+
+impl Pace {
+    fn add(&mut self, shard: u32, interval: &Interval) {
+        self.sent += interval.sent;
+        self.done += interval.delivered.max(interval.acknowledged);
+        self.is_warmup = interval.warmup;
+        *self.lengths_ns.entry(shard).or_default() += interval.length_ns.unwrap_or(0);
+    }
+
+    fn length_ns(&self) -> u64 {
+        self.lengths_ns.values().copied().max().unwrap_or(0)
+    }
+
+    fn is_long_enough(&self) -> bool {
+        self.length_ns() >= SAID_EVERY_NS
+    }
+
+    fn text(&self) -> String {
+        let seconds = self.length_ns() as f64 / 1e9;
+        let rate = |count: u64| (count as f64 / seconds).round();
+        let warmup = if self.is_warmup { " (warm-up)" } else { "" };
+        format!("{} in/s, {} out/s{warmup}", rate(self.sent), rate(self.done))
     }
 }
+
+/// Rates are those of at least this time, a little less than what is told of a second.
+const SAID_EVERY_NS: u64 = 450_000_000;
 
 /// Parts of the bar for each trial.
 const PARTS: u64 = 1000;

@@ -8,13 +8,15 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use weigh_engine::generator::{Attendant, Generator};
-use weigh_engine::job::{Failure, Job, Progress, Shared};
+use weigh_engine::job::{Failure, Job, Progress, Shared, interval_length};
+use weigh_engine::message_log::MessageLog;
 use weigh_engine::outcome::{Outcome, SILENCE};
-use weigh_model::event::TrialFinished;
+use weigh_model::event::{Interval, TrialFinished};
 use weigh_model::ledger::Cause;
-use weigh_model::{Endpoint, Nanos, Pattern, Trial};
+use weigh_model::{Doubt, Endpoint, Load, Nanos, Pattern, Trial};
 use weigh_observe::cpu::monotonic_ns;
 use weigh_observe::sampler::{Recording, Sampler, Usage};
+use weigh_report::RecordError;
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::pinning::Pinning;
 
@@ -22,6 +24,7 @@ use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
 use crate::lanes::{Against, Lane};
 use crate::material::{Material, composer};
+use crate::messages::{MessageRecording, Recorded};
 use crate::record;
 use crate::target::Running;
 
@@ -39,6 +42,47 @@ pub struct Surroundings<'s> {
     pub interrupts: &'s Interrupts,
     /// Who hears how it goes.
     pub progress: Sender<(u32, Progress)>,
+    /// The file that keeps every single message, where that is asked for.
+    pub messages: Option<PathBuf>,
+}
+
+/// What a trial came to.
+pub struct Weighed {
+    /// Its result.
+    pub finished: TrialFinished,
+    /// What was seen of the target while it ran; unknown for a server that somebody else runs.
+    pub watched: Option<Watched>,
+    /// Why its single messages could not be kept.
+    pub unwritten: Option<RecordError>,
+}
+
+/// What was seen of a target while a trial ran.
+pub struct Watched {
+    recording: Recording,
+    /// What its clock showed when the trial's stood at 0.
+    epoch_ns: u64,
+    /// What resident memory exceeded proportional memory by: frequent samples know only the
+    /// former, and a report that shows both must not contradict itself.
+    shared_bytes: u64,
+}
+
+impl Watched {
+    fn new(recording: Recording, epoch_ns: u64) -> Watched {
+        let known = recording.samples.iter().filter(|sample| sample.memory.pss_bytes.is_some());
+        let shared = known.map(|s| s.memory.rss_bytes.saturating_sub(s.memory.bytes())).min();
+        Watched { shared_bytes: shared.unwrap_or(0), recording, epoch_ns }
+    }
+
+    /// Puts the target's load and memory into an interval.
+    pub fn tell(&self, interval: &mut Interval) {
+        let to = self.epoch_ns + interval.at_ns;
+        let from = to.saturating_sub(interval.length_ns.unwrap_or(0));
+        if let Some(usage) = self.recording.window(from, to) {
+            interval.target_cpu_percent = Some(usage.percent_mean);
+            let bytes = usage.rss_bytes_max.saturating_sub(self.shared_bytes);
+            interval.target_memory_bytes = (usage.rss_bytes_max > 0).then_some(bytes);
+        }
+    }
 }
 
 /// Checks what can be checked of a trial without starting anything.
@@ -69,7 +113,7 @@ pub fn run(
     mut trial: Trial,
     material: &Material,
     around: &Surroundings<'_>,
-) -> Result<TrialFinished, Stop> {
+) -> Result<Weighed, Stop> {
     let folder: PathBuf = around.folder.join("targets").join(&trial.id);
     let mut target =
         Running::start(lane, around.catalogue, &around.pinning.target, around.shards, &folder)?;
@@ -78,12 +122,15 @@ pub fn run(
     endpoint.credentials = lane.credentials();
     trial.endpoint = Some(endpoint);
     let result = measure(lane, &trial, material, around, &mut target);
-    let finished = result.map(|measured| {
+    let weighed = result.map(|(measured, watched, recorded)| {
         let is_urgent = around.interrupts.are_urgent();
-        record::put_together(lane, &trial, measured, &mut target, is_urgent)
+        let mut finished = record::put_together(lane, &trial, measured, &mut target, is_urgent);
+        let Recorded { doubts, unwritten, .. } = recorded;
+        finished.doubts.extend(doubts.iter().map(Doubt::record));
+        Weighed { finished, watched, unwritten }
     });
     target.stop();
-    finished
+    weighed
 }
 
 /// What was measured, before it is put together.
@@ -106,6 +153,8 @@ pub struct Seen {
     pub generator_bytes: Option<u64>,
     /// Memory of the target before the first connection and at the end of the window.
     pub target_bytes: Option<(u64, u64)>,
+    /// Processor time of the thread that keeps single messages.
+    pub messages_cpu_ns: u64,
 }
 
 fn measure(
@@ -114,7 +163,7 @@ fn measure(
     material: &Material,
     around: &Surroundings<'_>,
     target: &mut Running,
-) -> Result<Measured, Stop> {
+) -> Result<(Measured, Option<Watched>, Recorded), Stop> {
     let epoch = Instant::now();
     let epoch_monotonic_ns = monotonic_ns();
     let unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
@@ -124,10 +173,12 @@ fn measure(
     let address = trial.endpoint.as_ref().and_then(|endpoint| endpoint.address);
     let address = address.ok_or_else(|| Stop::new(Exit::Internal, "no address"))?;
     let cores = around.pinning.target.count();
-    let sampler = target.pid().map(|pid| Sampler::start(pid, cores, SAMPLE_EVERY));
+    let every = sample_every(&trial.load);
+    let sampler = target.pid().map(|pid| Sampler::start(pid, cores, every));
     let sampler = sampler.and_then(Result::ok);
     let before = sampler.as_ref().and_then(|sampler| sampler.sample().ok());
     let own_before = own_resident_bytes();
+    let (log, heard) = around.messages.as_ref().map(|_| MessageLog::new()).unzip();
     let job = Arc::new(Job {
         sources: sources(trial, address),
         trial: trial.clone(),
@@ -136,8 +187,12 @@ fn measure(
         address,
         trace: material.trace.clone(),
         shards: around.shards,
+        every: told_every(&trial.load),
+        messages: log,
         shared: Shared::default(),
     });
+    let start = |(path, heard)| MessageRecording::start(path, unix_ns as u64, &job, heard);
+    let messages = around.messages.as_deref().zip(heard).map(start).transpose()?;
     let watch = Arc::new(Watch {
         pinning: around.pinning.clone(),
         progress: Mutex::new(around.progress.clone()),
@@ -145,10 +200,14 @@ fn measure(
         window: Mutex::new((Nanos(0), Nanos(0), None, None)),
     });
     let attendant: Arc<dyn Attendant> = Arc::clone(&watch) as Arc<dyn Attendant>;
-    let generator = Generator::start(Arc::clone(&job), epoch, &attendant).map_err(failure)?;
-    around.interrupts.arm(generator.stopper());
-    let outcome = generator.finish();
-    around.interrupts.disarm();
+    let outcome = Generator::start(Arc::clone(&job), epoch, &attendant).and_then(|generator| {
+        around.interrupts.arm(generator.stopper());
+        let outcome = generator.finish();
+        around.interrupts.disarm();
+        outcome
+    });
+    let accounts = outcome.as_ref().ok().map(|outcome| &outcome.accounts);
+    let recorded = messages.map(|messages| messages.finish(accounts)).unwrap_or_default();
     let outcome = outcome.map_err(failure)?;
     if target.ended().is_none() {
         check_answered(&outcome, &job).map_err(failure)?;
@@ -162,8 +221,11 @@ fn measure(
     let target_bytes = before.zip(at_end).map(|(before, end)| (before.memory.bytes(), end));
     let generator_bytes = own_before.zip(own_end).map(|(before, end)| end.saturating_sub(before));
     let shared_cores = around.pinning.shared;
-    let seen = Seen { usage, confirms, shared_cores, generator_bytes, target_bytes };
-    Ok(Measured { outcome, seen })
+    let messages_cpu_ns = recorded.cpu_ns;
+    let seen =
+        Seen { usage, confirms, shared_cores, generator_bytes, target_bytes, messages_cpu_ns };
+    let watched = recording.map(|recording| Watched::new(recording, epoch_monotonic_ns));
+    Ok((Measured { outcome, seen }, watched, recorded))
 }
 
 /// What is done in the generator's threads at the borders of the window.
@@ -306,7 +368,23 @@ fn check_answered(outcome: &Outcome, job: &Job) -> Result<(), Failure> {
     Err(Failure::Session { address: job.address, reason })
 }
 
+/// How often shards tell of themselves: often enough for the intervals of a report, and for
+/// somebody who watches.
+pub fn told_every(load: &Load) -> Nanos {
+    interval_length(load).min(Nanos::from_secs(1))
+}
+
+/// How often the target is looked at: every 50 ms, in trials longer than half an hour so seldom
+/// that there are no more than 36,000 samples.
+fn sample_every(load: &Load) -> Duration {
+    let whole = load.duration.unwrap_or_default() + load.warmup;
+    SAMPLE_EVERY.max(Duration::from_nanos(whole.0 / SAMPLES_MAX))
+}
+
 const SAMPLE_EVERY: Duration = Duration::from_millis(50);
+
+/// Samples of a trial of known length: 130 bytes each, 5 MB.
+const SAMPLES_MAX: u64 = 36_000;
 
 /// Connections from one local address that find a free port quickly: the search grows slow once
 /// half of the default range of 28,232 is taken.

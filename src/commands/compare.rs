@@ -62,6 +62,9 @@ pub struct Compare {
     /// the connections need]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     shards: Option<u32>,
+    /// Keeps every single message in messages/TRIAL.parquet of the run
+    #[arg(long)]
+    keep_messages: bool,
     /// Prints summary.json instead of the table
     #[arg(long)]
     json: bool,
@@ -120,6 +123,7 @@ impl Compare {
             shards,
             runs: &self.runs,
             is_quiet: self.quiet,
+            keeps_messages: self.keep_messages,
         };
         self.show(experiment.run()?)
     }

@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod doctor;
+pub mod export;
 pub mod report;
 pub mod runs;
 pub mod serve;

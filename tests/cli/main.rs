@@ -3,6 +3,7 @@
 
 mod commands;
 mod endings;
+mod exports;
 mod loads;
 mod readme;
 mod recording;

@@ -159,7 +159,19 @@ impl Setup {
         let composer = Composer::new(&load.body, b"", load.size, &widest, 0).unwrap();
         let (trace, shards) = (self.trace.clone(), self.shards);
         let shared = Shared::default();
-        Arc::new(Job { trial, dial, composer, address, sources: Vec::new(), trace, shards, shared })
+        let every = Nanos::from_secs(1);
+        Arc::new(Job {
+            trial,
+            dial,
+            composer,
+            address,
+            sources: Vec::new(),
+            trace,
+            shards,
+            every,
+            messages: None,
+            shared,
+        })
     }
 
     /// Runs on virtual time against the reference server.

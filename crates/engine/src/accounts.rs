@@ -116,7 +116,7 @@ impl Accounts {
     }
 
     /// Consumers that share their messages, as the one consumer that they are together.
-    fn sharing_consumers(&self) -> ConsumerAccount {
+    pub(crate) fn sharing_consumers(&self) -> ConsumerAccount {
         let mut all = ConsumerAccount::default();
         for consumer in &self.consumers {
             all.tally.absorb(&consumer.tally);
@@ -193,7 +193,7 @@ pub fn hears(load: &Load, consumer: u32, producer: u32) -> bool {
 
 /// The cause of a lost pair: what is known of this very message first, what is known of its
 /// connections after that.
-fn why_lost(
+pub(crate) fn why_lost(
     consumer: &ConsumerAccount,
     producer: &ProducerAccount,
     number: u64,

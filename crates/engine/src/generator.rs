@@ -3,7 +3,7 @@
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Instant;
@@ -163,9 +163,17 @@ impl Start {
         };
         let teller = Arc::clone(&self.attendant);
         let index = self.index;
-        let progress = Box::new(move |progress| teller.progress(index, progress));
+        let told_cpu = Arc::new(AtomicU64::new(0));
+        let cpu_at_border = Arc::clone(&told_cpu);
+        let progress = Box::new(move |mut progress| {
+            if let Progress::Interval(told) = &mut progress {
+                let cpu = thread_cpu();
+                told.cpu = cpu - Nanos(cpu_at_border.swap(cpu.0, Ordering::Relaxed));
+            }
+            teller.progress(index, progress);
+        });
         let shard = Shard::new(Arc::clone(&self.job), index, progress);
-        self.drive(shard, &mut io, herald, parting)
+        self.drive(shard, &mut io, (herald, parting), &told_cpu)
     }
 
     /// The shard's epoll, in a descriptor table of its own where there are several shards.
@@ -189,8 +197,8 @@ impl Start {
         &self,
         mut shard: Shard,
         io: &mut EpollIo,
-        mut herald: Option<Herald>,
-        mut parting: Option<Parting<'_>>,
+        (mut herald, mut parting): (Option<Herald>, Option<Parting<'_>>),
+        told_cpu: &AtomicU64,
     ) -> ShardOutcome {
         let mut cpu_before = thread_cpu();
         let mut cpu = None;
@@ -199,6 +207,10 @@ impl Start {
         while shard.step(io) {
             if shard.phase() == phase {
                 continue;
+            }
+            if phase == Phase::Waiting {
+                // What was used until here made connections: it belongs to no interval.
+                told_cpu.store(thread_cpu().0, Ordering::Relaxed);
             }
             phase = shard.phase();
             match phase {

@@ -8,6 +8,9 @@ use weigh_model::event::Interval;
 use weigh_model::protocol::Dial;
 use weigh_model::{Arrival, Load, Nanos, Pattern, Trial};
 
+use crate::interval_times::IntervalTimes;
+use crate::message_log::MessageLog;
+
 /// A trial with everything the engine needs to run it.
 pub struct Job {
     /// The trial.
@@ -24,6 +27,10 @@ pub struct Job {
     pub trace: Vec<Nanos>,
     /// How many shards run it.
     pub shards: u32,
+    /// How long the intervals are that shards tell of, see [`interval_length`].
+    pub every: Nanos,
+    /// Takes what happens to every single message, where that is to be kept.
+    pub messages: Option<MessageLog>,
     /// What the shards tell each other.
     pub shared: Shared,
 }
@@ -97,8 +104,42 @@ pub enum Progress {
     /// This many of its connections stand, of so many.
     Opening(u64, u64),
     /// What it did in the last interval.
-    Interval(Interval),
+    Interval(Box<ShardInterval>),
 }
+
+/// What a shard did in one interval.
+#[derive(Clone, Debug, Default)]
+pub struct ShardInterval {
+    /// Its counts; without quantiles, which are those of all shards together.
+    pub interval: Interval,
+    /// The end that it was to have, the same for all shards: intervals of different shards that
+    /// have it in common are one.
+    pub border: Nanos,
+    /// Its times.
+    pub times: IntervalTimes,
+    /// Processor time of the shard's thread in it; 0 on virtual time.
+    pub cpu: Nanos,
+}
+
+/// The length of intervals that makes a series of at most [`INTERVALS_MAX`]: at least 100 ms, in
+/// steps that people read; 100 ms where nobody knows how long the load lasts, for whoever listens
+/// to join.
+pub fn interval_length(load: &Load) -> Nanos {
+    let Some(duration) = load.duration else { return Nanos::from_millis(100) };
+    let whole = duration + load.warmup;
+    let step = INTERVAL_STEPS_MS.iter().map(|step| Nanos::from_millis(*step));
+    let longest = Nanos(whole.0.div_ceil(INTERVALS_MAX));
+    step.into_iter().find(|step| *step >= longest).unwrap_or(longest)
+}
+
+/// Intervals of a trial whose length is known, draining left out.
+pub const INTERVALS_MAX: u64 = 120;
+
+/// 0.1, 0.2, 0.5, 1, 2, 5, 10, 15 and 30 s; 1, 2, 5, 10, 15 and 30 min; 1 h.
+const INTERVAL_STEPS_MS: [u64; 16] = [
+    100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000,
+    900_000, 1_800_000, 3_600_000,
+];
 
 /// Why a trial could not start or go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -122,4 +163,50 @@ pub enum Failure {
     /// Something on our own side is missing: descriptors, ports, a thread.
     #[error("{0}")]
     Ourselves(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weigh_model::body::BodySource;
+    use weigh_model::load::{Split, Topology};
+
+    /// Never more than 120 intervals, never shorter than 100 ms, and of steps that people read.
+    #[test]
+    fn intervals_are_few_and_of_round_lengths() {
+        let mut load = Load {
+            pattern: Pattern::Request,
+            connections: 1,
+            subscribers: 0,
+            topology: Topology::FanIn,
+            messages: None,
+            duration: None,
+            warmup: Nanos::from_millis(500),
+            arrival: Arrival::Closed,
+            rate: None,
+            window: None,
+            think: Nanos(0),
+            split: Split::Exact,
+            body: BodySource::Filler,
+            size: None,
+            timeout: Nanos::from_secs(5),
+        };
+        assert_eq!(interval_length(&load), Nanos::from_millis(100));
+        for (seconds, length_ms) in [
+            (1, 100),
+            (10, 100),
+            (12, 200),
+            (30, 500),
+            (100, 1_000),
+            (120, 2_000),
+            (36_000, 600_000),
+            (500_000, 4_166_671),
+        ] {
+            load.duration = Some(Nanos::from_secs(seconds));
+            let length = interval_length(&load);
+            assert_eq!(length.0.div_ceil(1_000_000), length_ms, "{seconds} s");
+            let count = (load.warmup.0 + seconds * 1_000_000_000).div_ceil(length.0);
+            assert!(count <= INTERVALS_MAX, "{count}");
+        }
+    }
 }

@@ -3,9 +3,12 @@
 
 pub mod accounts;
 pub mod generator;
+pub mod interval_times;
 pub mod io;
 pub mod job;
 mod link;
+pub mod message_log;
+pub mod message_rows;
 pub mod outcome;
 pub mod recorder;
 pub mod schedule;

@@ -46,6 +46,8 @@ pub(crate) struct LinkState {
     pub out_taken: usize,
     /// Bytes received that make no whole message yet.
     pub carry: Vec<u8>,
+    /// How many connections were asked for.
+    pub connections: u32,
     /// When the present connection was asked for.
     pub connecting_since: Nanos,
     /// The socket.
@@ -192,6 +194,7 @@ impl LinkState {
             out: Outbox::default(),
             out_taken: 0,
             carry: Vec::new(),
+            connections: 0,
             connecting_since: Nanos(0),
             token: None,
             phase: LinkPhase::Idle,

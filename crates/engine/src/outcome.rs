@@ -76,6 +76,8 @@ pub struct Outcome {
     pub ledger_bytes: u64,
     /// False if bodies were too small for a mark.
     pub is_marked: bool,
+    /// The books that the ledger was made from.
+    pub accounts: Accounts,
 }
 
 impl Outcome {
@@ -103,6 +105,7 @@ impl Outcome {
             bytes: (0, 0),
             ledger_bytes: 0,
             is_marked,
+            accounts: Accounts::default(),
         };
         for shard in shards {
             accounts.merge(shard.accounts);
@@ -125,6 +128,7 @@ impl Outcome {
         }
         outcome.ledger = accounts.settle(load, confirms);
         outcome.ledger_bytes = accounts.memory_bytes();
+        outcome.accounts = accounts;
         outcome
     }
 

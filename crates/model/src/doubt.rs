@@ -67,6 +67,10 @@ pub enum Doubt {
     LittleResidual(f64),
     /// Others used this percentage of a core.
     Disturbed(f64),
+    /// The generator waited this long for the record of single messages to be written.
+    MessagesHeldUp(Nanos),
+    /// What became of so many messages is not in the record of single messages.
+    MessagesUnsettled(u64),
 }
 
 impl Doubt {
@@ -175,6 +179,16 @@ impl Doubt {
                 "disturbed",
                 format!("others used {percent:.0} % of a core while this was measured"),
                 "end other work on the machine and repeat; until then read ratios, not figures",
+            ),
+            Doubt::MessagesHeldUp(waited) => (
+                "messages-held-up",
+                format!("the generator waited {waited} for the record of single messages"),
+                "measure without --keep-messages, or lower the rate, or keep a core free",
+            ),
+            Doubt::MessagesUnsettled(count) => (
+                "messages-unsettled",
+                format!("what became of {count} messages is not in messages.parquet"),
+                "trust the ledger, which has them all; shorten the trial to have them in the file",
             ),
         }
     }

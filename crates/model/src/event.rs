@@ -107,6 +107,29 @@ pub struct Interval {
     pub errors: u64,
     /// Connections open at its end.
     pub connections: u64,
+    /// How long it was, nanoseconds; absent in journals before this key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length_ns: Option<u64>,
+    /// Median of response time, due to confirmed, of what was confirmed in it, warm-up included;
+    /// where nothing confirms, of delivery time, due to delivered. At most 0.8 % too large.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_time_ns_p50: Option<u64>,
+    /// The 99 % quantile of the same; absent below 100 values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_time_ns_p99: Option<u64>,
+    /// The 99 % quantile of due to sent, of what was sent in it; absent below 100 values. Of
+    /// messages that nobody answers and that leave in one write only the first counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_lag_ns_p99: Option<u64>,
+    /// Load of the target in percent of the cores it was given; absent where nobody watches it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_cpu_percent: Option<f64>,
+    /// Largest resident memory of the target seen in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_memory_bytes: Option<u64>,
+    /// Load of the generator's busiest thread in percent of one core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generator_cpu_percent: Option<f64>,
 }
 
 /// The result of one trial.

@@ -10,6 +10,7 @@ pub mod event;
 pub mod ledger;
 pub mod load;
 pub mod mark;
+pub mod message;
 pub mod plan;
 pub mod protocol;
 pub mod random;

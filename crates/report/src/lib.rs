@@ -4,6 +4,7 @@
 pub mod cells;
 mod cells_csv;
 pub mod comparisons;
+pub mod exports;
 pub mod figures;
 pub mod html;
 pub mod journal;

@@ -66,6 +66,11 @@ impl Histogram {
         self.buckets.len()
     }
 
+    /// How many values are not above `value_ns`, the whole of its bucket included.
+    pub fn count_up_to(&self, value_ns: u64) -> u64 {
+        self.buckets.count_between(0, value_ns.min(VALUE_NS_MAX))
+    }
+
     /// True if there are no values.
     pub fn is_empty(&self) -> bool {
         self.buckets.is_empty()
@@ -128,19 +133,17 @@ impl Histogram {
             "{:>12} {:>14} {:>10} {:>14}\n\n",
             "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
         );
-        let mut count = 0;
-        for step in self.buckets.iter_quantiles(TICKS_PER_HALF_DISTANCE) {
-            count += step.count_since_last_iteration();
-            let value = step.value_iterated_to() as f64 / divisor;
-            let share = step.quantile_iterated_to();
+        for (value_ns, percentile, count) in self.percentile_rows() {
+            let (value, share) = (value_ns as f64 / divisor, percentile / 100.0);
             let _ = write!(text, "{value:12.3} {share:2.12} {count:10}");
-            if share < 1.0 {
+            if percentile < 100.0 {
                 let _ = write!(text, " {:14.2}", 1.0 / (1.0 - share));
             }
             text.push('\n');
         }
         let (mean, deviation) = (self.buckets.mean() / divisor, self.buckets.stdev() / divisor);
         let max = self.buckets.max() as f64 / divisor;
+        let count = self.count();
         let _ = writeln!(text, "#[Mean    = {mean:12.3}, StdDeviation   = {deviation:12.3}]");
         let _ = writeln!(text, "#[Max     = {max:12.3}, Total count    = {count:12}]");
         let _ = writeln!(
@@ -149,6 +152,29 @@ impl Histogram {
             self.buckets.buckets()
         );
         text
+    }
+
+    /// Values, percentiles and counts of a percentile table: levels come ever closer to 100 %, five
+    /// for each halving of the distance. The arithmetic is that of HdrHistogram 2.2.2
+    /// (`PercentileIterator.java`), in percent: levels in shares of 1 have other last bits, and
+    /// where a level is exactly the share of so many values the row would be that of the next.
+    fn percentile_rows(&self) -> Vec<(u64, f64, u64)> {
+        let (total, mut count, mut level) = (self.count(), 0, 0.0);
+        let mut rows = Vec::new();
+        for step in self.buckets.iter_recorded() {
+            let value_ns = step.value_iterated_to();
+            count += step.count_at_value();
+            while 100.0 * count as f64 / total as f64 >= level {
+                rows.push((value_ns, level, count));
+                let halvings = ((100.0 / (100.0 - level)).ln() / 2_f64.ln()) as i32 + 1;
+                level += 100.0 / (f64::from(TICKS_PER_HALF_DISTANCE) * 2_f64.powi(halvings));
+                if count == total {
+                    rows.push((value_ns, 100.0, total));
+                    return rows;
+                }
+            }
+        }
+        rows
     }
 }
 
@@ -249,6 +275,19 @@ mod tests {
         let footer = lines[lines.len() - 2];
         assert!(footer.starts_with("#[Max     =     1000."), "{footer}");
         assert!(footer.ends_with("Total count    =         1000]"), "{footer}");
+    }
+
+    /// 875 of 1,000 values are 87.5 %: the row of that level is the 875th value's and not that of
+    /// the one after it, as in HdrHistogram's own tables.
+    #[test]
+    fn a_level_that_is_exactly_reached_is_that_values_row() {
+        let rows = of(1..=1000).percentile_rows();
+        for (level, value) in [(50.0, 500), (87.5, 875), (95.0, 950), (100.0, 1000)] {
+            let row = rows.iter().find(|row| row.1 == level).unwrap();
+            assert_eq!((row.0, row.2), (value, value), "{level}");
+        }
+        assert_eq!(rows.last().map(|row| row.2), Some(1000));
+        assert_eq!(Histogram::new().percentile_rows(), []);
     }
 
     #[test]

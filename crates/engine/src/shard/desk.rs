@@ -12,8 +12,10 @@ use weigh_model::tally::Arrived;
 use weigh_model::wire::{Signal, Ticket};
 
 use crate::accounts::{Accounts, ConsumerAccount, ProducerAccount, hears};
+use crate::interval_times::IntervalTimes;
 use crate::job::{Failure, Job};
 use crate::link::{Flight, LinkPhase, LinkState};
+use crate::message_log::{MessageEvent, Notes};
 use crate::outcome::ShardOutcome;
 use crate::recorder::Recorder;
 
@@ -22,6 +24,8 @@ pub(super) struct Desk {
     job: Arc<Job>,
     pub(super) accounts: Accounts,
     pub(super) recorder: Recorder,
+    /// What happens to every single message, where that is kept.
+    pub(super) notes: Option<Notes>,
     /// Links with a slot that is free again, and since when.
     pub(super) freed: Vec<(u32, Nanos)>,
     /// Links that may take more, because something ended or came up.
@@ -68,7 +72,8 @@ impl Desk {
                 consumers: Vec::with_capacity(consumers),
                 ..Accounts::default()
             },
-            recorder: Recorder::default(),
+            recorder: Recorder::new(job.dial.confirms),
+            notes: job.messages.as_ref().map(Notes::new),
             freed: Vec::new(),
             stirred: Vec::new(),
             deliveries: Vec::new(),
@@ -108,6 +113,21 @@ impl Desk {
     /// A message has become due.
     pub(super) fn scheduled(&mut self, warmup: bool) {
         self.due_count += u64::from(!warmup);
+    }
+
+    /// A measured message of so many bytes was handed over at `sent`.
+    pub(super) fn note_sent(&mut self, mark: &Mark, state: &LinkState, sent: Nanos, bytes: usize) {
+        self.recorder.body_bytes += bytes as u64;
+        if let Some(notes) = &mut self.notes {
+            notes.note(MessageEvent::Sent {
+                producer: mark.producer,
+                connection: state.connections.saturating_sub(1),
+                number: mark.sequence,
+                due: mark.due,
+                sent,
+                body_bytes: bytes as u32,
+            });
+        }
     }
 
     /// That many measured messages have become due.
@@ -171,6 +191,10 @@ impl Desk {
             let account = &mut self.accounts.producers[state.account as usize];
             account.confirm(flight.number, is_late, has_consumers);
             account.no_subscriber += u64::from(no_subscriber);
+            if let Some(notes) = &mut self.notes {
+                let (producer, number) = (state.index, flight.number);
+                notes.note(MessageEvent::Confirmed { producer, number, at: now });
+            }
         }
         self.end_of_message(state);
         self.free_slot(link, &flight, now);
@@ -188,7 +212,7 @@ impl Desk {
         self.in_flight -= 1;
         self.last_moved = now;
         self.recorder.refused(flight.due, now, flight.warmup);
-        self.fail(state, &flight, Cause::ErrorAnswer);
+        self.fail_at(state, &flight, Cause::ErrorAnswer, now);
         self.end_of_message(state);
         self.free_slot(link, &flight, now);
     }
@@ -196,10 +220,18 @@ impl Desk {
     /// Books a flight that ended without success. A flight that was to complete by delivery is
     /// not given a cause here: the consumers' books tell.
     pub(super) fn fail(&mut self, state: &LinkState, flight: &Flight, cause: Cause) {
+        self.fail_at(state, flight, cause, Nanos::NEVER);
+    }
+
+    fn fail_at(&mut self, state: &LinkState, flight: &Flight, cause: Cause, at: Nanos) {
         if !flight.warmup && !self.delivers_complete {
             let has_consumers = self.job.has_consumers();
             let account = &mut self.accounts.producers[state.account as usize];
             account.fail(flight.number, cause, has_consumers);
+            if let Some(notes) = &mut self.notes {
+                let (producer, number) = (state.index, flight.number);
+                notes.note(MessageEvent::Failed { producer, number, at, cause });
+            }
         }
     }
 
@@ -229,6 +261,11 @@ impl Desk {
         let is_new = matches!(arrived, Arrived::First | Arrived::Late);
         if is_new {
             self.unique[state.account as usize] += 1;
+            if let Some(notes) = &mut self.notes {
+                let (producer, number) = (mark.producer, mark.sequence);
+                let (consumer, is_late) = (state.index, arrived == Arrived::Late);
+                notes.note(MessageEvent::Arrived { consumer, producer, number, at: now, is_late });
+            }
         }
         if (is_new || (mark.warmup && is_whole)) && self.is_marked {
             self.recorder.delivered(mark.due, mark.due + mark.lag, now, mark.warmup);
@@ -306,8 +343,15 @@ impl Desk {
         self.free_slot(link, flight, now);
     }
 
-    pub(super) fn take_interval(&mut self, now: Nanos, warmup: bool) -> Interval {
+    pub(super) fn take_interval(&mut self, now: Nanos, warmup: bool) -> (Interval, IntervalTimes) {
         self.recorder.take_interval(now, warmup, self.open_links)
+    }
+
+    /// Hands over what was noted of single messages, once it is much or if it `is_last`.
+    pub(super) fn hand_notes_over(&mut self, is_last: bool) {
+        if let (Some(notes), Some(log)) = (&mut self.notes, &self.job.messages) {
+            notes.hand_over(log, is_last);
+        }
     }
 
     /// Notes that a connection failed or was lost.
@@ -320,6 +364,9 @@ impl Desk {
     pub(super) fn note_not_sent(&mut self, cause: NotSentCause, count: u64) {
         if count > 0 {
             *self.accounts.not_sent.entry(cause).or_default() += count;
+            if let Some(notes) = &mut self.notes {
+                notes.note(MessageEvent::NotSent { cause, count });
+            }
         }
     }
 
@@ -328,7 +375,8 @@ impl Desk {
         self.held = self.open_links;
     }
 
-    pub(super) fn into_outcome(self, failure: Option<Failure>) -> ShardOutcome {
+    pub(super) fn into_outcome(mut self, failure: Option<Failure>) -> ShardOutcome {
+        self.hand_notes_over(true);
         ShardOutcome {
             accounts: self.accounts,
             recorder: self.recorder,

@@ -18,7 +18,7 @@ use weigh_model::wire::Outbox;
 use weigh_model::{Arrival, Nanos, Pattern};
 
 use crate::io::Io;
-use crate::job::{Failure, Job, Progress};
+use crate::job::{Failure, Job, Progress, ShardInterval};
 use crate::link::{Link, LinkState};
 use crate::outcome::ShardOutcome;
 use crate::schedule::{Due, Schedule};
@@ -64,6 +64,8 @@ pub struct Shard {
     /// Before this no wake-up for due messages: it moves on by a quantum with each.
     paced_until: Nanos,
     next_interval: Nanos,
+    /// When the last interval ended.
+    told_at: Nanos,
     next_sweep: Nanos,
     /// Messages that quotas or bursts still owe.
     owed: u64,
@@ -169,6 +171,7 @@ impl Shard {
             newest_due: Nanos(0),
             paced_until: Nanos(0),
             next_interval: Nanos(0),
+            told_at: Nanos(0),
             next_sweep: Nanos(0),
             owed,
             streams_left: 0,
@@ -230,6 +233,7 @@ impl Shard {
         self.drop_lost(io);
         self.tell_interval(now);
         self.heed_stop(io);
+        self.desk.hand_notes_over(self.phase == Phase::Settled);
         self.phase != Phase::Done
     }
 
@@ -303,7 +307,8 @@ impl Shard {
         if now + START_LEAD >= self.start {
             let has_warmup = self.start < self.measure_from;
             self.phase = if has_warmup { Phase::WarmingUp } else { Phase::Measuring };
-            self.next_interval = self.start + INTERVAL;
+            self.told_at = self.start;
+            self.next_interval = self.border_after(self.start);
         }
     }
 
@@ -356,14 +361,40 @@ impl Shard {
         self.last_release = now;
     }
 
+    /// Tells what was done since the last border, and at the very end since then.
     fn tell_interval(&mut self, now: Nanos) {
-        let is_running = !matches!(self.phase, Phase::Opening | Phase::Waiting);
-        if is_running && now >= self.next_interval {
-            self.next_interval = now + INTERVAL;
-            let warmup = now <= self.measure_from;
-            let interval = self.desk.take_interval(now, warmup);
-            (self.progress)(Progress::Interval(interval));
+        let has_started = !matches!(self.phase, Phase::Opening | Phase::Waiting);
+        let is_over = matches!(self.phase, Phase::Settled | Phase::Done);
+        let is_told = is_over && self.desk.recorder.is_interval_empty();
+        if !has_started || self.start == Nanos::NEVER || is_told {
+            return;
         }
+        if now < self.next_interval && !is_over {
+            return;
+        }
+        // Of borders that passed unseen the last one counts.
+        let is_early = now < self.next_interval;
+        let passed = self.border_after(now) - self.job.every;
+        let border = if is_early { self.next_interval } else { passed };
+        self.next_interval = border + self.job.every;
+        let warmup = border <= self.measure_from;
+        let (mut interval, times) = self.desk.take_interval(now, warmup);
+        interval.length_ns = Some((now - self.told_at).0);
+        self.told_at = now;
+        let told = ShardInterval { interval, border, times, cpu: Nanos(0) };
+        (self.progress)(Progress::Interval(Box::new(told)));
+    }
+
+    /// The first end of an interval after `now`: they lie so that one is where warm-up ends, at
+    /// the same moments for all shards.
+    fn border_after(&self, now: Nanos) -> Nanos {
+        let every = self.job.every.0.max(1);
+        let from = self.measure_from;
+        if now < from {
+            let before = ((from - now).0 - 1) / every;
+            return from - Nanos(before * every);
+        }
+        from + Nanos(((now - from).0 / every + 1) * every)
     }
 }
 
@@ -392,9 +423,6 @@ const START_LEAD: Nanos = Nanos::from_millis(1);
 
 /// How often a shard looks whether the others are ready.
 const SHARD_POLL: Nanos = Nanos::from_micros(500);
-
-/// How often intervals are told.
-const INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// How often flights and connection attempts are checked against their time limits.
 const SWEEP: Nanos = Nanos::from_millis(100);

@@ -70,6 +70,7 @@ impl Shard {
         };
         let state = &mut self.links[index as usize].state;
         state.connecting_since = io.now();
+        state.connections += 1;
         state.phase = LinkPhase::Opening;
         state.is_lost = false;
         state.first_here = state.sequence;

@@ -309,7 +309,7 @@ impl Shard {
             stamp.spend();
         }
         if !warmup {
-            self.desk.recorder.body_bytes += self.body.len() as u64;
+            self.desk.note_sent(&mark, state, sent, self.body.len());
         }
         self.desk.recorder.sent(due, sent, warmup, was_held_up);
         if reply == Reply::None && !self.delivers_complete {

@@ -4,11 +4,13 @@
 mod parcel;
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
 use weigh_model::body::{BodySource, Composer, widest_mark};
 use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::load::Split;
+use weigh_model::message::{LossCause, MessageState};
 use weigh_model::protocol::{Dial, Lifetime};
 use weigh_model::units::Bytes;
 use weigh_model::{Load, Topology, Trial};
@@ -17,6 +19,8 @@ use super::*;
 use crate::generator::{Attendant, Generator};
 use crate::io::sim::{Link as Way, Party, SimIo, World};
 use crate::job::Shared;
+use crate::message_log::{Heard, MessageLog};
+use crate::message_rows::MessageRows;
 use crate::outcome::Outcome;
 use crate::serving::{Serving, SimulatedServing};
 use parcel::{Manner, Parcels};
@@ -43,6 +47,8 @@ struct Played {
     ended: Nanos,
     connections: u64,
     is_over: bool,
+    heard: Receiver<Heard>,
+    intervals: Vec<ShardInterval>,
 }
 
 fn scene(manner: Manner) -> Scene {
@@ -76,7 +82,7 @@ fn scene(manner: Manner) -> Scene {
 }
 
 impl Scene {
-    fn job(&self, address: SocketAddr) -> Arc<Job> {
+    fn job(&self, address: SocketAddr, messages: Option<MessageLog>) -> Arc<Job> {
         let (confirms, refused_seat) = (self.confirms, self.refused_seat);
         let largest = widest_mark(self.load.connections, 1_000_000);
         let size = self.load.size;
@@ -106,6 +112,8 @@ impl Scene {
             sources: Vec::new(),
             trace: Vec::new(),
             shards: self.shards,
+            every: Nanos::from_millis(100),
+            messages,
             shared: Shared::default(),
         })
     }
@@ -120,7 +128,8 @@ impl Scene {
         if let Some((from, until)) = self.refuse {
             world.refuse(on, from, until);
         }
-        let job = self.job(on);
+        let (log, heard) = MessageLog::new();
+        let job = self.job(on, Some(log));
         let mut players: Vec<Player> = (0..self.shards)
             .map(|index| Player::new(&job, index, world.party(), self.stops.clone()))
             .collect();
@@ -129,13 +138,15 @@ impl Scene {
         world.run(&mut parties, Nanos::from_secs(60));
         let steps = players.iter().map(|player| player.steps).sum();
         let is_over = players.iter().all(|player| player.shard.phase() == Phase::Done);
+        let told = players.iter().flat_map(|player| player.told.try_iter());
+        let intervals = told.collect();
         let shards: Vec<_> = players.into_iter().map(|player| player.shard.outcome()).collect();
         let outcome = match shards.iter().find_map(|shard| shard.failure.clone()) {
             Some(failure) => Err(failure),
             None => Ok(Outcome::merge(shards, &self.load, self.confirms, true)),
         };
         let connections = server.report().server.connections;
-        Played { outcome, steps, ended: world.now(), connections, is_over }
+        Played { outcome, steps, ended: world.now(), connections, is_over, heard, intervals }
     }
 
     /// Plays it to its end and checks what must hold in every case.
@@ -145,7 +156,44 @@ impl Scene {
         let outcome = std::mem::replace(&mut played.outcome, Err(Failure::Ourselves("".into())));
         let outcome = outcome.unwrap();
         assert_eq!(outcome.ledger.contradiction(), None);
+        self.check_rows(&outcome, &played);
+        let told: u64 = played.intervals.iter().map(|told| told.interval.sent).sum();
+        let warmups = outcome.accounts.producers.iter().map(|account| account.warmup_sent);
+        assert_eq!(told, outcome.recorder.send_lag.count() + warmups.sum::<u64>());
         (outcome, played)
+    }
+}
+
+impl Scene {
+    /// The record of single messages, put together, must say exactly what the ledger says.
+    fn check_rows(&self, outcome: &Outcome, played: &Played) {
+        let mut rows = Vec::new();
+        let mut making = MessageRows::new(&self.load, self.confirms);
+        while let Ok(Heard::Events(events)) = played.heard.try_recv() {
+            events.into_iter().for_each(|event| making.hear(event, &mut |row| rows.push(*row)));
+        }
+        let unsettled = making.finish(&outcome.accounts, &mut |row| rows.push(*row));
+        let count = |state| rows.iter().filter(|row| row.state == state).count() as u64;
+        let ledger = &outcome.ledger;
+        assert_eq!((unsettled, rows.len() as u64), (0, ledger.scheduled));
+        assert_eq!(count(MessageState::NotSent), ledger.not_sent);
+        if let (Some(delivered), Some(lost)) = (ledger.delivered, ledger.lost) {
+            assert_eq!((count(MessageState::Delivered), count(MessageState::Sent)), (delivered, 0));
+            assert_eq!(count(MessageState::Late), ledger.late);
+            assert_eq!(count(MessageState::Lost) + count(MessageState::Error), lost);
+        } else {
+            assert_eq!(count(MessageState::Sent), ledger.sent);
+        }
+        let mut causes = std::collections::BTreeMap::new();
+        for row in &rows {
+            if let Some(LossCause::Lost(cause)) = row.cause {
+                *causes.entry(cause).or_default() += 1;
+            }
+            assert!(row.sent_ns >= row.due_ns, "{row:?}");
+            assert!(row.delivered_ns.is_none_or(|at| Some(at) >= row.sent_ns), "{row:?}");
+            assert!(row.confirmed_ns.is_none_or(|at| Some(at) >= row.sent_ns), "{row:?}");
+        }
+        assert_eq!(causes, ledger.causes);
     }
 }
 
@@ -156,12 +204,19 @@ struct Player {
     job: Arc<Job>,
     stops: Vec<Nanos>,
     steps: u64,
+    told: Receiver<ShardInterval>,
 }
 
 impl Player {
     fn new(job: &Arc<Job>, index: u32, io: SimIo, stops: Vec<Nanos>) -> Player {
-        let shard = Shard::new(Arc::clone(job), index, Box::new(|_| ()));
-        Player { shard, io, job: Arc::clone(job), stops, steps: 0 }
+        let (teller, told) = channel();
+        let progress = move |progress| {
+            if let Progress::Interval(interval) = progress {
+                teller.send(*interval).unwrap();
+            }
+        };
+        let shard = Shard::new(Arc::clone(job), index, Box::new(progress));
+        Player { shard, io, job: Arc::clone(job), stops, steps: 0, told }
     }
 }
 
@@ -393,6 +448,35 @@ fn the_first_stop_finishes_the_record_and_the_second_ends_it() {
     assert!(outcome.was_interrupted && played.ended < Nanos::from_millis(1_500));
 }
 
+/// Intervals of two shards end at the same moments, one of them where warm-up does, and what is
+/// told of them adds up to the whole.
+#[test]
+fn intervals_end_at_the_same_moments() {
+    let mut scene = scene(Manner::Answers);
+    scene.shards = 2;
+    scene.load.messages = None;
+    (scene.load.warmup, scene.load.duration) = (Nanos::from_millis(250), Some(Nanos::from_secs(1)));
+    scene.load.arrival = Arrival::Constant;
+    scene.load.rate = Some(weigh_model::units::parse_rate("2k/s").unwrap());
+    let (outcome, played) = scene.played();
+    let of = |shard: usize| -> Vec<(u64, bool)> {
+        let all = played.intervals.chunk_by(|a, b| a.border < b.border).nth(shard).unwrap();
+        let border = |told: &ShardInterval| (told.border - outcome.measure_from).0 / 1_000_000;
+        all.iter().map(|told| (border(told), told.interval.warmup)).collect()
+    };
+    assert_eq!(of(0), of(1));
+    let measured: Vec<(u64, bool)> = (1..=10).map(|tenth| (tenth * 100, false)).collect();
+    assert_eq!(of(0)[..3], [(0, true), (0, true), (0, true)]);
+    assert_eq!(of(0)[3..13], measured);
+    let middle = &played.intervals[7];
+    assert_eq!((middle.interval.sent, middle.interval.acknowledged), (100, 100));
+    let mut told = middle.interval.clone();
+    middle.times.tell(&mut told);
+    // Two ways of 50 µs each, at most a quantum late.
+    let p99 = told.response_time_ns_p99.unwrap();
+    assert!((100_000..=202_000).contains(&p99), "{p99}");
+}
+
 /// The same trials on real sockets, in one thread and in two.
 #[test]
 fn real_sockets_tell_the_same() {
@@ -413,7 +497,7 @@ fn real_sockets_tell_the_same() {
         scene.lifetime = lifetime;
         scene.load.timeout = Nanos::from_secs(20);
         let nobody: Arc<dyn Attendant> = Arc::new(Nobody);
-        let job = scene.job(serving.address());
+        let job = scene.job(serving.address(), None);
         let generator = Generator::start(job, Instant::now(), &nobody).unwrap();
         let outcome = generator.finish().unwrap();
         assert_eq!(outcome.ledger.delivered, Some(200), "{manner:?}");

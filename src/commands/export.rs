@@ -1,0 +1,152 @@
+//! `weigh export`: a run in the formats of other people's tools.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use weigh_model::event::Event;
+use weigh_report::exports::{cells, intervals, jtl, message_files, message_table, openmetrics};
+use weigh_report::{RecordError, RunFolder, Summary};
+
+use crate::exit::{Exit, Stop};
+
+/// The flags of `weigh export`.
+#[derive(Args)]
+pub struct Export {
+    /// A run: its folder or its id
+    run: String,
+    /// What to write
+    #[arg(long, value_enum)]
+    format: Format,
+    /// Where to [default: standard output]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Where runs are kept
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    runs: PathBuf,
+}
+
+/// The formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Cells with their metrics and ledgers, as CSV
+    Csv,
+    /// The time series of every trial, as CSV
+    Intervals,
+    /// Metrics, histograms and ledgers as OpenMetrics text
+    Openmetrics,
+    /// Single messages as CSV; needs a run with --keep-messages
+    Messages,
+    /// Single messages as JMeter results; needs a run with --keep-messages
+    Jtl,
+}
+
+impl Export {
+    /// Writes the run in the format asked for.
+    pub fn run(self) -> Result<Exit, Stop> {
+        let folder = RunFolder::find(&self.runs, &self.run).map_err(Stop::usage)?;
+        let journal = folder.read_journal().map_err(Stop::usage)?;
+        for bad in &journal.bad_lines {
+            eprintln!("weigh: {}: line {}: {}", folder.path().display(), bad.line, bad.problem);
+        }
+        let summary = Summary::from_events(&journal.events).map_err(Stop::usage)?;
+        let run = Run { folder: &folder, summary: &summary, events: &journal.events };
+        if matches!(self.format, Format::Messages | Format::Jtl) {
+            tell_missing(&folder, &journal.events);
+        }
+        let left_out = match &self.output {
+            Some(path) => run.write_file(self.format, path)?,
+            None => {
+                let out = io::stdout().lock();
+                let left_out = run.write(self.format, BufWriter::new(out), Path::new("stdout"));
+                match left_out {
+                    // Whoever reads has read enough.
+                    Err(error) if error.problem.kind() == io::ErrorKind::BrokenPipe => None,
+                    other => other.map_err(unwritten)?,
+                }
+            }
+        };
+        left_out.into_iter().for_each(tell_left_out);
+        Ok(Exit::Done)
+    }
+}
+
+/// What is exported.
+struct Run<'r> {
+    folder: &'r RunFolder,
+    summary: &'r Summary,
+    events: &'r [Event],
+}
+
+impl Run<'_> {
+    /// Writes beside `path` and then moves over it, so that there is never half a file.
+    fn write_file(&self, format: Format, path: &Path) -> Result<Option<jtl::LeftOut>, Stop> {
+        let failed = |problem| unwritten(RecordError::new(path, problem));
+        let mut partial = path.as_os_str().to_owned();
+        partial.push(".partial");
+        let partial = PathBuf::from(partial);
+        let file = File::create(&partial).map_err(failed)?;
+        let written = self.write(format, BufWriter::new(file), path).map_err(unwritten);
+        let moved = written.and_then(|left_out| {
+            std::fs::rename(&partial, path).map_err(failed)?;
+            Ok(left_out)
+        });
+        if moved.is_err() {
+            let _ = std::fs::remove_file(&partial);
+        }
+        moved
+    }
+
+    fn write(
+        &self,
+        format: Format,
+        mut out: impl Write,
+        path: &Path,
+    ) -> Result<Option<jtl::LeftOut>, RecordError> {
+        let failed = |problem| RecordError::new(path, problem);
+        let Run { folder, summary, events } = self;
+        let mut left_out = None;
+        match format {
+            Format::Csv => out.write_all(&cells::csv(summary)).map_err(failed)?,
+            Format::Intervals => intervals::write(&mut out, summary, events).map_err(failed)?,
+            Format::Openmetrics => {
+                let text = openmetrics::text(summary, events);
+                out.write_all(text.as_bytes()).map_err(failed)?;
+            }
+            Format::Messages => message_table::write(&mut out, folder, summary, events)?,
+            Format::Jtl => left_out = Some(jtl::write(&mut out, folder, summary, events)?),
+        }
+        out.flush().map_err(failed)?;
+        Ok(left_out)
+    }
+}
+
+/// Trials without a file are left out. Where none has one, the error that follows says so.
+fn tell_missing(folder: &RunFolder, events: &[Event]) {
+    let missing = message_files::missing(folder, events);
+    if !folder.path().join("messages").is_dir() {
+        return;
+    }
+    for trial in missing {
+        eprintln!("weigh: trial {} has no file of messages: it is left out", trial.trial);
+    }
+}
+
+fn tell_left_out(left_out: jtl::LeftOut) {
+    let jtl::LeftOut { not_sent, unknown } = left_out;
+    if not_sent > 0 {
+        eprintln!("weigh: {not_sent} messages were never sent: JMeter has no word for them");
+    }
+    if unknown > 0 {
+        eprintln!(
+            "weigh: {unknown} messages left without anybody to confirm or receive them: they are \
+             not in the file"
+        );
+    }
+}
+
+fn unwritten(error: RecordError) -> Stop {
+    let is_ours = error.path.ends_with("messages");
+    Stop::new(if is_ours { Exit::Usage } else { Exit::Record }, error)
+}
