@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::rule::Rule;
 use crate::units::Nanos;
 
 /// How much a doubt takes away.
@@ -26,6 +27,13 @@ pub struct DoubtRecord {
     pub text: String,
     /// What to do about it.
     pub advice: String,
+}
+
+impl DoubtRecord {
+    /// The rule that it is about, if it is one of L01 to L20.
+    pub fn rule(&self) -> Option<Rule> {
+        Rule::ALL.into_iter().find(|rule| rule.code() == self.code)
+    }
 }
 
 /// Everything that may make a result doubtful.
@@ -67,6 +75,8 @@ pub enum Doubt {
     LittleResidual(f64),
     /// Others used this percentage of a core.
     Disturbed(f64),
+    /// One of the rules is broken, and what was seen. L01, L13 and L17 have entries of their own.
+    Broken(Rule, String),
 }
 
 impl Doubt {
@@ -77,6 +87,7 @@ impl Doubt {
             | Doubt::LagGate(..)
             | Doubt::ServerCountDiffers(..)
             | Doubt::LedgerContradiction(_) => Severity::Invalid,
+            Doubt::Broken(rule, _) => rule.severity(),
             _ => Severity::Doubt,
         };
         let (code, text, advice) = self.words();
@@ -117,12 +128,12 @@ impl Doubt {
                 "use a machine with at least two cores",
             ),
             Doubt::FewRepetitions(n) => (
-                "L13",
+                Rule::L13.code(),
                 format!("{n} repetition{}: too few to compare", if *n == 1 { "" } else { "s" }),
                 "repeat at least 5 times (--reps 5)",
             ),
             Doubt::QuantileBeyondData(quantile, needed, had) => (
-                "L17",
+                Rule::L17.code(),
                 format!("{quantile} needs {needed} samples, there were {had}"),
                 "send more messages, or read a lower quantile",
             ),
@@ -167,7 +178,7 @@ impl Doubt {
                 "see the causes in the ledger and the target's log",
             ),
             Doubt::LittleResidual(residual) => (
-                "L01",
+                Rule::L01.code(),
                 format!("Little's law is off by {:.1} %", residual * 100.0),
                 "the window was not steady: measure longer",
             ),
@@ -176,6 +187,7 @@ impl Doubt {
                 format!("others used {percent:.0} % of a core while this was measured"),
                 "end other work on the machine and repeat; until then read ratios, not figures",
             ),
+            Doubt::Broken(rule, seen) => (rule.code(), seen.clone(), rule.instead()),
         }
     }
 }

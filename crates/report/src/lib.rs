@@ -7,6 +7,7 @@ pub mod comparisons;
 pub mod figures;
 pub mod html;
 pub mod journal;
+pub mod lint;
 mod notes;
 pub mod record_error;
 mod recorded_times;
