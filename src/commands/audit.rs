@@ -65,7 +65,9 @@ fn own_run(name: &str, runs: &Path) -> Result<Option<Summary>, Stop> {
     let path = Path::new(name);
     let is_file = path.is_file();
     if !is_file {
-        let folder = RunFolder::find(runs, name).map_err(Stop::usage)?;
+        let folder = RunFolder::find(runs, name).map_err(|error| {
+            Stop::usage(format!("{name}: there is no such file, and as the name of a run: {error}"))
+        })?;
         let journal = folder.read_journal().map_err(Stop::usage)?;
         return Summary::from_events(&journal.events).map(Some).map_err(Stop::usage);
     }

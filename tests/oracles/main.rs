@@ -9,6 +9,7 @@ mod fault_wire;
 mod faults;
 mod gate;
 mod ledger_size;
+mod lint;
 mod mosquitto;
 mod noting;
 mod overload;

@@ -29,7 +29,7 @@ pub fn read(source: &Source) -> Result<(&'static str, Vec<Evidence>), Unreadable
     if start.is_empty() {
         return Err(Unreadable::new(name, "the file is empty", "name a file with figures"));
     }
-    if start.starts_with('{') || start.starts_with('[') {
+    if start.starts_with('{') {
         let value: Value = serde_json::from_str(start).map_err(|error| {
             let line = error.line() as u64;
             Unreadable::at(name, line, format!("this is no JSON: {error}"), "write it anew")
@@ -80,9 +80,7 @@ fn unknown(name: &str, seen: &str) -> Unreadable {
 }
 
 fn keys_of(value: &Value) -> String {
-    let keys = value.as_object().map(|object| object.keys().take(6).cloned().collect::<Vec<_>>());
-    match keys {
-        Some(keys) => format!("its keys are {}", keys.join(", ")),
-        None => "a list without keys".to_owned(),
-    }
+    let keys = value.as_object().into_iter().flat_map(serde_json::Map::keys);
+    let keys: Vec<&str> = keys.take(6).map(String::as_str).collect();
+    format!("its keys are {}", keys.join(", "))
 }

@@ -138,11 +138,10 @@ impl Row {
                 }
             }
         }
-        if row.stat.is_empty() && row.claim.is_none() {
-            if let Some(bare) = &row.last_bare {
-                row.stat.clone_from(bare);
-                row.keys.remove(key(bare));
-            }
+        let bare = row.last_bare.as_ref().filter(|_| row.stat.is_empty() && row.claim.is_none());
+        if let Some(bare) = bare {
+            row.stat.clone_from(bare);
+            row.keys.remove(key(bare));
         }
         row
     }

@@ -7,6 +7,7 @@ pub mod io;
 pub mod job;
 mod link;
 pub mod outcome;
+pub mod record;
 pub mod recorder;
 pub mod schedule;
 pub mod serving;

@@ -11,7 +11,7 @@ pub(super) fn fits(text: &str) -> bool {
 /// Reads it. How many streams a client has, and whether it keeps to a rate, it does not print.
 pub(super) fn read(name: &str, text: &str) -> Evidence {
     let mut sheet = Sheet::new(name, "h2load");
-    // Without --rps a client asks again as soon as it is answered; with it the timing starts late.
+    // A run by count goes as fast as it can; a timed one may keep to --rps, which is not printed.
     let is_timed = text.contains("Main benchmark duration");
     sheet.fact("pace", if is_timed { "paced" } else { "fastest" });
     for (line, text) in (1..).zip(text.lines()) {

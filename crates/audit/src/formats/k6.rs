@@ -45,7 +45,7 @@ pub(super) fn read_json(name: &str, value: &Value) -> Evidence {
 /// Reads the text.
 pub(super) fn read_text(name: &str, text: &str) -> Evidence {
     let mut sheet = Sheet::new(name, "k6");
-    let lines: Vec<(u64, &str, Vec<(&str, Printed)>)> = (1..)
+    let lines: Vec<Line<'_>> = (1..)
         .zip(text.lines())
         .filter_map(|(line, text)| {
             let (metric, rest) = metric_line(text)?;
@@ -65,6 +65,9 @@ pub(super) fn read_text(name: &str, text: &str) -> Evidence {
     }
     sheet.done()
 }
+
+/// Number, metric and values of a printed line.
+type Line<'t> = (u64, &'t str, Vec<(&'t str, Printed)>);
 
 /// Puts what the rules read of one metric.
 fn put(sheet: &mut Sheet, line: u64, metric: &str, values: Vec<(&str, Printed)>, vus: Option<f64>) {

@@ -16,9 +16,9 @@ pub(super) fn read(name: &str, text: &str) -> Evidence {
     let (mut published, mut clients) = (0, 0);
     for (line, text) in (1..).zip(text.lines()) {
         // "Receiving Througput" is how the tool spells it.
-        if text.contains("Publishing Through") {
+        if text.contains("Publishing Throug") {
             sheet.cell(&[("phase", "publishing"), ("complete", "handed over")]);
-        } else if text.contains("Receiving Through") {
+        } else if text.contains("Receiving Throug") {
             sheet.cell(&[("phase", "receiving"), ("complete", "received")]);
         }
         let Some((what, rest)) = text.split_once(':') else { continue };

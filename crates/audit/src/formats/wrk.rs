@@ -37,6 +37,12 @@ pub(super) fn read(name: &str, text: &str) -> Evidence {
                     sheet.put(line, "Latency", Quantity::Latency, statistic, &printed);
                 }
             }
+            // wrk2 leaves its first ten seconds out of the latencies, and out of this count.
+            ["#[Max", .., "Total", "count", "=", count] => {
+                let count = count.trim_end_matches(']').parse().unwrap_or(0);
+                let count = Printed::count(count);
+                sheet.put(line, "Total count", Quantity::Count, Statistic::Plain, &count);
+            }
             [count, "requests", "in", ..] => {
                 requests = count.parse().unwrap_or(0);
                 let count = Printed::count(requests);

@@ -96,9 +96,15 @@ pub(super) fn setting(bench: &mut Bench<'_>) {
         if !(0.98..=1.005).contains(&reached) {
             continue;
         }
-        let beside = evidence.results().filter(rates).find(|other| {
-            other.subjects != figure.subjects && self::offered(evidence, other).is_none()
-        });
+        let is_set = |subjects: &[String]| {
+            let of_subjects = |other: &&Figure| other.subjects == subjects;
+            let mut own = evidence.results().filter(rates).filter(of_subjects);
+            own.any(|other| self::offered(evidence, other).is_some())
+        };
+        let beside = evidence
+            .results()
+            .filter(rates)
+            .find(|other| other.subjects != figure.subjects && !is_set(&other.subjects));
         let claimed = match beside {
             _ if figure.is_limit => "and it is called a capacity".to_owned(),
             Some(other) => {

@@ -1,0 +1,269 @@
+//! The rules L01 to L20 on our own runs: a hundred clean ones raise none, and a fault planted in
+//! the record of a clean one is caught by its own rule. (The same for foreign tables, with all
+//! twenty rules: `crates/audit/tests/planted.rs`.)
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weigh_engine::record::{Beside, put_together};
+use weigh_model::event::{Event, HostFacts, JOURNAL_SCHEMA, RunStarted, TrialFinished};
+use weigh_model::load::Pattern;
+use weigh_model::plan::{Plan, Repeat};
+use weigh_model::{Arrival, Doubt, Guarantee, Nanos, Rule, units::parse_rate};
+use weigh_report::Summary;
+use weigh_report::lint::saturation::{self, AxisPoint};
+use weigh_report::lint::verdict;
+
+use crate::rig::{Setup, simulated_address};
+
+#[test]
+fn a_hundred_clean_runs_raise_no_rule() {
+    for seed in 0..100 {
+        let summary = if seed % 2 == 0 { open(seed) } else { closed(seed) }.summary();
+        assert_eq!(rules(&summary), [], "seed {seed}: {:#?}", summary.cells[0].doubts);
+        assert!(summary.cells.iter().all(|cell| cell.valid), "seed {seed}");
+        assert!(verdict::of(&summary, &[]).is_clean());
+    }
+}
+
+#[test]
+fn a_fault_planted_in_the_record_is_caught_by_its_own_rule() {
+    let plants: [(Rule, Arrivals, fn(&mut Run)); 13] = [
+        (Rule::L01, Arrivals::Closed, |run| {
+            // As the engine says it where a closed loop of fixed length does not add up.
+            let doubt = Doubt::LittleResidual(-0.5).record();
+            run.each(|trial| trial.doubts.push(doubt.clone()));
+        }),
+        (Rule::L02, Arrivals::Closed, |run| {
+            run.each(|trial| {
+                let mean_ns = trial.metrics["response_time_ns.mean"];
+                trial.metrics.insert("throughput_in_per_s".to_owned(), 1e9 / mean_ns);
+            });
+        }),
+        (Rule::L04, Arrivals::Closed, |run| {
+            run.plan.load.arrival = Arrival::Ramp(Nanos::from_secs(10));
+        }),
+        (Rule::L05, Arrivals::Open, |run| {
+            run.each(|trial| {
+                for (part, ms) in [("p50", 20.0), ("p90", 30.0), ("p95", 40.0), ("p99", 70.0)] {
+                    trial.metrics.insert(format!("response_time_ns.{part}"), ms * 1e6 + 3e4);
+                }
+                trial.metrics.insert("response_time_ns.p999".to_owned(), 1.0e8 + 3e4);
+                trial.metrics.insert("response_time_ns.max".to_owned(), 1.1e8);
+            });
+        }),
+        (Rule::L06, Arrivals::Open, |run| {
+            run.each(|trial| {
+                trial.metrics.insert("acceptance_ratio".to_owned(), 0.9985);
+            });
+        }),
+        (Rule::L07, Arrivals::Open, |run| {
+            run.each(|trial| {
+                let mean_ns = trial.metrics["response_time_ns.mean"];
+                trial.metrics.insert("response_time_ns.max".to_owned(), 0.5 * mean_ns);
+            });
+        }),
+        (Rule::L09, Arrivals::Open, |run| {
+            run.each(|trial| {
+                trial.metrics.insert("target_cpu_percent.mean".to_owned(), 41.0);
+                trial.metrics.remove("throughput_in_per_s");
+            });
+        }),
+        (Rule::L12, Arrivals::Open, |run| {
+            run.each(|trial| {
+                trial.metrics.insert("errors_ratio".to_owned(), 0.05);
+                trial.ledger.acknowledged -= 30;
+            });
+        }),
+        (Rule::L13, Arrivals::Open, |run| run.trials.retain(|trial| trial.repetition < 4)),
+        (Rule::L14, Arrivals::Open, |run| {
+            run.each(|trial| {
+                trial.metrics.insert("body_bytes".to_owned(), 1e6);
+                trial.metrics.insert("wire.header_bytes".to_owned(), 1552.0);
+            });
+        }),
+        (Rule::L15, Arrivals::Open, |run| {
+            run.each(|trial| {
+                trial.samples.insert("connect_time_ns".to_owned(), MESSAGES);
+            });
+        }),
+        (Rule::L16, Arrivals::Closed, |run| {
+            run.plan.load.window = Some(20);
+            let second = run.trials.last().unwrap().point.clone();
+            run.each(|trial| {
+                if trial.point == second {
+                    trial.granted.insert("receive_maximum".to_owned(), 10);
+                }
+            });
+        }),
+        (Rule::L19, Arrivals::Closed, |run| {
+            run.each(|trial| {
+                trial.metrics.remove("generator_cpu_percent.max");
+            });
+        }),
+    ];
+    for (rule, arrivals, plant) in plants {
+        let mut run = match arrivals {
+            Arrivals::Open => open(7),
+            Arrivals::Closed => closed(7),
+        };
+        plant(&mut run);
+        let summary = run.summary();
+        assert_eq!(rules(&summary), [rule], "{:#?}", summary.cells[0].doubts);
+        let verdict = verdict::of(&summary, &[rule]);
+        assert!(!verdict.is_clean() && verdict.to_text().contains(rule.means()));
+        assert!(verdict::of(&summary, &[Rule::L20]).is_clean());
+    }
+}
+
+#[test]
+fn too_small_a_sample_is_said() {
+    let mut run = Run::new(small(7).open("constant", "1000/s"), "constant", 300);
+    run.each(|trial| assert_eq!(trial.samples["response_time_ns"], 300));
+    assert_eq!(rules(&run.summary()), [Rule::L17]);
+}
+
+#[test]
+fn what_must_not_be_compared_is_refused_with_its_rule() {
+    let reasons = |run: &Run, metric: &str| -> Vec<String> {
+        let comparisons = run.summary().comparisons;
+        let of_metric = comparisons.into_iter().filter(|comparison| comparison.metric == metric);
+        of_metric.filter_map(|comparison| comparison.reason).collect()
+    };
+    let times = "response_time_ns.p99";
+    let clean = open(3);
+    assert!(reasons(&clean, times).is_empty());
+    // Both sides reached the rate that was asked for: there is nothing to compare in it.
+    assert!(reasons(&clean, "throughput_out_per_s")[0].contains("(L03)"));
+    assert!(reasons(&closed(3), "throughput_out_per_s").is_empty());
+    let second = clean.trials.last().unwrap().point.clone();
+    let mut unconfirmed = clean.clone();
+    unconfirmed.each(|trial| {
+        if trial.point == second {
+            trial.guarantee = Guarantee::AtMostOnce;
+        }
+    });
+    assert!(reasons(&unconfirmed, times)[0].contains("(L08)"));
+    let mut relayed = clean;
+    relayed.each(|trial| {
+        if trial.point == second {
+            trial.point.insert("load.pattern".to_owned(), Pattern::Deliver.name().into());
+        }
+    });
+    assert!(reasons(&relayed, times)[0].contains("(L18)"));
+}
+
+#[test]
+fn a_limit_needs_narrow_steps_and_more_than_one_trial() {
+    let point = |value, is_good, trials| AxisPoint { value, is_good, trials };
+    let code = |points: &[AxisPoint]| {
+        saturation::doubt("load.rate", points).map(|doubt| doubt.record().code)
+    };
+    let search = [point(1000.0, true, 5), point(1020.0, true, 5), point(1040.0, false, 5)];
+    assert_eq!(code(&search), None);
+    let grid = [point(1625.0, true, 5), point(1750.0, false, 5)];
+    assert_eq!(code(&grid).as_deref(), Some("L10"));
+    let single = [point(1000.0, true, 1), point(1020.0, false, 1)];
+    assert_eq!(code(&single).as_deref(), Some("L10"));
+    assert_eq!(code(&[point(1.0, true, 1), point(2.0, true, 1)]), None);
+}
+
+#[derive(Clone, Copy)]
+enum Arrivals {
+    Open,
+    Closed,
+}
+
+/// A run of two cells, as a journal holds it.
+#[derive(Clone)]
+struct Run {
+    plan: Plan,
+    trials: Vec<TrialFinished>,
+}
+
+fn small(seed: u64) -> Setup {
+    Setup::new("http1", &[], Pattern::Request, MESSAGES).connections(4).seed(seed)
+}
+
+fn open(seed: u64) -> Run {
+    Run::new(small(seed).open("poisson", "2000/s"), "poisson", MESSAGES)
+}
+
+fn closed(seed: u64) -> Run {
+    Run::new(small(seed), "closed", MESSAGES)
+}
+
+impl Run {
+    /// Two cells of five repetitions each, run on virtual time.
+    fn new(setup: Setup, arrival: &str, messages: u64) -> Run {
+        let mut run = Run { plan: plan(&setup, arrival), trials: Vec::new() };
+        for cell in ["reference", "other"] {
+            for repetition in 0..5 {
+                run.trials.push(trial(&setup, cell, arrival, repetition, messages));
+            }
+        }
+        run
+    }
+
+    fn each(&mut self, change: impl FnMut(&mut TrialFinished)) {
+        self.trials.iter_mut().for_each(change);
+    }
+
+    fn summary(&self) -> Summary {
+        let started = RunStarted {
+            schema: JOURNAL_SCHEMA.to_owned(),
+            id: "lint".to_owned(),
+            started: "2026-11-21T00:00:00Z".to_owned(),
+            version: "0".to_owned(),
+            host: HostFacts::default(),
+            plan: self.plan.clone(),
+        };
+        let finished = self.trials.iter().cloned();
+        let finished = finished.map(|trial| Event::TrialFinished(Box::new(trial)));
+        let mut events = vec![Event::RunStarted(Box::new(started))];
+        events.extend(finished);
+        events.push(Event::RunFinished { outcome: "done".to_owned() });
+        Summary::from_events(&events).unwrap()
+    }
+}
+
+fn plan(setup: &Setup, arrival: &str) -> Plan {
+    let mut load = setup.load.clone();
+    load.arrival = arrival.parse().unwrap();
+    load.rate = load.arrival.needs_rate().then(|| parse_rate("2000/s").unwrap());
+    let repeat = Repeat { count: 5, cool_down: Nanos(0) };
+    Plan { name: "lint".to_owned(), seed: setup.seed, load, repeat, cases: Vec::new() }
+}
+
+fn trial(
+    setup: &Setup,
+    cell: &str,
+    arrival: &str,
+    repetition: u32,
+    messages: u64,
+) -> TrialFinished {
+    let mut setup = setup.clone().seed(setup.seed * 1000 + u64::from(repetition));
+    setup.load.messages = Some(messages);
+    let mut seen = setup.on_virtual_time();
+    // Virtual time costs nothing: what a quiet generator would have used.
+    (seen.outcome.cpu, seen.outcome.cpu_max) = (Nanos(1000), Nanos(1000));
+    let mut trial = setup.job(simulated_address()).trial.clone();
+    trial.id = format!("{cell}-{arrival}-{repetition}");
+    trial.repetition = repetition;
+    trial.point = BTreeMap::from([
+        ("protocol".to_owned(), "http1".into()),
+        ("target".to_owned(), cell.into()),
+    ]);
+    let mut beside = Beside::unwatched(Guarantee::AtLeastOnce, cell);
+    beside.server = Some(seen.server);
+    put_together(&trial, seen.outcome, beside)
+}
+
+/// The rules that any cell breaks.
+fn rules(summary: &Summary) -> Vec<Rule> {
+    let doubts = summary.cells.iter().flat_map(|cell| &cell.doubts);
+    let rules: BTreeSet<Rule> = doubts.filter_map(|doubt| doubt.rule()).collect();
+    rules.into_iter().collect()
+}
+
+/// Enough for a p99, and too few for a p99.9 to be given at all.
+const MESSAGES: u64 = 600;
