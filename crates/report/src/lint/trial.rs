@@ -49,7 +49,7 @@ fn grid(trial: &TrialFinished) -> Option<String> {
         let values: Vec<f64> =
             QUANTILES.iter().filter_map(|q| metric(trial, &format!("{time}.{q}"))).collect();
         let (first, last) = (*values.first()?, *values.last()?);
-        if values.len() < QUANTILES.len() || !values.windows(2).all(|pair| pair[0] < pair[1]) {
+        if values.len() < QUANTILES.len() {
             return None;
         }
         let step = GRIDS_NS.into_iter().find(|step| {
@@ -58,8 +58,11 @@ fn grid(trial: &TrialFinished) -> Option<String> {
                 let over = (value - first).rem_euclid(*step);
                 over.min(step - over) <= slack
             };
-            // Buckets must be fine beside the step, or nothing can be told.
-            BUCKET_SHARE * last <= slack && values.iter().all(|value| is_whole(*value))
+            // Buckets must be fine beside the step, and the values on different steps, or nothing
+            // can be told.
+            let is_fine = BUCKET_SHARE * last <= slack;
+            let are_apart = values.windows(2).all(|pair| pair[1] - pair[0] > 0.5 * step);
+            is_fine && are_apart && values.iter().all(|value| is_whole(*value))
         })?;
         Some(format!("{time}: all quantiles lie whole steps of {} ms apart", step / 1e6))
     })
