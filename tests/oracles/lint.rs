@@ -9,11 +9,12 @@ use weigh_engine::record::{Beside, put_together};
 use weigh_model::event::{Event, HostFacts, JOURNAL_SCHEMA, RunStarted, TrialFinished};
 use weigh_model::load::{Load, Pattern};
 use weigh_model::plan::{Plan, Repeat};
-use weigh_model::{Arrival, Guarantee, Nanos, Rule, units::parse_rate};
+use weigh_model::{Guarantee, Nanos, Rule, units::parse_rate};
 use weigh_report::Summary;
 use weigh_report::lint::saturation::{self, AxisPoint};
 use weigh_report::lint::verdict;
 
+use crate::lint_plants::{conditions, figures};
 use crate::rig::{Setup, simulated_address};
 
 #[test]
@@ -39,76 +40,7 @@ fn a_clean_run_of_many_messages_raises_no_rule() {
 
 #[test]
 fn a_fault_planted_in_the_record_is_caught_by_its_own_rule() {
-    let plants: [(Rule, Arrivals, fn(&mut Run)); 12] = [
-        (Rule::L02, Arrivals::Closed, |run| {
-            run.each(|trial| {
-                let mean_ns = trial.metrics["response_time_ns.mean"];
-                trial.metrics.insert("throughput_in_per_s".to_owned(), 1e9 / mean_ns);
-            });
-        }),
-        (Rule::L04, Arrivals::Closed, |run| {
-            run.plan.load.arrival = Arrival::Ramp(Nanos::from_secs(10));
-        }),
-        (Rule::L05, Arrivals::Open, |run| {
-            run.each(|trial| {
-                for (part, ms) in [("p50", 20.0), ("p90", 30.0), ("p95", 40.0), ("p99", 70.0)] {
-                    trial.metrics.insert(format!("response_time_ns.{part}"), ms * 1e6 + 3e4);
-                }
-                trial.metrics.insert("response_time_ns.p999".to_owned(), 1.0e8 + 3e4);
-                trial.metrics.insert("response_time_ns.max".to_owned(), 1.1e8);
-            });
-        }),
-        (Rule::L06, Arrivals::Open, |run| {
-            run.each(|trial| {
-                trial.metrics.insert("acceptance_ratio".to_owned(), 0.9985);
-            });
-        }),
-        (Rule::L07, Arrivals::Open, |run| {
-            run.each(|trial| {
-                let mean_ns = trial.metrics["response_time_ns.mean"];
-                trial.metrics.insert("response_time_ns.max".to_owned(), 0.5 * mean_ns);
-            });
-        }),
-        (Rule::L09, Arrivals::Open, |run| {
-            run.each(|trial| {
-                trial.metrics.insert("target_cpu_percent.mean".to_owned(), 41.0);
-                trial.metrics.remove("throughput_in_per_s");
-            });
-        }),
-        (Rule::L12, Arrivals::Open, |run| {
-            run.each(|trial| {
-                trial.metrics.insert("errors_ratio".to_owned(), 0.05);
-                trial.ledger.acknowledged -= 30;
-            });
-        }),
-        (Rule::L13, Arrivals::Open, |run| run.trials.retain(|trial| trial.repetition < 4)),
-        (Rule::L14, Arrivals::Open, |run| {
-            run.each(|trial| {
-                trial.metrics.insert("body_bytes".to_owned(), 1e6);
-                trial.metrics.insert("wire.header_bytes".to_owned(), 1552.0);
-            });
-        }),
-        (Rule::L15, Arrivals::Open, |run| {
-            run.each(|trial| {
-                trial.samples.insert("connect_time_ns".to_owned(), MESSAGES);
-            });
-        }),
-        (Rule::L16, Arrivals::Closed, |run| {
-            run.plan.load.window = Some(20);
-            let second = run.trials.last().unwrap().point.clone();
-            run.each(|trial| {
-                if trial.point == second {
-                    trial.granted.insert("receive_maximum".to_owned(), 10);
-                }
-            });
-        }),
-        (Rule::L19, Arrivals::Closed, |run| {
-            run.each(|trial| {
-                trial.metrics.remove("generator_cpu_percent.max");
-            });
-        }),
-    ];
-    for (rule, arrivals, plant) in plants {
+    for (rule, arrivals, plant) in figures().into_iter().chain(conditions()) {
         let mut run = match arrivals {
             Arrivals::Open => open(7),
             Arrivals::Closed => closed(7),
@@ -190,16 +122,16 @@ fn a_limit_needs_narrow_steps_and_more_than_one_trial() {
 }
 
 #[derive(Clone, Copy)]
-enum Arrivals {
+pub enum Arrivals {
     Open,
     Closed,
 }
 
 /// A run of two cells, as a journal holds it.
 #[derive(Clone)]
-struct Run {
-    plan: Plan,
-    trials: Vec<TrialFinished>,
+pub struct Run {
+    pub plan: Plan,
+    pub trials: Vec<TrialFinished>,
 }
 
 fn small(seed: u64) -> Setup {
@@ -229,7 +161,7 @@ impl Run {
         run
     }
 
-    fn each(&mut self, change: impl FnMut(&mut TrialFinished)) {
+    pub fn each(&mut self, change: impl FnMut(&mut TrialFinished)) {
         self.trials.iter_mut().for_each(change);
     }
 
@@ -291,4 +223,4 @@ fn rules(summary: &Summary) -> Vec<Rule> {
 }
 
 /// Enough for a p99, and too few for a p99.9 to be given at all.
-const MESSAGES: u64 = 600;
+pub const MESSAGES: u64 = 600;

@@ -10,6 +10,7 @@ mod faults;
 mod gate;
 mod ledger_size;
 mod lint;
+mod lint_plants;
 mod mosquitto;
 mod noting;
 mod overload;

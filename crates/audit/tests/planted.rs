@@ -79,47 +79,7 @@ fn audited(table: &str) -> Audit {
 
 const HTTP_WITH_MORE_IN_FLIGHT: &str = "protocol=HTTP;complete=confirmed;in_flight=20";
 
-const CLEAN: &str = "\
-study,table,series,x,x_unit,y,y_unit
-s,Method,repetitions,,,10,runs
-s,Paced,protocol=HTTP;complete=confirmed;in_flight=1;rate=1000/s;generator=20%;stat=throughput,,,999.8,1/s
-s,Paced,protocol=HTTP;complete=confirmed;in_flight=1;rate=1000/s;generator=20%;stat=mean_rtt,,,0.512,ms
-s,Paced,protocol=HTTP;complete=confirmed;in_flight=1;rate=1000/s;generator=20%;stat=p99_rtt,,,1.902,ms
-s,Paced,protocol=HTTP;complete=confirmed;in_flight=1;rate=1000/s;generator=20%;stat=samples,,,60000,samples
-s,Paced,protocol=HTTP;complete=confirmed;in_flight=1;rate=1000/s;generator=20%;stat=error,,,0,percent
-s,Paced,protocol=HTTP;complete=confirmed;in_flight=1;rate=1000/s;generator=20%;stat=average_cpu,,,12.1,percent
-s,Paced,protocol=HTTP;complete=confirmed;in_flight=1;rate=1000/s;generator=20%;stat=max_cpu,,,14.0,percent
-s,Paced,protocol=MQTT;complete=confirmed;in_flight=1;rate=1000/s;generator=15%;stat=throughput,,,999.9,1/s
-s,Paced,protocol=MQTT;complete=confirmed;in_flight=1;rate=1000/s;generator=15%;stat=mean_rtt,,,0.231,ms
-s,Closed,protocol=HTTP;clients=10;think=0ms;ramp=0s;stat=throughput,,,9990,1/s
-s,Closed,protocol=HTTP;clients=10;think=0ms;ramp=0s;stat=mean_rtt,,,1.000,ms
-s,Single,protocol=HTTP;clients=1;stat=throughput,,,1000,1/s
-s,Single,protocol=HTTP;clients=1;stat=mean_rtt,,,1.000,ms
-s,Search,protocol=HTTP;stat=acceptance,1000,1/s,100,percent
-s,Search,protocol=HTTP;stat=acceptance,1010,1/s,100,percent
-s,Search,protocol=HTTP;stat=acceptance,1020,1/s,100,percent
-s,Search,protocol=HTTP;stat=acceptance,1030,1/s,99.1,percent
-s,Search,protocol=HTTP;generator=30%;trials=5;stat=capacity,,,1020,1/s
-s,Times,protocol=HTTP;stat=total_transfer_time,1000,messages,3.315,s
-s,Times,protocol=HTTP;stat=total_transfer_time,2000,messages,5.918,s
-s,Times,protocol=HTTP;stat=total_transfer_time,3000,messages,9.102,s
-s,Times,protocol=HTTP;stat=total_transfer_time,4000,messages,12.541,s
-s,Times,protocol=HTTP;stat=total_transfer_time,5000,messages,15.733,s
-s,Times,protocol=HTTP;stat=total_transfer_time,6000,messages,18.227,s
-s,Times,protocol=HTTP;stat=total_transfer_time,7000,messages,21.654,s
-s,Times,protocol=HTTP;stat=total_transfer_time,8000,messages,25.076,s
-s,Counts,protocol=MQTT;messages=5000;stat=acceptance,,,8.5,percent
-s,Use,protocol=HTTP;clients=60;rate=500/s;stat=average_cpu,,,22.4,percent
-s,Interference,protocol=HTTP;load=RPC;background_share=100%;stat=mean_rtt,,,0.871,ms
-s,Wire,protocol=TCP;stat=header_bytes,1000000,B,28912,B
-s,Connections,protocol=HTTP;clients=10;stat=p90_rtt,,,0.911,ms
-s,Connections,protocol=HTTP;clients=10;stat=connections,,,10,connections
-s,Connections,protocol=HTTP;clients=10;stat=samples,,,60000,samples
-s,Paths,protocol=tcp;stat=transfer_time,,,0.511,s
-s,Paths,protocol=mqtt;stat=transfer_time,,,1.032,s
-s,Paths,protocol=relay;stat=transfer_time,,,0.998,s
-s,Across,protocol=MQTT;clock_bound=10us;stat=one_way_time,,,0.731,ms
-";
+const CLEAN: &str = include_str!("samples/complete.csv");
 
 const CLEAN_TIMES: &str = "\
 s,Times,protocol=HTTP;stat=total_transfer_time,1000,messages,3.315,s
