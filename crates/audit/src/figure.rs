@@ -1,6 +1,6 @@
 //! A figure that somebody printed, with its place, and all that is known about it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
@@ -120,6 +120,10 @@ pub struct Evidence {
     pub figures: Vec<Figure>,
     /// What is known beside them.
     pub facts: Vec<Fact>,
+    /// Indices of the results of each cell of each table.
+    cells: HashMap<String, Vec<usize>>,
+    /// Indices of the results of each cell, whatever their table.
+    everywhere: HashMap<String, Vec<usize>>,
 }
 
 /// A value that was found for a figure, and whether its authors say it.
@@ -132,6 +136,24 @@ pub struct Known<'e> {
 }
 
 impl Evidence {
+    /// Nothing known yet of a study.
+    pub fn of(name: &str) -> Evidence {
+        Evidence { name: name.to_owned(), ..Evidence::default() }
+    }
+
+    /// Sorts the results into their cells; asked for again once figures were added.
+    pub fn sort_into_cells(&mut self) {
+        (self.cells, self.everywhere) = (HashMap::new(), HashMap::new());
+        for (index, figure) in self.figures.iter().enumerate() {
+            if !figure.is_claim {
+                let cell = cell_key(figure);
+                self.everywhere.entry(cell.clone()).or_default().push(index);
+                let in_table = format!("{}\0{cell}", figure.place.table);
+                self.cells.entry(in_table).or_default().push(index);
+            }
+        }
+    }
+
     /// What is known of `figure` under `key`: its own series first, then its table, then the rest.
     pub fn known<'e>(&'e self, figure: &'e Figure, key: &str) -> Option<Known<'e>> {
         if let Some(value) = figure.keys.get(key) {
@@ -180,10 +202,29 @@ impl Evidence {
         self.figures.iter().filter(|figure| !figure.is_claim)
     }
 
-    /// The other figures of the same cell of the same table.
-    pub fn cell_of<'e>(&'e self, figure: &'e Figure) -> impl Iterator<Item = &'e Figure> {
-        self.results_of(&figure.place.table)
-            .filter(move |other| other.subjects == figure.subjects && other.keys == figure.keys)
+    /// The figures of the same cell of the same table, itself included.
+    pub fn cell_of<'e>(&'e self, figure: &Figure) -> impl Iterator<Item = &'e Figure> + use<'e> {
+        let in_table = format!("{}\0{}", figure.place.table, cell_key(figure));
+        self.at(self.cells.get(&in_table))
+    }
+
+    /// The figures of the same cell in all tables, itself included.
+    pub fn same_cell<'e>(&'e self, figure: &Figure) -> impl Iterator<Item = &'e Figure> + use<'e> {
+        self.at(self.everywhere.get(&cell_key(figure)))
+    }
+
+    /// The results of each cell, whatever their table.
+    pub fn all_cells(&self) -> impl Iterator<Item = Vec<&Figure>> {
+        let mut cells: Vec<&Vec<usize>> = self.everywhere.values().collect();
+        cells.sort();
+        cells.into_iter().map(|cell| cell.iter().map(|index| &self.figures[*index]).collect())
+    }
+
+    fn at<'e>(
+        &'e self,
+        cell: Option<&'e Vec<usize>>,
+    ) -> impl Iterator<Item = &'e Figure> + use<'e> {
+        cell.into_iter().flatten().map(|index| &self.figures[*index])
     }
 }
 
@@ -215,6 +256,15 @@ impl Figure {
     pub fn bounds(&self) -> (f64, f64) {
         (self.value - self.rounding, self.value + self.rounding)
     }
+}
+
+/// What two figures of one cell have equal.
+fn cell_key(figure: &Figure) -> String {
+    let mut text = figure.subjects.join("\u{1}");
+    for (key, value) in &figure.keys {
+        text += &format!("\u{2}{key}\u{3}{value}");
+    }
+    text
 }
 
 fn is_same(left: &str, right: &str) -> bool {

@@ -67,6 +67,10 @@ pub fn audit(sources: &[Source], beside: &[Fact]) -> Result<Audit, Unreadable> {
     let mut bodies: Vec<Evidence> = Vec::new();
     for source in sources {
         let (format, studies) = formats::read(source)?;
+        if studies.iter().all(|study| study.figures.is_empty()) {
+            let problem = format!("there is no figure in this {format}");
+            return Err(Unreadable::new(&source.name, problem, "give one that holds results"));
+        }
         audit.read.push((source.name.clone(), format.to_owned()));
         for study in studies {
             let is_kin = |body: &&mut Evidence| {
@@ -84,6 +88,7 @@ pub fn audit(sources: &[Source], beside: &[Fact]) -> Result<Audit, Unreadable> {
     let mut unasked: Option<Vec<_>> = None;
     for mut body in bodies {
         body.facts.extend_from_slice(beside);
+        body.sort_into_cells();
         let (findings, not) = rules::check(&body);
         audit.findings.extend(findings);
         unasked = Some(match unasked {

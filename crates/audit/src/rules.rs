@@ -7,6 +7,8 @@ mod loading;
 mod omitting;
 mod timing;
 
+use std::collections::HashSet;
+
 use weigh_model::Rule;
 
 use crate::figure::{Evidence, Figure};
@@ -17,12 +19,14 @@ pub(crate) struct Bench<'e> {
     pub(crate) evidence: &'e Evidence,
     pub(crate) findings: Vec<Finding>,
     asked: [bool; Rule::ALL.len()],
+    /// What was said already, so that nothing is said twice.
+    said: HashSet<(Rule, String, String)>,
 }
 
 /// Runs all rules on `evidence`: what they found, and those that could not be asked.
 pub(crate) fn check(evidence: &Evidence) -> (Vec<Finding>, Vec<Rule>) {
     let asked = [false; Rule::ALL.len()];
-    let mut bench = Bench { evidence, findings: Vec::new(), asked };
+    let mut bench = Bench { evidence, findings: Vec::new(), asked, said: HashSet::new() };
     loading::little(&mut bench);
     loading::throughput_from_latency(&mut bench);
     loading::setting(&mut bench);
@@ -55,13 +59,15 @@ impl Bench<'_> {
 
     /// Notes a finding; further ones of the same rule in the same table stand with the first.
     fn find(&mut self, rule: Rule, at: &Figure, seen: String) {
+        if !self.said.insert((rule, at.place.table.clone(), seen.clone())) {
+            return;
+        }
         let is_same = |known: &&mut Finding| {
             known.rule == rule
                 && known.place.table == at.place.table
                 && known.place.file == at.place.file
         };
         match self.findings.iter_mut().find(is_same) {
-            Some(known) if known.seen == seen || known.also.contains(&seen) => {}
             Some(known) => known.also.push(seen),
             None => {
                 let place = at.place.clone();

@@ -36,7 +36,7 @@ pub fn read(name: &str, text: &str) -> Result<Vec<Evidence>, Unreadable> {
         let study = match studies.iter_mut().position(|study| study.name == cells[0]) {
             Some(index) => &mut studies[index],
             None => {
-                studies.push(Evidence { name: cells[0].to_owned(), ..Evidence::default() });
+                studies.push(Evidence::of(cells[0]));
                 studies.last_mut().expect("one was just put there")
             }
         };
@@ -57,7 +57,8 @@ fn read_row(
     study: &mut Evidence,
 ) -> Result<(), Unreadable> {
     let [_, table, series, x, x_unit, y, y_unit] = *cells;
-    let value: f64 = y.replace(',', "").parse().map_err(|_| {
+    let value = y.replace(',', "").parse::<f64>().ok().filter(|value| value.is_finite());
+    let value = value.ok_or_else(|| {
         let problem = format!("y is {y:?}, which is no number");
         Unreadable::at(name, line, problem, "write numbers with a decimal point")
     })?;

@@ -86,14 +86,14 @@ fn put_label(sheet: &mut Sheet, samples: &[&Sample]) {
         let opened = samples.iter().filter(|sample| sample.connect_ms > Some(0)).count() as u64;
         put_count(sheet, "Connect", Quantity::Connections, &Printed::count(opened));
     }
-    let ends = samples.iter().map(|sample| sample.start_ms + sample.elapsed_ms).max();
+    let ends = samples.iter().map(|sample| sample.start_ms.saturating_add(sample.elapsed_ms)).max();
     let starts = samples.iter().map(|sample| sample.start_ms).min();
     let span_ms = ends.zip(starts).map_or(0, |(end, start)| end - start);
     if span_ms > 0 {
         let rate = Printed::exact(count as f64 * 1000.0 / span_ms as f64, "1/s");
         put_count(sheet, "samples / time", Quantity::Throughput, &rate);
     }
-    let mean = times.iter().sum::<u64>() as f64 / count.max(1) as f64;
+    let mean = times.iter().map(|time| *time as f64).sum::<f64>() / count.max(1) as f64;
     let mut put_time = |statistic, value: f64| {
         let printed = Printed { rounding: 0.0005, ..Printed::exact(value, "ms") };
         sheet.put(0, "elapsed", Quantity::Latency, statistic, &printed);

@@ -25,7 +25,7 @@ pub(super) struct Printed {
 impl Sheet {
     /// The sheet of `tool`'s output in `file`.
     pub(super) fn new(file: &str, tool: &str) -> Sheet {
-        let evidence = Evidence { name: file.to_owned(), ..Evidence::default() };
+        let evidence = Evidence::of(file);
         let (file, table) = (file.to_owned(), tool.to_owned());
         Sheet { evidence, file, table, keys: BTreeMap::new() }
     }

@@ -48,11 +48,7 @@ pub(super) fn completion(bench: &mut Bench<'_>) {
 fn lossy_times(bench: &mut Bench<'_>) {
     let evidence = bench.evidence;
     let accepted = |figure: &Figure| {
-        evidence.results().find(|other| {
-            other.quantity == Quantity::Accepted
-                && other.subjects == figure.subjects
-                && other.keys == figure.keys
-        })
+        evidence.same_cell(figure).find(|other| other.quantity == Quantity::Accepted)
     };
     let times: Vec<(&Figure, &Figure)> = evidence
         .results()
@@ -247,16 +243,17 @@ fn relays_by_nature(subject: &str) -> Option<f64> {
 fn compared<'e>(evidence: &'e Evidence, table: &'e str) -> Option<(&'e Figure, String)> {
     let in_table = || evidence.figures.iter().filter(move |figure| figure.place.table == table);
     let sides = |figure: &Figure| figure.subjects.join(" and ");
+    let mut first: Vec<&Figure> = Vec::new();
     for figure in in_table().filter(|figure| is_measured(figure)) {
-        let other = in_table().find(|other| {
-            other.quantity == figure.quantity
-                && other.statistic == figure.statistic
-                && other.is_claim == figure.is_claim
-                && !other.subjects.is_empty()
-                && other.subjects != figure.subjects
-        });
-        if let Some(other) = other {
-            return Some((figure, format!("{} and {}", sides(figure), sides(other))));
+        let is_kind = |known: &&&Figure| {
+            known.quantity == figure.quantity && known.statistic == figure.statistic
+        };
+        match first.iter().find(is_kind) {
+            Some(known) if known.subjects != figure.subjects => {
+                return Some((known, format!("{} and {}", sides(known), sides(figure))));
+            }
+            Some(_) => {}
+            None => first.push(figure),
         }
     }
     let claim = in_table().find(|figure| figure.is_claim)?;

@@ -66,27 +66,18 @@ pub(super) fn whole_counts(bench: &mut Bench<'_>) {
 /// cell in two of them is the same cell.
 pub(super) fn order(bench: &mut Bench<'_>) {
     let evidence = bench.evidence;
-    let figures: Vec<&Figure> = evidence
-        .results()
-        .filter(|figure| {
-            let is_measured = matches!(
-                figure.quantity,
-                Quantity::Latency
-                    | Quantity::OneWay
-                    | Quantity::Cpu
-                    | Quantity::Span
-                    | Quantity::Throughput
-            );
-            is_measured && rank(figure.statistic).is_some()
-        })
-        .collect();
+    for cell in evidence.all_cells() {
+        let mut figures = cell;
+        figures.retain(|figure| is_ordered(figure));
+        order_in_cell(bench, &figures);
+    }
+}
+
+fn order_in_cell(bench: &mut Bench<'_>, figures: &[&Figure]) {
+    let evidence = bench.evidence;
     for (index, first) in figures.iter().enumerate() {
         for second in &figures[index + 1..] {
-            let is_cell = first.quantity == second.quantity
-                && first.subjects == second.subjects
-                && first.keys == second.keys
-                && first.statistic != second.statistic;
-            if !is_cell {
+            if first.quantity != second.quantity || first.statistic == second.statistic {
                 continue;
             }
             let (low, high) = if must_not_exceed(first.statistic, second.statistic) {
@@ -245,12 +236,8 @@ fn gives(figure: &Figure, total: f64) -> Option<f64> {
 
 /// Another total for the same messages in the study, of which the percentage is possible.
 fn other_total<'e>(evidence: &'e Evidence, figure: &Figure) -> Option<(&'e Figure, f64)> {
-    let same = |other: &&Figure| {
-        other.quantity == Quantity::Expected
-            && other.subjects == figure.subjects
-            && other.keys == figure.keys
-    };
-    let other = evidence.results().find(same)?;
+    let mut cell = evidence.same_cell(figure);
+    let other = cell.find(|other| other.quantity == Quantity::Expected)?;
     Some((other, gives(figure, other.value)?))
 }
 
@@ -281,8 +268,17 @@ fn must_not_exceed(low: Statistic, high: Statistic) -> bool {
     }
 }
 
-fn rank(statistic: Statistic) -> Option<()> {
-    (!matches!(statistic, Statistic::Deviation | Statistic::Plain)).then_some(())
+/// True if the figure is a statistic that others of its quantity bound.
+fn is_ordered(figure: &Figure) -> bool {
+    let is_measured = matches!(
+        figure.quantity,
+        Quantity::Latency
+            | Quantity::OneWay
+            | Quantity::Cpu
+            | Quantity::Span
+            | Quantity::Throughput
+    );
+    is_measured && !matches!(figure.statistic, Statistic::Deviation | Statistic::Plain)
 }
 
 fn statistic_name(statistic: Statistic) -> String {

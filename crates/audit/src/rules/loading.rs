@@ -1,5 +1,7 @@
 //! Rules about the load: Little's law, rates that are settings, ramps, grids of saturation.
 
+use std::collections::HashMap;
+
 use weigh_model::Rule;
 
 use super::Bench;
@@ -247,25 +249,29 @@ pub(super) fn offered(evidence: &Evidence, figure: &Figure) -> Option<(f64, Stri
     Some((clients / interval, how))
 }
 
+/// An axis, and the figures along it.
+pub(super) type Axis<'e> = (String, Vec<(f64, &'e Figure)>);
+
 /// The figures of `quantity` in `table` along each numeric axis on which at least three stand,
 /// everything else being equal, in its order.
 pub(super) fn axes<'e>(
     evidence: &'e Evidence,
     table: &'e str,
     quantity: Quantity,
-) -> Vec<(String, Vec<(f64, &'e Figure)>)> {
-    let mut axes: Vec<(String, Vec<(f64, &Figure)>)> = Vec::new();
+) -> Vec<Axis<'e>> {
+    let mut axes: Vec<Axis<'e>> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
     let of_quantity = |figure: &&Figure| figure.quantity == quantity;
     for figure in evidence.results_of(table).filter(of_quantity) {
         for (axis, value) in &figure.keys {
             let Some(value) = count(value) else { continue };
-            let is_same = |(known, series): &(String, Vec<(f64, &Figure)>)| {
-                known == axis && are_alike(series[0].1, figure, axis)
-            };
-            match axes.iter().position(is_same) {
-                Some(index) => axes[index].1.push((value, figure)),
-                None => axes.push((axis.clone(), vec![(value, figure)])),
-            }
+            let others: Vec<_> = figure.keys.iter().filter(|(key, _)| *key != axis).collect();
+            let alike = format!("{axis:?}{:?}{:?}{others:?}", figure.subjects, figure.statistic);
+            let index = *known.entry(alike).or_insert_with(|| {
+                axes.push((axis.clone(), Vec::new()));
+                axes.len() - 1
+            });
+            axes[index].1.push((value, figure));
         }
     }
     axes.retain_mut(|(_, series)| {
@@ -273,17 +279,6 @@ pub(super) fn axes<'e>(
         series.len() >= AXIS_MIN && series.windows(2).all(|pair| pair[0].0 < pair[1].0)
     });
     axes
-}
-
-fn are_alike(left: &Figure, right: &Figure, but: &str) -> bool {
-    let others = |figure: &Figure| {
-        let mut keys = figure.keys.clone();
-        keys.remove(but);
-        keys
-    };
-    left.subjects == right.subjects
-        && left.statistic == right.statistic
-        && others(left) == others(right)
 }
 
 /// By how much Little's law may be off.
