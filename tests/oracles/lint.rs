@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use weigh_engine::io::sim::Link;
+use weigh_engine::outcome::Outcome;
 use weigh_engine::record::{Beside, put_together};
 use weigh_model::event::{Event, HostFacts, JOURNAL_SCHEMA, RunStarted, TrialFinished};
 use weigh_model::load::{Load, Pattern};
@@ -67,6 +68,24 @@ fn a_closed_loop_that_does_not_add_up_breaks_littles_law() {
     assert_eq!(codes(&setup.load), ["closed-loop"]);
     let pausing = Load { think: Nanos::from_millis(1), ..setup.load.clone() };
     assert_eq!(codes(&pausing), ["closed-loop", "L01"]);
+}
+
+/// HTTP/1.1 has one request in flight on a connection; what waits for it is known, and is unequal
+/// beside a protocol that has many.
+#[test]
+fn windows_that_protocols_impose_are_seen() {
+    let mut slow = small(13).connections(1).open("constant", "2000/s");
+    let outcome = slow.on_virtual_time().outcome;
+    assert_eq!(outcome.granted["in_flight"], 1);
+    let held_up = |outcome: &Outcome, load: &Load| outcome.metrics(load)["held_up_ratio"];
+    // Half a millisecond between messages, and two fifths to three fifths for each of them.
+    assert!((0.1..0.9).contains(&held_up(&outcome, &slow.load)));
+    slow = slow.open("constant", "100/s");
+    assert_eq!(held_up(&slow.on_virtual_time().outcome, &slow.load), 0.0);
+    let mut free = Setup::new("tcp", &[], Pattern::Request, MESSAGES).open("constant", "2000/s");
+    assert!(!free.on_virtual_time().outcome.granted.contains_key("in_flight"));
+    free.load.window = Some(64);
+    assert_eq!(free.on_virtual_time().outcome.granted["in_flight"], 64);
 }
 
 #[test]

@@ -70,12 +70,10 @@ pub fn conditions() -> Vec<Plant> {
             });
         }),
         (Rule::L16, Arrivals::Closed, |run| {
-            run.plan.load.window = Some(20);
             let second = run.trials.last().unwrap().point.clone();
             run.each(|trial| {
-                if trial.point == second {
-                    trial.granted.insert("receive_maximum".to_owned(), 10);
-                }
+                let window = if trial.point == second { 20 } else { 1 };
+                trial.granted.insert("in_flight".to_owned(), window);
             });
         }),
         (Rule::L19, Arrivals::Closed, |run| {

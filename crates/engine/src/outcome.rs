@@ -207,6 +207,11 @@ impl Outcome {
             let failed: u64 = failed_exchanges(&self.ledger);
             put("errors_ratio", failed as f64 / self.ledger.sent as f64);
         }
+        let lags = self.recorder.send_lag.count();
+        if load.arrival.is_open() && load.arrival != Arrival::Burst && lags > 0 {
+            let held_up = lags.saturating_sub(self.recorder.own_lag.count());
+            put("held_up_ratio", held_up as f64 / lags as f64);
+        }
         let span = self.ended - self.measure_from;
         if self.cpu.0 > 0 && span.0 > 0 {
             let messages = self.ledger.sent / load.copies().max(1);

@@ -40,17 +40,19 @@ fn ramp(arrival: &Arrival) -> Option<String> {
 }
 
 /// L16: cells that are compared have different numbers in flight per connection, for each of
-/// them.
+/// them. In an open loop only where a message ever had to wait for its place.
 fn unequal_windows(cells: &[Cell], asked: &[Asked]) -> Vec<(usize, DoubtRecord)> {
     let windows: Vec<Option<u64>> =
         cells.iter().zip(asked).map(|(cell, asked)| window(cell, asked)).collect();
     let mut doubts = Vec::new();
     for (index, own) in windows.iter().enumerate() {
+        let is_open = asked[index].arrival.is_open();
         let other = (0..cells.len()).find(|other| {
             let is_alike = cells[*other].guarantee == cells[index].guarantee
                 && asked[*other].pattern == asked[index].pattern
-                && asked[*other].arrival.is_open() == asked[index].arrival.is_open();
-            is_alike && windows[*other] != *own
+                && asked[*other].arrival.is_open() == is_open;
+            let is_felt = !is_open || waits(&cells[index]) || waits(&cells[*other]);
+            is_alike && is_felt && windows[*other] != *own
         });
         // A window that is varied is a factor of the plan, and the cell's name says it.
         let is_varied = cells[index].point.contains_key("load.window");
@@ -70,13 +72,23 @@ fn unequal_windows(cells: &[Cell], asked: &[Asked]) -> Vec<(usize, DoubtRecord)>
     doubts
 }
 
-/// Messages in flight per connection, where something was asked for or granted that limits it:
-/// open loops are held to no window of their own.
+/// Messages in flight per connection: the least of what the plan, the protocol and the server
+/// allow, as the engine saw it; `None` is no limit.
 fn window(cell: &Cell, asked: &Asked) -> Option<u64> {
-    let is_closed = !asked.arrival.is_open();
-    let wanted = asked.window.or(is_closed.then_some(1))?;
-    Some(cell.granted.get("receive_maximum").map_or(wanted, |granted| wanted.min(*granted)))
+    let seen = cell.granted.get("in_flight").copied();
+    let wanted = asked.window.or((!asked.arrival.is_open()).then_some(1));
+    let granted = cell.granted.get("receive_maximum").copied();
+    seen.or(wanted.map(|wanted| granted.map_or(wanted, |granted| wanted.min(granted))))
 }
+
+/// True if more than a few messages waited for a place in the window.
+fn waits(cell: &Cell) -> bool {
+    let held_up = cell.metrics.get("held_up_ratio").and_then(|metric| metric.value);
+    held_up.is_some_and(|held_up| held_up > HELD_UP_MAX)
+}
+
+/// The share of messages that may wait for a place before the window matters.
+const HELD_UP_MAX: f64 = 0.01;
 
 /// The share by which a rate may change within a window.
 const CHANGE_MAX: f64 = 0.05;
