@@ -21,7 +21,18 @@ use crate::rig::{Setup, simulated_address};
 #[test]
 fn a_hundred_clean_runs_raise_no_rule() {
     for seed in 0..100 {
-        let summary = if seed % 2 == 0 { open(seed) } else { closed(seed) }.summary();
+        let setup = match seed % 5 {
+            0 => small(seed),
+            1 => on_loaded_path("tcp", &[], Pattern::Request, seed),
+            2 => on_loaded_path("mqtt", &[("qos", "1")], Pattern::Publish, seed),
+            3 => on_loaded_path("mqtt", &[("qos", "1")], Pattern::Deliver, seed),
+            _ => on_loaded_path("mqtt", &[("qos", "2")], Pattern::Deliver, seed),
+        };
+        let run = match seed / 5 % 2 {
+            0 => Run::new(setup.open("poisson", "2000/s"), "poisson", MESSAGES),
+            _ => Run::new(setup, "closed", MESSAGES),
+        };
+        let summary = run.summary();
         assert_eq!(rules(&summary), [], "seed {seed}: {:#?}", summary.cells[0].doubts);
         assert!(summary.cells.iter().all(|cell| cell.valid), "seed {seed}");
         assert!(verdict::of(&summary, &[]).is_clean());
@@ -154,7 +165,12 @@ pub struct Run {
 }
 
 fn small(seed: u64) -> Setup {
-    let mut setup = Setup::new("http1", &[], Pattern::Request, MESSAGES).connections(4).seed(seed);
+    on_loaded_path("http1", &[], Pattern::Request, seed)
+}
+
+/// Four connections over a path whose delay varies.
+fn on_loaded_path(protocol: &str, settings: &[(&str, &str)], pattern: Pattern, seed: u64) -> Setup {
+    let mut setup = Setup::new(protocol, settings, pattern, MESSAGES).connections(4).seed(seed);
     let delay = Nanos::from_micros(200);
     setup.link = Link { delay, jitter: Nanos::from_micros(90), ..Link::default() };
     setup
@@ -226,7 +242,7 @@ fn trial(
     trial.id = format!("{cell}-{arrival}-{repetition}");
     trial.repetition = repetition;
     trial.point = BTreeMap::from([
-        ("protocol".to_owned(), "http1".into()),
+        ("protocol".to_owned(), trial.protocol.as_str().into()),
         ("target".to_owned(), cell.into()),
     ]);
     let mut beside = Beside::unwatched(Guarantee::AtLeastOnce, cell);

@@ -34,6 +34,16 @@ fn every_format_is_known_and_its_faults_are_found() {
     }
 }
 
+/// Files that went through another system: a mark at the beginning, and line ends of two bytes.
+#[test]
+fn line_ends_and_byte_order_marks_change_nothing() {
+    for file in ["wrk.txt", "h2load.txt", "oha.json", "k6.txt", "jmeter-ramp.jtl", "oha.txt"] {
+        let text = read(file).replace('\n', "\r\n");
+        let source = Source { name: file.to_owned(), text: format!("\u{feff}{text}") };
+        assert_eq!(audit(&[source], &[]).unwrap().to_text(), audited(file).to_text(), "{file}");
+    }
+}
+
 /// What a tool printed is read as it was meant, to the digit.
 #[test]
 fn figures_are_read_as_they_were_printed() {
@@ -75,7 +85,10 @@ fn what_cannot_be_read_is_refused_with_its_place_and_the_mend() {
 }
 
 fn audited(file: &str) -> Audit {
+    audit(&[Source { name: file.to_owned(), text: read(file) }], &[]).unwrap()
+}
+
+fn read(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples").join(file);
-    let text = std::fs::read_to_string(path).unwrap();
-    audit(&[Source { name: file.to_owned(), text }], &[]).unwrap()
+    std::fs::read_to_string(path).unwrap()
 }
