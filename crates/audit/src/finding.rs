@@ -18,6 +18,9 @@ pub const AUDIT_SCHEMA: &str = "weigh/audit/1";
 pub struct Finding {
     /// The rule.
     pub rule: Rule,
+    /// How much it takes away: as a rule what its rule does, less where something is not stated
+    /// that might explain it.
+    pub severity: Severity,
     /// Where it was seen first.
     pub place: Place,
     /// What was seen, with the arithmetic.
@@ -35,13 +38,6 @@ pub struct Audit {
     pub findings: Vec<Finding>,
     /// Rules that could be asked of nothing.
     pub unasked: Vec<Rule>,
-}
-
-impl Finding {
-    /// How much it takes away.
-    pub fn severity(&self) -> Severity {
-        self.rule.severity()
-    }
 }
 
 impl Audit {
@@ -68,7 +64,8 @@ impl Audit {
             let of_rule: Vec<&Finding> =
                 self.findings.iter().filter(|finding| finding.rule == rule).collect();
             let count: usize = of_rule.iter().map(|finding| 1 + finding.also.len()).sum();
-            let kind = if rule.severity() == Severity::Invalid { "INVALID " } else { "" };
+            let is_invalid = |finding: &&Finding| finding.severity == Severity::Invalid;
+            let kind = if of_rule.iter().any(is_invalid) { "INVALID " } else { "" };
             let _ = writeln!(text, "\n{kind}{rule} {} ({count})", rule.title());
             for finding in of_rule {
                 let _ = writeln!(text, "  {}: {}", place(&finding.place), finding.seen);
@@ -103,7 +100,7 @@ impl Audit {
             .map(|finding| {
                 json!({
                     "code": finding.rule,
-                    "severity": finding.severity(),
+                    "severity": finding.severity,
                     "title": finding.rule.title(),
                     "place": finding.place,
                     "seen": finding.seen,

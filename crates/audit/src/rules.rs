@@ -10,6 +10,7 @@ mod timing;
 use std::collections::HashSet;
 
 use weigh_model::Rule;
+use weigh_model::doubt::Severity;
 
 use crate::figure::{Evidence, Figure};
 use crate::finding::Finding;
@@ -59,11 +60,17 @@ impl Bench<'_> {
 
     /// Notes a finding; further ones of the same rule in the same table stand with the first.
     fn find(&mut self, rule: Rule, at: &Figure, seen: String) {
+        self.find_as(rule, rule.severity(), at, seen);
+    }
+
+    /// The same with a severity of its own.
+    fn find_as(&mut self, rule: Rule, severity: Severity, at: &Figure, seen: String) {
         if !self.said.insert((rule, at.place.table.clone(), seen.clone())) {
             return;
         }
         let is_same = |known: &&mut Finding| {
             known.rule == rule
+                && known.severity == severity
                 && known.place.table == at.place.table
                 && known.place.file == at.place.file
         };
@@ -71,7 +78,7 @@ impl Bench<'_> {
             Some(known) => known.also.push(seen),
             None => {
                 let place = at.place.clone();
-                self.findings.push(Finding { rule, place, seen, also: Vec::new() });
+                self.findings.push(Finding { rule, severity, place, seen, also: Vec::new() });
             }
         }
     }

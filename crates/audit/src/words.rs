@@ -1,6 +1,6 @@
 //! Numbers as findings say them.
 
-/// A time in seconds: `47.8 us`, `1.37 s`.
+/// A time in seconds: `47.8 us`, `1.371 s`.
 pub fn time(seconds: f64) -> String {
     let (scale, unit) = match seconds.abs() {
         small if small < 1e-6 => (1e9, "ns"),
@@ -26,7 +26,7 @@ pub fn factor(factor: f64) -> String {
     format!("{}x", number(factor))
 }
 
-/// Whole numbers in full with separators, others with three significant digits.
+/// Whole numbers in full with separators, others with four significant digits.
 pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return value.to_string();
@@ -35,7 +35,7 @@ pub fn number(value: f64) -> String {
     if size >= 1000.0 || (size.fract() == 0.0 && size < 1e15) {
         return grouped(value);
     }
-    let digits = if size > 0.0 { 2 - size.log10().floor() as i32 } else { 0 };
+    let digits = if size > 0.0 { 3 - size.log10().floor() as i32 } else { 0 };
     let text = format!("{value:.*}", digits.clamp(0, 9) as usize);
     let Some((whole, part)) = text.split_once('.') else { return text };
     let part = part.trim_end_matches('0');
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn numbers_read_as_people_write_them() {
         assert_eq!(time(47.8e-6), "47.8 us");
-        assert_eq!(time(1.371), "1.37 s");
+        assert_eq!(time(1.371), "1.371 s");
         assert_eq!(rate(20_914.0), "20,914/s");
         assert_eq!(percent(0.0667), "6.67 %");
         assert_eq!(percent(1.0), "100 %");

@@ -57,7 +57,7 @@ fn figures_are_read_as_they_were_printed() {
         ("oha.json", "5 % of the samples are errors"),
         ("k6.txt", "from 1 to 15 clients in one window"),
         ("k6-export.json", "2.5 % of the samples are errors"),
-        ("jmeter-aggregate.csv", "42.8 % of the samples are errors"),
+        ("jmeter-aggregate.csv", "42.83 % of the samples are errors"),
         ("jmeter-xml.jtl", "3 connections for 3 messages, 1 each"),
     ] {
         let text = audited(file).to_text();

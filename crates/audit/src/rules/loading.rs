@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use weigh_model::Rule;
+use weigh_model::doubt::Severity;
 
 use super::Bench;
 use crate::figure::{Evidence, Figure, Quantity, Statistic};
@@ -80,7 +81,9 @@ pub(super) fn throughput_from_latency(bench: &mut Bench<'_>) {
             words::time(latency.value),
             words::number(product),
         );
-        bench.find(Rule::L02, throughput, seen);
+        // With one client it would be right: only a stated number of them contradicts it.
+        let severity = clients.map_or(Severity::Doubt, |_| Rule::L02.severity());
+        bench.find_as(Rule::L02, severity, throughput, seen);
     }
 }
 
