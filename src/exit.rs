@@ -18,6 +18,8 @@ pub enum Exit {
     Target,
     /// The record could not be written.
     Record,
+    /// A threshold failed, or an audit found something.
+    Finding,
     /// SIGINT: what was measured is kept.
     Interrupted,
     /// SIGTERM: what was measured is kept.
@@ -32,6 +34,7 @@ impl From<Exit> for ExitCode {
             Exit::Usage => 2,
             Exit::Target => 3,
             Exit::Record => 4,
+            Exit::Finding => 99,
             Exit::Interrupted => 130,
             Exit::Terminated => 143,
         })

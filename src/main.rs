@@ -38,6 +38,8 @@ enum Command {
     Targets(commands::targets::Targets),
     /// Looks whether this machine can do what a load asks of it.
     Doctor(commands::doctor::Doctor),
+    /// Broken rules in published figures, in the output of other tools, or in a run.
+    Audit(commands::audit::Audit),
     /// The table of a run that is over, from its journal.
     Report(commands::report::Report),
     /// A run in the formats of other tools: CSV, OpenMetrics, JMeter.
@@ -61,6 +63,7 @@ fn main() -> std::process::ExitCode {
         Command::Serve(command) => command.run(),
         Command::Targets(command) => command.run(),
         Command::Doctor(command) => command.run(),
+        Command::Audit(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Export(command) => command.run(),
         Command::Runs(command) => command.run(),

@@ -1,23 +1,21 @@
-//! From what was measured to the record of a trial: metrics, ledger, doubts.
+//! Asks the servers for their own counts and hands what was seen to the engine, which makes the
+//! record of a trial of it.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use weigh_engine::accounts::attribute_server_drops;
 use weigh_engine::outcome::Outcome;
+use weigh_engine::record::{self, Beside, TargetUse};
+use weigh_model::Trial;
 use weigh_model::event::TrialFinished;
-use weigh_model::ledger::Cause;
 use weigh_model::server::ServerReport;
-use weigh_model::{Arrival, Doubt, Pattern, Trial};
 use weigh_observe::sampler::Usage;
 use weigh_stage::reference::ReferenceServer;
-use weigh_stats::histogram::Histogram;
-use weigh_stats::quantile;
 
 use crate::counters;
 use crate::lanes::Lane;
 use crate::target::{READY_WITHIN, Running};
-use crate::trial_run::{Measured, Seen};
+use crate::trial_run::Measured;
 
 /// The record of a trial. Where it is urgent, no server is waited for until it has settled.
 pub fn put_together(
@@ -27,98 +25,43 @@ pub fn put_together(
     target: &mut Running,
     is_urgent: bool,
 ) -> TrialFinished {
-    let load = &trial.load;
-    let Measured { mut outcome, seen } = measured;
-    let mut doubts = Vec::new();
+    let Measured { outcome, seen } = measured;
     let server = match target {
         Running::Reference(server) if !is_urgent => settled_report(server, trial, &outcome),
         _ => None,
     };
     let counters = match target {
-        Running::Managed(server) if !is_urgent => counters::read_settled(server, load),
+        Running::Managed(server) if !is_urgent => counters::read_settled(server, &trial.load),
         _ => BTreeMap::new(),
     };
-    let carries = lane.protocol.carries(&lane.settings);
-    reconcile(&mut outcome, server.as_ref(), &counters, trial, carries, &mut doubts);
-    if let Some(ended) = target.ended() {
-        doubts.push(Doubt::TargetDied(ended.to_string()));
-    }
-    doubts.extend(outcome.doubts(load, seen.confirms));
-    if seen.shared_cores {
-        doubts.push(Doubt::SharedCores);
-    }
-    let mut metrics = outcome.metrics(load);
-    add_usage(&mut metrics, &seen, &outcome, load.copies());
-    doubts.extend(disturbance(&outcome, &seen));
-    doubts.extend(generator_limit(&outcome, trial, seen.usage.as_ref()));
-    add_hold_memory(&mut metrics, &seen, &outcome, trial);
-    let (mut samples, mut histograms) = (BTreeMap::new(), BTreeMap::new());
-    let mut doubtful = Vec::new();
-    for (name, times) in outcome.recorder.times() {
-        add_times(&mut metrics, &mut doubtful, (name, times), &outcome, load.copies());
-        samples.insert(name.to_owned(), times.count());
-        histograms.insert(name.to_owned(), times.to_base64());
-    }
-    doubts.extend(worst_quantiles(doubtful));
-    for (what, asked) in asked_terms(trial) {
-        if let Some(granted) = outcome.granted.get(what).filter(|granted| **granted < asked) {
-            doubts.push(Doubt::Granted(what.to_owned(), asked, *granted));
-        }
-    }
-    TrialFinished {
-        trial: trial.id.clone(),
-        point: trial.point.clone(),
-        repetition: trial.repetition,
-        seed: trial.seed,
+    let mut asked_terms = lane.protocol.asks(&lane.settings);
+    asked_terms.extend(trial.load.window.map(|window| ("receive_maximum", u64::from(window))));
+    let beside = Beside {
         guarantee: lane.protocol.guarantee(&lane.settings),
         target: target.title(lane),
-        metrics,
-        samples,
-        ledger: outcome.ledger,
-        doubts: doubts.iter().map(Doubt::record).collect(),
-        granted: outcome.granted,
+        carries: lane.protocol.carries(&lane.settings),
+        confirms: seen.confirms,
+        shared_cores: seen.shared_cores,
+        target_ended: target.ended().map(|ended| ended.to_string()),
+        usage: seen.usage.as_ref().map(target_use),
+        messages_cpu_ns: seen.messages_cpu_ns,
         server,
         counters,
-        histograms,
-    }
+        asked_terms,
+        generator_bytes: seen.generator_bytes,
+        target_bytes: seen.target_bytes,
+    };
+    record::put_together(trial, outcome, beside)
 }
 
-/// Puts the server's own counts beside the ledger: an unconfirmed publish becomes known, losses
-/// without a cause get one, and a difference becomes a doubt.
-fn reconcile(
-    outcome: &mut Outcome,
-    server: Option<&ServerReport>,
-    counters: &BTreeMap<String, f64>,
-    trial: &Trial,
-    carries: bool,
-    doubts: &mut Vec<Doubt>,
-) {
-    let ledger = &mut outcome.ledger;
-    if let Some(report) = server {
-        let counts_identities = outcome.is_marked && trial.load.pattern != Pattern::Hold && carries;
-        if ledger.delivered.is_none() && counts_identities {
-            let lost = ledger.sent.saturating_sub(report.unique);
-            ledger.delivered = Some(report.unique);
-            ledger.lost = Some(lost);
-            (ledger.duplicates, ledger.corrupt) = (report.duplicates, report.corrupt);
-            ledger.foreign = report.foreign;
-            ledger.received = report.unique + report.duplicates + report.corrupt + report.foreign;
-            if lost > 0 {
-                ledger.causes.insert(Cause::Unknown, lost);
-            }
-        } else if counts_identities {
-            let copies = trial.load.copies();
-            let (confirmed, sent) = (ledger.acknowledged / copies, ledger.sent / copies);
-            if report.unique < confirmed {
-                doubts.push(Doubt::ServerCountDiffers(report.unique, confirmed));
-            } else if report.unique > sent {
-                doubts.push(Doubt::ServerCountDiffers(report.unique, sent));
-            }
-        }
-        attribute_server_drops(ledger, report.dropped.values().sum());
-    }
-    if let Some(dropped) = counters.get("dropped") {
-        attribute_server_drops(ledger, *dropped as u64);
+fn target_use(usage: &Usage) -> TargetUse {
+    TargetUse {
+        cpu_ns: usage.cpu_ns,
+        wall_ns: usage.wall_ns,
+        percent_mean: usage.percent_mean,
+        percent_max: usage.percent_max,
+        memory_bytes_max: usage.memory_bytes_max,
+        host_busy_ns: usage.host.busy_ns(),
     }
 }
 
@@ -143,155 +86,4 @@ fn settled_report(
     Some(report)
 }
 
-fn add_usage(metrics: &mut BTreeMap<String, f64>, seen: &Seen, outcome: &Outcome, copies: u64) {
-    let Some(usage) = &seen.usage else { return };
-    metrics.insert("target_cpu_percent.mean".to_owned(), usage.percent_mean);
-    metrics.insert("target_cpu_percent.max".to_owned(), usage.percent_max);
-    metrics.insert("target_memory_bytes.max".to_owned(), usage.memory_bytes_max as f64);
-    let ledger = &outcome.ledger;
-    let messages = ledger.delivered.unwrap_or(ledger.sent / copies.max(1));
-    if messages > 0 {
-        let per_message = usage.cpu_ns as f64 / 1e3 / messages as f64;
-        metrics.insert("target_cpu_us_per_message".to_owned(), per_message);
-    }
-}
-
-fn add_hold_memory(
-    metrics: &mut BTreeMap<String, f64>,
-    seen: &Seen,
-    outcome: &Outcome,
-    trial: &Trial,
-) {
-    if trial.load.pattern != Pattern::Hold || outcome.held == 0 {
-        return;
-    }
-    let held = outcome.held as f64;
-    if let Some((before, end)) = seen.target_bytes {
-        let each = end.saturating_sub(before) as f64 / held;
-        metrics.insert("target_memory_bytes_per_connection".to_owned(), each);
-    }
-    if let Some(grown) = seen.generator_bytes {
-        metrics.insert("generator_memory_bytes_per_connection".to_owned(), grown as f64 / held);
-    }
-}
-
-/// The quantiles of a recorded time. Lost messages are infinite delay; what the samples cannot
-/// carry is left out, with a doubt.
-fn add_times(
-    metrics: &mut BTreeMap<String, f64>,
-    doubts: &mut Vec<Doubt>,
-    (name, times): (&'static str, &Histogram),
-    outcome: &Outcome,
-    copies: u64,
-) {
-    let is_headline = matches!(name, "response_time_ns" | "delivery_time_ns");
-    let lost = if is_headline { lost_of(name, outcome, copies) } else { 0 };
-    let mut put = |part: &str, value: Option<f64>| {
-        if let Some(value) = value {
-            metrics.insert(format!("{name}.{part}"), value);
-        }
-    };
-    // Lost messages are infinite delay, and so are the mean and the maximum with them.
-    let finite = |value: f64| if lost == 0 { value } else { f64::INFINITY };
-    put("mean", times.mean().map(finite));
-    put("max", times.max().map(|max| finite(max as f64)));
-    for (part, quantile) in QUANTILES {
-        let samples = times.count() + lost;
-        if (samples as f64) < 1.0 / (1.0 - quantile) {
-            continue;
-        }
-        let needed = quantile::values_needed(quantile);
-        if is_headline && samples < needed {
-            doubts.push(Doubt::QuantileBeyondData(part, needed, samples));
-        }
-        match quantile::quantile_with_loss(times, lost, quantile) {
-            Some(value) => put(part, Some(value as f64)),
-            None => {
-                // The journal writes it as null: infinite, and known to be.
-                put(part, Some(f64::INFINITY));
-                doubts.push(Doubt::QuantileInLoss(name, part));
-            }
-        }
-    }
-}
-
-/// Of the quantiles in the lost share only the lowest, and of those with too few samples too:
-/// all above them are as bad.
-fn worst_quantiles(doubts: Vec<Doubt>) -> Vec<Doubt> {
-    let rank = |name: &str| QUANTILES.iter().position(|(part, _)| *part == name);
-    let lost = |doubt: &&Doubt| matches!(doubt, Doubt::QuantileInLoss(..));
-    let key = |doubt: &&Doubt| match doubt {
-        Doubt::QuantileInLoss(_, part) | Doubt::QuantileBeyondData(part, ..) => rank(part),
-        _ => None,
-    };
-    let in_loss = doubts.iter().filter(lost).min_by_key(key);
-    let beyond = doubts.iter().filter(|doubt| !lost(doubt)).min_by_key(key);
-    in_loss.into_iter().chain(beyond).cloned().collect()
-}
-
-/// Messages that a headline time never saw because they were lost.
-fn lost_of(name: &str, outcome: &Outcome, copies: u64) -> u64 {
-    let ledger = &outcome.ledger;
-    let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
-    let has_deliveries = outcome.recorder.delivery.count() > 0;
-    match name {
-        "delivery_time_ns" => ledger.lost.unwrap_or(0),
-        // In deliver the ledger counts pairs, and a response is one for each message.
-        _ if has_deliveries => {
-            (ledger.sent.saturating_sub(ledger.acknowledged + errors)) / copies.max(1)
-        }
-        _ => ledger.lost.unwrap_or(0).saturating_sub(errors),
-    }
-}
-
-/// The terms a trial asks for, by the name under which the server grants them.
-fn asked_terms(trial: &Trial) -> Vec<(&'static str, u64)> {
-    let mut asked = Vec::new();
-    if trial.protocol == "mqtt" {
-        let qos = trial.settings.integer("qos");
-        asked.extend([("maximum_qos", qos), ("granted_qos", qos)]);
-    }
-    if let Some(window) = trial.load.window {
-        asked.push(("receive_maximum", u64::from(window)));
-    }
-    asked
-}
-
-/// What neither target nor generator used of the host's processors was used by others.
-fn disturbance(outcome: &Outcome, seen: &Seen) -> Option<Doubt> {
-    let usage = seen.usage.as_ref().filter(|usage| usage.wall_ns >= DISTURBANCE_WALL_NS_MIN)?;
-    let own_ns = usage.cpu_ns + outcome.cpu.0 + seen.messages_cpu_ns;
-    let foreign_ns = usage.host.busy_ns().saturating_sub(own_ns);
-    let percent = 100.0 * foreign_ns as f64 / usage.wall_ns as f64;
-    (percent > DISTURBANCE_PERCENT_MAX).then_some(Doubt::Disturbed(percent))
-}
-
-/// The generator was the limit if its core was full and the target's was not, and nothing but
-/// the answers set the pace.
-fn generator_limit(outcome: &Outcome, trial: &Trial, usage: Option<&Usage>) -> Option<Doubt> {
-    if trial.load.arrival == Arrival::Burst {
-        // A burst leaves as fast as it can: a full core is what was asked for.
-        return None;
-    }
-    let generator = 100.0 * outcome.busy_share(&trial.load);
-    let target = usage.map_or(0.0, |usage| usage.percent_mean);
-    let is_limit = generator >= GENERATOR_FULL_PERCENT && target < TARGET_FULL_PERCENT;
-    is_limit.then_some(Doubt::GeneratorLimited(generator))
-}
-
-const QUANTILES: [(&str, f64); 5] =
-    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
-
 const REPORT_EVERY: Duration = Duration::from_millis(20);
-
-/// Shares of a core from which a side counts as full. Where both ends of a closed loop are close
-/// to it they are the limit together: only a target with room left shows that the generator was.
-const GENERATOR_FULL_PERCENT: f64 = 95.0;
-const TARGET_FULL_PERCENT: f64 = 85.0;
-
-/// Share of a core that others may use before it is said; the host's own accounting is by ticks
-/// and not better than a few percent.
-const DISTURBANCE_PERCENT_MAX: f64 = 15.0;
-
-/// Windows shorter than this hold too few ticks to tell, nanoseconds.
-const DISTURBANCE_WALL_NS_MIN: u64 = 500_000_000;

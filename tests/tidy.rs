@@ -443,6 +443,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("stage", &["model", "stats"]),
     ("observe", &["model", "stats"]),
     ("report", &["model", "stats"]),
+    ("audit", &["model", "stats"]),
 ];
 
 /// Words that must be absent from the code below a folder, and why.

@@ -23,6 +23,10 @@ fn every_command_of_the_readme_and_the_guide_works() {
         match words[1] {
             "compare" => weigh(&place, &words[1..]),
             "serve" => serve(&place, &words[1..]),
+            "audit" => {
+                place.write(words[2], WRK);
+                drop(place.weigh(&words[1..]).with(99));
+            }
             _ => drop(place.weigh(&words[1..]).with(0)),
         }
     }
@@ -100,3 +104,6 @@ fn commands() -> Vec<String> {
     }
     commands
 }
+
+/// What wrk prints, for commands that audit it.
+const WRK: &str = include_str!("../../crates/audit/tests/samples/wrk.txt");

@@ -9,6 +9,8 @@ mod fault_wire;
 mod faults;
 mod gate;
 mod ledger_size;
+mod lint;
+mod lint_plants;
 mod mosquitto;
 mod noting;
 mod overload;

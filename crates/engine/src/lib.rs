@@ -10,6 +10,7 @@ mod link;
 pub mod message_log;
 pub mod message_rows;
 pub mod outcome;
+pub mod record;
 pub mod recorder;
 pub mod schedule;
 pub mod serving;

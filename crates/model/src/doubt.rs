@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::rule::Rule;
 use crate::units::Nanos;
 
 /// How much a doubt takes away.
@@ -26,6 +27,13 @@ pub struct DoubtRecord {
     pub text: String,
     /// What to do about it.
     pub advice: String,
+}
+
+impl DoubtRecord {
+    /// The rule that it is about, if it is one of L01 to L20.
+    pub fn rule(&self) -> Option<Rule> {
+        Rule::ALL.into_iter().find(|rule| rule.code() == self.code)
+    }
 }
 
 /// Everything that may make a result doubtful.
@@ -71,6 +79,8 @@ pub enum Doubt {
     MessagesHeldUp(Nanos),
     /// What became of so many messages is not in the record of single messages.
     MessagesUnsettled(u64),
+    /// One of the rules is broken, and what was seen. L01, L13 and L17 have entries of their own.
+    Broken(Rule, String),
 }
 
 impl Doubt {
@@ -81,6 +91,7 @@ impl Doubt {
             | Doubt::LagGate(..)
             | Doubt::ServerCountDiffers(..)
             | Doubt::LedgerContradiction(_) => Severity::Invalid,
+            Doubt::Broken(rule, _) => rule.severity(),
             _ => Severity::Doubt,
         };
         let (code, text, advice) = self.words();
@@ -121,12 +132,12 @@ impl Doubt {
                 "use a machine with at least two cores",
             ),
             Doubt::FewRepetitions(n) => (
-                "L13",
+                Rule::L13.code(),
                 format!("{n} repetition{}: too few to compare", if *n == 1 { "" } else { "s" }),
                 "repeat at least 5 times (--reps 5)",
             ),
             Doubt::QuantileBeyondData(quantile, needed, had) => (
-                "L17",
+                Rule::L17.code(),
                 format!("{quantile} needs {needed} samples, there were {had}"),
                 "send more messages, or read a lower quantile",
             ),
@@ -171,7 +182,7 @@ impl Doubt {
                 "see the causes in the ledger and the target's log",
             ),
             Doubt::LittleResidual(residual) => (
-                "L01",
+                Rule::L01.code(),
                 format!("Little's law is off by {:.1} %", residual * 100.0),
                 "the window was not steady: measure longer",
             ),
@@ -190,6 +201,7 @@ impl Doubt {
                 format!("what became of {count} messages is not in messages.parquet"),
                 "trust the ledger, which has them all; shorten the trial to have them in the file",
             ),
+            Doubt::Broken(rule, seen) => (rule.code(), seen.clone(), rule.instead()),
         }
     }
 }

@@ -61,6 +61,12 @@ pub trait Protocol: Sync {
     /// What it promises under these settings.
     fn guarantee(&self, settings: &Settings) -> Guarantee;
 
+    /// The terms that a client under these settings asks the server for, by the names under which
+    /// it grants them.
+    fn asks(&self, _settings: &Settings) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
     /// False if operations bring the server no message that it could count (an HTTP GET), so
     /// that its own count is not held against the ledger.
     fn carries(&self, _settings: &Settings) -> bool {

@@ -10,6 +10,7 @@ use weigh_model::ledger::Ledger;
 use weigh_model::plan::Plan;
 use weigh_model::trial::Point;
 
+use crate::lint;
 use crate::summary::{Cell, Failure, Metric};
 
 /// Repetitions below which no comparison should be believed (rule L13).
@@ -31,16 +32,18 @@ pub(crate) fn build(trials: &[&TrialFinished], failures: &[Failure], plan: &Plan
         cases.iter().position(|case| *case == point).unwrap_or(usize::MAX)
     });
     let varied = varied_keys(&points);
-    points
+    let mut cells: Vec<Cell> = points
         .into_iter()
         .map(|point| {
             let mut of_point: Vec<&TrialFinished> =
                 trials.iter().copied().filter(|trial| trial.point == *point).collect();
             of_point.sort_by_key(|trial| trial.repetition);
             let failed = failures.iter().filter(|failure| failure.point == *point);
-            cell(name(point, &varied), &of_point, failed)
+            cell(name(point, &varied), &of_point, failed, plan)
         })
-        .collect()
+        .collect();
+    lint::cells::add(&mut cells, plan);
+    cells
 }
 
 /// True if the cell's target is a reference server, which Weighbridge carries itself.
@@ -52,11 +55,12 @@ fn cell<'a>(
     name: String,
     trials: &[&TrialFinished],
     failed: impl Iterator<Item = &'a Failure>,
+    plan: &Plan,
 ) -> Cell {
     let first = trials[0];
     let mut ledger = Ledger::zero();
     trials.iter().for_each(|trial| ledger.add(&trial.ledger));
-    let doubts = doubts(trials, &ledger, failed);
+    let doubts = doubts(trials, &ledger, failed, plan);
     Cell {
         name,
         point: first.point.clone(),
@@ -94,6 +98,7 @@ fn doubts<'a>(
     trials: &[&TrialFinished],
     ledger: &Ledger,
     failed: impl Iterator<Item = &'a Failure>,
+    plan: &Plan,
 ) -> Vec<DoubtRecord> {
     let mut doubts: Vec<DoubtRecord> = Vec::new();
     let mut add = |doubt: DoubtRecord| {
@@ -105,6 +110,8 @@ fn doubts<'a>(
         }
     };
     trials.iter().flat_map(|trial| &trial.doubts).cloned().for_each(&mut add);
+    let broken = trials.iter().flat_map(|trial| lint::trial::doubts(trial, plan));
+    broken.map(|doubt| doubt.record()).for_each(&mut add);
     for contradiction in trials.iter().filter_map(|trial| trial.ledger.contradiction()) {
         add(Doubt::LedgerContradiction(contradiction).record());
     }

@@ -5,6 +5,7 @@ use weigh_model::arrival::Arrival;
 use weigh_model::plan::Plan;
 use weigh_stats::comparison::{self, Comparison as Weighed};
 
+use crate::lint;
 use crate::summary::{Cell, Comparison, Ratio, Verdict};
 
 /// The metrics in which cells are compared.
@@ -61,12 +62,8 @@ fn weigh(metric: &str, left: &Cell, right: &Cell) -> (Option<Ratio>, Verdict, Op
 
 /// Why the two must not be put in one ratio; `None` if they may.
 fn unlike(metric: &str, left: &Cell, right: &Cell, plan: &Plan) -> Option<String> {
-    if left.guarantee != right.guarantee {
-        return Some(format!("guarantees differ: {} and {}", left.guarantee, right.guarantee));
-    }
-    let (left_pattern, right_pattern) = (pattern(left, plan), pattern(right, plan));
-    if left_pattern != right_pattern {
-        return Some(format!("patterns differ: {left_pattern} and {right_pattern}"));
+    if let Some(reason) = lint::pair::refusal(metric, left, right, plan) {
+        return Some(reason);
     }
     if is_open(left, plan) != is_open(right, plan) {
         return Some("one arrival is open, the other closed: their times differ in kind".into());
@@ -77,11 +74,6 @@ fn unlike(metric: &str, left: &Cell, right: &Cell, plan: &Plan) -> Option<String
     let lost = |cell: &&Cell| cell.metrics[metric].values.iter().any(Option::is_none);
     let cell = [left, right].into_iter().find(lost)?;
     Some(format!("{} falls into the lost share of {}", metric, cell.name))
-}
-
-fn pattern(cell: &Cell, plan: &Plan) -> String {
-    let of_point = cell.point.get("load.pattern").and_then(Value::as_str);
-    of_point.unwrap_or(plan.load.pattern.name()).to_owned()
 }
 
 /// Whether the schedule never waits for answers.

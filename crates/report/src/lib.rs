@@ -8,6 +8,7 @@ pub mod exports;
 pub mod figures;
 pub mod html;
 pub mod journal;
+pub mod lint;
 mod notes;
 pub mod record_error;
 mod recorded_times;

@@ -157,6 +157,14 @@ impl Desk {
         }
     }
 
+    /// A producer may have that many messages in flight; `u32::MAX` is no limit.
+    pub(super) fn note_window(&mut self, window: u32) {
+        if window < u32::MAX {
+            let least = self.granted.entry(IN_FLIGHT).or_insert(u64::from(window));
+            *least = u64::from(window).min(*least);
+        }
+    }
+
     fn ready(&mut self, link: u32, state: &mut LinkState, now: Nanos) {
         if state.phase != LinkPhase::Opening {
             return;
@@ -392,6 +400,10 @@ impl Desk {
         }
     }
 }
+
+/// The name under which the window of a connection is kept: the least of what the plan, the
+/// protocol and the server allow.
+const IN_FLIGHT: &str = "in_flight";
 
 /// Numbers taken from producers of other shards, whose counts are not known here.
 const SEQUENCES_ELSEWHERE_MAX: u64 = 1 << 30;

@@ -330,6 +330,7 @@ impl Shard {
             if self.links[index as usize].state.role == Role::Consumer {
                 continue;
             }
+            self.note_window(index);
             if let Some(schedule) = self.streams.get_mut(stream) {
                 if let Some(due) = schedule.next_due() {
                     self.desk.scheduled(due.warmup);

@@ -91,6 +91,17 @@ impl Shard {
         }
     }
 
+    /// Notes how many messages may be in flight on a link that stands and is still idle.
+    pub(super) fn note_window(&mut self, link: u32) {
+        let Link { wire, state } = &self.links[link as usize];
+        let room = match (wire, self.job.dial.lifetime) {
+            (_, Lifetime::PerMessage) => 1,
+            (Some(wire), Lifetime::Kept) if state.phase == LinkPhase::Ready => wire.room().max(1),
+            (_, Lifetime::Kept) => return,
+        };
+        self.desk.note_window(self.job.load().window_within(room));
+    }
+
     fn offer_slot(&mut self, link: u32, since: Nanos) {
         let state = &mut self.links[link as usize].state;
         let is_spent = self.job.has_quotas() && since >= self.measure_from && state.quota == 0;

@@ -60,6 +60,11 @@ impl Protocol for Mqtt {
         settings::guarantee(settings)
     }
 
+    fn asks(&self, settings: &Settings) -> Vec<(&'static str, u64)> {
+        let qos = settings.integer("qos");
+        vec![("maximum_qos", qos), ("granted_qos", qos)]
+    }
+
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
         if !self.patterns().contains(&trial.load.pattern) {
             return Err(Invalid::new(

@@ -1,0 +1,305 @@
+//! From what was measured to the record of a trial: metrics, ledger, doubts.
+
+use std::collections::BTreeMap;
+
+use weigh_model::event::TrialFinished;
+use weigh_model::ledger::Cause;
+use weigh_model::protocol::Guarantee;
+use weigh_model::server::ServerReport;
+use weigh_model::{Arrival, Doubt, Pattern, Trial};
+use weigh_stats::histogram::Histogram;
+use weigh_stats::quantile;
+
+use crate::accounts::attribute_server_drops;
+use crate::outcome::Outcome;
+
+/// What was seen beside the generator's own record.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    /// What the protocol promises under the trial's settings.
+    pub guarantee: Guarantee,
+    /// What the target is.
+    pub target: String,
+    /// False if operations bring the server no message that it could count.
+    pub carries: bool,
+    /// True if the protocol confirms messages.
+    pub confirms: bool,
+    /// True if generator and target shared cores.
+    pub shared_cores: bool,
+    /// How the target ended, if it did before the trial.
+    pub target_ended: Option<String>,
+    /// What the target used; unknown for a server that somebody else runs.
+    pub usage: Option<TargetUse>,
+    /// Processor time of the thread that wrote single messages down, which is our own.
+    pub messages_cpu_ns: u64,
+    /// The reference server's own count.
+    pub server: Option<ServerReport>,
+    /// A real server's own counters over the trial.
+    pub counters: BTreeMap<String, f64>,
+    /// Terms that the clients asked for, by the names under which the server grants them.
+    pub asked_terms: Vec<(&'static str, u64)>,
+    /// How much the generator's memory grew, bytes, to the end of the window.
+    pub generator_bytes: Option<u64>,
+    /// Memory of the target before the first connection and at the end of the window, bytes.
+    pub target_bytes: Option<(u64, u64)>,
+}
+
+impl Beside {
+    /// Nothing seen: a target whose processor, memory and counts nobody watched.
+    pub fn unwatched(guarantee: Guarantee, target: &str) -> Beside {
+        Beside {
+            guarantee,
+            target: target.to_owned(),
+            carries: true,
+            confirms: true,
+            shared_cores: false,
+            target_ended: None,
+            usage: None,
+            messages_cpu_ns: 0,
+            server: None,
+            counters: BTreeMap::new(),
+            asked_terms: Vec::new(),
+            generator_bytes: None,
+            target_bytes: None,
+        }
+    }
+}
+
+/// What the target used in the measured window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TargetUse {
+    /// Processor time of all its processes.
+    pub cpu_ns: u64,
+    /// Length of what was watched.
+    pub wall_ns: u64,
+    /// Mean load of the cores that it was given.
+    pub percent_mean: f64,
+    /// The highest load of them.
+    pub percent_max: f64,
+    /// The most memory it had.
+    pub memory_bytes_max: u64,
+    /// Processor time that the whole host used, whoever it was.
+    pub host_busy_ns: u64,
+}
+
+/// The record of a trial.
+pub fn put_together(trial: &Trial, mut outcome: Outcome, beside: Beside) -> TrialFinished {
+    let load = &trial.load;
+    let mut doubts = Vec::new();
+    reconcile(&mut outcome, &beside, trial, &mut doubts);
+    doubts.extend(beside.target_ended.clone().map(Doubt::TargetDied));
+    doubts.extend(outcome.doubts(load, beside.confirms));
+    if beside.shared_cores {
+        doubts.push(Doubt::SharedCores);
+    }
+    let mut metrics = outcome.metrics(load);
+    add_usage(&mut metrics, beside.usage.as_ref(), &outcome, load.copies());
+    doubts.extend(disturbance(&outcome, &beside));
+    doubts.extend(generator_limit(&outcome, trial, beside.usage.as_ref()));
+    add_hold_memory(&mut metrics, &beside, &outcome, trial);
+    let (mut samples, mut histograms) = (BTreeMap::new(), BTreeMap::new());
+    let mut doubtful = Vec::new();
+    for (name, times) in outcome.recorder.times() {
+        add_times(&mut metrics, &mut doubtful, (name, times), &outcome, load.copies());
+        samples.insert(name.to_owned(), times.count());
+        histograms.insert(name.to_owned(), times.to_base64());
+    }
+    doubts.extend(worst_quantiles(doubtful));
+    for (what, asked) in &beside.asked_terms {
+        if let Some(granted) = outcome.granted.get(*what).filter(|granted| **granted < *asked) {
+            doubts.push(Doubt::Granted((*what).to_owned(), *asked, *granted));
+        }
+    }
+    TrialFinished {
+        trial: trial.id.clone(),
+        point: trial.point.clone(),
+        repetition: trial.repetition,
+        seed: trial.seed,
+        guarantee: beside.guarantee,
+        target: beside.target,
+        metrics,
+        samples,
+        ledger: outcome.ledger,
+        doubts: doubts.iter().map(Doubt::record).collect(),
+        granted: outcome.granted,
+        server: beside.server,
+        counters: beside.counters,
+        histograms,
+    }
+}
+
+/// Puts the server's own counts beside the ledger: an unconfirmed publish becomes known, losses
+/// without a cause get one, and a difference becomes a doubt.
+fn reconcile(outcome: &mut Outcome, beside: &Beside, trial: &Trial, doubts: &mut Vec<Doubt>) {
+    let ledger = &mut outcome.ledger;
+    if let Some(report) = &beside.server {
+        let counts_identities =
+            outcome.is_marked && trial.load.pattern != Pattern::Hold && beside.carries;
+        if ledger.delivered.is_none() && counts_identities {
+            let lost = ledger.sent.saturating_sub(report.unique);
+            ledger.delivered = Some(report.unique);
+            ledger.lost = Some(lost);
+            (ledger.duplicates, ledger.corrupt) = (report.duplicates, report.corrupt);
+            ledger.foreign = report.foreign;
+            ledger.received = report.unique + report.duplicates + report.corrupt + report.foreign;
+            if lost > 0 {
+                ledger.causes.insert(Cause::Unknown, lost);
+            }
+        } else if counts_identities {
+            let copies = trial.load.copies();
+            let (confirmed, sent) = (ledger.acknowledged / copies, ledger.sent / copies);
+            if report.unique < confirmed {
+                doubts.push(Doubt::ServerCountDiffers(report.unique, confirmed));
+            } else if report.unique > sent {
+                doubts.push(Doubt::ServerCountDiffers(report.unique, sent));
+            }
+        }
+        attribute_server_drops(ledger, report.dropped.values().sum());
+    }
+    if let Some(dropped) = beside.counters.get("dropped") {
+        attribute_server_drops(ledger, *dropped as u64);
+    }
+}
+
+fn add_usage(
+    metrics: &mut BTreeMap<String, f64>,
+    usage: Option<&TargetUse>,
+    outcome: &Outcome,
+    copies: u64,
+) {
+    let Some(usage) = usage else { return };
+    metrics.insert("target_cpu_percent.mean".to_owned(), usage.percent_mean);
+    metrics.insert("target_cpu_percent.max".to_owned(), usage.percent_max);
+    metrics.insert("target_memory_bytes.max".to_owned(), usage.memory_bytes_max as f64);
+    let ledger = &outcome.ledger;
+    let messages = ledger.delivered.unwrap_or(ledger.sent / copies.max(1));
+    if messages > 0 {
+        let per_message = usage.cpu_ns as f64 / 1e3 / messages as f64;
+        metrics.insert("target_cpu_us_per_message".to_owned(), per_message);
+    }
+}
+
+fn add_hold_memory(
+    metrics: &mut BTreeMap<String, f64>,
+    beside: &Beside,
+    outcome: &Outcome,
+    trial: &Trial,
+) {
+    if trial.load.pattern != Pattern::Hold || outcome.held == 0 {
+        return;
+    }
+    let held = outcome.held as f64;
+    if let Some((before, end)) = beside.target_bytes {
+        let each = end.saturating_sub(before) as f64 / held;
+        metrics.insert("target_memory_bytes_per_connection".to_owned(), each);
+    }
+    if let Some(grown) = beside.generator_bytes {
+        metrics.insert("generator_memory_bytes_per_connection".to_owned(), grown as f64 / held);
+    }
+}
+
+/// The quantiles of a recorded time. Lost messages are infinite delay; what the samples cannot
+/// carry is left out, with a doubt.
+fn add_times(
+    metrics: &mut BTreeMap<String, f64>,
+    doubts: &mut Vec<Doubt>,
+    (name, times): (&'static str, &Histogram),
+    outcome: &Outcome,
+    copies: u64,
+) {
+    let is_headline = matches!(name, "response_time_ns" | "delivery_time_ns");
+    let lost = if is_headline { lost_of(name, outcome, copies) } else { 0 };
+    let mut put = |part: &str, value: Option<f64>| {
+        if let Some(value) = value {
+            metrics.insert(format!("{name}.{part}"), value);
+        }
+    };
+    // Lost messages are infinite delay, and so are the mean and the maximum with them.
+    let finite = |value: f64| if lost == 0 { value } else { f64::INFINITY };
+    put("mean", times.mean().map(finite));
+    put("max", times.max().map(|max| finite(max as f64)));
+    for (part, quantile) in QUANTILES {
+        let samples = times.count() + lost;
+        if (samples as f64) < 1.0 / (1.0 - quantile) {
+            continue;
+        }
+        let needed = quantile::values_needed(quantile);
+        if is_headline && samples < needed {
+            doubts.push(Doubt::QuantileBeyondData(part, needed, samples));
+        }
+        match quantile::quantile_with_loss(times, lost, quantile) {
+            Some(value) => put(part, Some(value as f64)),
+            None => {
+                // The journal writes it as null: infinite, and known to be.
+                put(part, Some(f64::INFINITY));
+                doubts.push(Doubt::QuantileInLoss(name, part));
+            }
+        }
+    }
+}
+
+/// Of the quantiles in the lost share only the lowest, and of those with too few samples too:
+/// all above them are as bad.
+fn worst_quantiles(doubts: Vec<Doubt>) -> Vec<Doubt> {
+    let rank = |name: &str| QUANTILES.iter().position(|(part, _)| *part == name);
+    let lost = |doubt: &&Doubt| matches!(doubt, Doubt::QuantileInLoss(..));
+    let key = |doubt: &&Doubt| match doubt {
+        Doubt::QuantileInLoss(_, part) | Doubt::QuantileBeyondData(part, ..) => rank(part),
+        _ => None,
+    };
+    let in_loss = doubts.iter().filter(lost).min_by_key(key);
+    let beyond = doubts.iter().filter(|doubt| !lost(doubt)).min_by_key(key);
+    in_loss.into_iter().chain(beyond).cloned().collect()
+}
+
+/// Messages that a headline time never saw because they were lost.
+fn lost_of(name: &str, outcome: &Outcome, copies: u64) -> u64 {
+    let ledger = &outcome.ledger;
+    let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
+    let has_deliveries = outcome.recorder.delivery.count() > 0;
+    match name {
+        "delivery_time_ns" => ledger.lost.unwrap_or(0),
+        // In deliver the ledger counts pairs, and a response is one for each message.
+        _ if has_deliveries => {
+            (ledger.sent.saturating_sub(ledger.acknowledged + errors)) / copies.max(1)
+        }
+        _ => ledger.lost.unwrap_or(0).saturating_sub(errors),
+    }
+}
+
+/// What neither target nor generator used of the host's processors was used by others.
+fn disturbance(outcome: &Outcome, beside: &Beside) -> Option<Doubt> {
+    let usage = beside.usage.as_ref().filter(|usage| usage.wall_ns >= DISTURBANCE_WALL_NS_MIN)?;
+    let own_ns = usage.cpu_ns + outcome.cpu.0 + beside.messages_cpu_ns;
+    let foreign_ns = usage.host_busy_ns.saturating_sub(own_ns);
+    let percent = 100.0 * foreign_ns as f64 / usage.wall_ns as f64;
+    (percent > DISTURBANCE_PERCENT_MAX).then_some(Doubt::Disturbed(percent))
+}
+
+/// The generator was the limit if its core was full and the target's was not, and nothing but
+/// the answers set the pace.
+fn generator_limit(outcome: &Outcome, trial: &Trial, usage: Option<&TargetUse>) -> Option<Doubt> {
+    if trial.load.arrival == Arrival::Burst {
+        // A burst leaves as fast as it can: a full core is what was asked for.
+        return None;
+    }
+    let generator = 100.0 * outcome.busy_share(&trial.load);
+    let target = usage.map_or(0.0, |usage| usage.percent_mean);
+    let is_limit = generator >= GENERATOR_FULL_PERCENT && target < TARGET_FULL_PERCENT;
+    is_limit.then_some(Doubt::GeneratorLimited(generator))
+}
+
+const QUANTILES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
+
+/// Shares of a core from which a side counts as full. Where both ends of a closed loop are close
+/// to it they are the limit together: only a target with room left shows that the generator was.
+const GENERATOR_FULL_PERCENT: f64 = 95.0;
+const TARGET_FULL_PERCENT: f64 = 85.0;
+
+/// Share of a core that others may use before it is said; the host's own accounting is by ticks
+/// and not better than a few percent.
+const DISTURBANCE_PERCENT_MAX: f64 = 15.0;
+
+/// Windows shorter than this hold too few ticks to tell, nanoseconds.
+const DISTURBANCE_WALL_NS_MIN: u64 = 500_000_000;

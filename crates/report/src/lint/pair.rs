@@ -1,0 +1,41 @@
+//! Why two cells must not be put in one ratio, with the rule that says so.
+
+use weigh_model::plan::Plan;
+use weigh_model::{Pattern, Rule};
+
+use super::asked::Asked;
+use crate::summary::Cell;
+
+/// The rule and the reason for refusing `metric` of the two cells; `None` if nothing speaks
+/// against it.
+pub fn refusal(metric: &str, left: &Cell, right: &Cell, plan: &Plan) -> Option<String> {
+    let because = |rule: Rule, reason: String| Some(format!("{reason} ({rule})"));
+    if left.guarantee != right.guarantee {
+        let reason = format!("guarantees differ: {} and {}", left.guarantee, right.guarantee);
+        return because(Rule::L08, reason);
+    }
+    let sides = [Asked::of(&left.point, plan), Asked::of(&right.point, plan)];
+    let [left_pattern, right_pattern] = [sides[0].pattern, sides[1].pattern];
+    if left_pattern != right_pattern {
+        let reason = format!("patterns differ: {left_pattern} and {right_pattern}");
+        // A delivery goes through the server and on; a request ends there.
+        let has_relay = [left_pattern, right_pattern].contains(&Pattern::Deliver);
+        return if has_relay { because(Rule::L18, reason) } else { Some(reason) };
+    }
+    let is_setting = |(cell, asked): (&Cell, &Asked)| asked.has_rate() && reached(cell);
+    let both = [(left, &sides[0]), (right, &sides[1])].into_iter().all(is_setting);
+    if metric.starts_with("throughput_") && both {
+        return because(Rule::L03, "both rates are what was asked for, not a limit".to_owned());
+    }
+    None
+}
+
+/// True if the offered rate was reached, and what was sent arrived.
+fn reached(cell: &Cell) -> bool {
+    let fell_short = cell.doubts.iter().any(|doubt| doubt.code == "rate-not-reached");
+    let accepted = cell.metrics.get("acceptance_ratio").and_then(|metric| metric.value);
+    !fell_short && accepted.is_none_or(|accepted| accepted >= REACHED_MIN)
+}
+
+/// The share of the offered rate from which it is a setting (rule L03).
+const REACHED_MIN: f64 = 0.98;
