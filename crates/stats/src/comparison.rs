@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use crate::Refusal;
 use crate::estimate::{INTERVAL_VALUES_MIN, Sample, t_quantile};
 
 /// Left over right, with the interval at [`crate::CONFIDENCE`].
@@ -49,20 +50,6 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
-}
-
-/// Why two samples cannot be compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// One of them has fewer values than an interval needs.
-    #[error("fewer than {INTERVAL_VALUES_MIN} repetitions: no interval, so no verdict")]
-    FewValues,
-    /// The right mean cannot be told from 0, so the ratio has no bounds.
-    #[error("the right side cannot be told from 0: the ratio has no bounds")]
-    UnboundedRatio,
-    /// A sample is empty or holds a value that is not finite.
-    #[error("there are no finite values on one side")]
-    NoValues,
 }
 
 /// A ratio and what follows from it.
