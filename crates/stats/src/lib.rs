@@ -15,7 +15,10 @@ pub mod quantile;
 pub mod random;
 pub mod rank;
 pub mod refusal;
+pub mod runs;
+pub mod segments;
 pub mod share;
+pub mod steady_state;
 pub mod within_run;
 
 pub use comparison::{Comparison, Ratio, Verdict};
@@ -23,6 +26,7 @@ pub use estimate::Estimate;
 pub use histogram::Histogram;
 pub use interval::{Interval, Method};
 pub use refusal::Refusal;
+pub use runs::RunsMean;
 
 /// The confidence of every interval in this crate.
 pub const CONFIDENCE: f64 = 0.95;
