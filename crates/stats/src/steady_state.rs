@@ -7,6 +7,7 @@ use crate::Refusal;
 use crate::average::median;
 use crate::estimate::Sample;
 use crate::segments::borders;
+use crate::within_run::autocorrelation;
 
 /// Which way the measured quantity gets better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +110,7 @@ fn classify(
     let is_way = gaps.windows(2).all(|pair| pair[0].abs() > pair[1].abs());
     let improves = |gap: &f64| (*gap > 0.0) == (better == Better::Lower);
     match () {
+        () if gaps.is_empty() && autocorrelation(windows, 1) > WANDERING => State::NotSteady,
         () if gaps.is_empty() => State::Flat,
         () if is_way && gaps.iter().all(improves) => State::WarmUp,
         () if is_way && !gaps.iter().any(improves) => State::SlowDown,
@@ -215,6 +217,8 @@ const DRIFT_Z: f64 = 4.0;
 /// A normal distribution's deviation over its median distance from 0.
 const NORMAL_PER_MEDIAN: f64 = 1.482_602_218_505_602;
 const PHI_MAX: f64 = 0.5;
+/// A series without steps whose neighbours are so alike wanders or swings too slowly for noise.
+const WANDERING: f64 = 0.6;
 
 #[cfg(test)]
 mod tests {
@@ -258,18 +262,6 @@ mod tests {
         };
         let warm = right(State::WarmUp, moved(1.0));
         let slow = right(State::SlowDown, moved(-1.0));
-        let mut byk = vec![];
-        for kind in 0..3 { byk.push(right(State::NotSteady, |random| {
-            let size = 10.0 + 20.0 * random.uniform();
-            let turns = 1.5 + 1.5 * random.uniform();
-            series(random, move |x| match kind {
-                0 => size * x,
-                1 => size / 2.0 * (std::f64::consts::TAU * turns * x).sin(),
-                _ if x < 0.82 => 0.0,
-                _ => size,
-            })
-        })); }
-        println!("KINDS {byk:?}");
         let restless = right(State::NotSteady, |random| {
             let size = 10.0 + 20.0 * random.uniform();
             let (kind, turns) = (random.below(3), 1.5 + 1.5 * random.uniform());
@@ -281,6 +273,7 @@ mod tests {
             })
         });
         let all = [flat, warm, slow, restless];
+        println!("flat, warm-up, slow-down, not steady: right of 200: {all:?}");
         assert!(all.iter().all(|right| *right >= 190), "right of 200: {all:?}");
     }
 
