@@ -44,10 +44,10 @@ impl RankTest {
 }
 
 struct Sides {
-    left_n: usize,
-    right_n: usize,
-    /// All differences left minus right, sorted.
-    differences: Vec<f64>,
+    /// Sorted.
+    left: Vec<f64>,
+    /// Sorted.
+    right: Vec<f64>,
     u: f64,
     /// The sum of t^3 - t over groups of t equal values.
     ties: f64,
@@ -59,18 +59,21 @@ impl Sides {
         if left.is_empty() || right.is_empty() || both().any(|value| !value.is_finite()) {
             return Err(Refusal::NoValues);
         }
-        let mut differences: Vec<f64> =
-            left.iter().flat_map(|left| right.iter().map(move |right| left - right)).collect();
-        differences.sort_by(f64::total_cmp);
-        let below = differences.partition_point(|difference| *difference < 0.0);
-        let above = differences.len() - differences.partition_point(|other| *other <= 0.0);
-        let equal = differences.len() - below - above;
-        let mut pooled: Vec<f64> = both().copied().collect();
-        pooled.sort_by(f64::total_cmp);
+        let sorted = |values: &[f64]| {
+            let mut values = values.to_vec();
+            values.sort_by(f64::total_cmp);
+            values
+        };
+        let pooled = sorted(&both().copied().collect::<Vec<f64>>());
         let groups = pooled.chunk_by(|one, other| one == other).map(|group| group.len() as f64);
         let ties = groups.map(|t| t * t * t - t).sum();
-        let u = above as f64 + equal as f64 / 2.0;
-        Ok(Sides { left_n: left.len(), right_n: right.len(), differences, u, ties })
+        let (left, right) = (sorted(left), sorted(right));
+        let below = |value: &f64| {
+            let below = right.partition_point(|other| other < value);
+            (below + right.partition_point(|other| other <= value)) as f64 / 2.0
+        };
+        let u = left.iter().map(below).sum();
+        Ok(Sides { left, right, u, ties })
     }
 
     fn has_ties(&self) -> bool {
@@ -78,8 +81,8 @@ impl Sides {
     }
 
     fn exact(&self) -> Result<RankTest, Refusal> {
-        let below = cumulative(self.left_n, self.right_n);
-        let pairs = self.differences.len();
+        let below = cumulative(self.left.len(), self.right.len());
+        let pairs = self.pairs();
         // The distribution is symmetrical, so the far tail is read on the near side.
         let near = self.u.min(pairs as f64 - self.u).floor() as usize;
         let p = (2.0 * below[near]).min(1.0);
@@ -94,7 +97,7 @@ impl Sides {
         if deviation == 0.0 {
             return Err(Refusal::NoSpread);
         }
-        let middle = self.differences.len() as f64 / 2.0;
+        let middle = self.pairs() as f64 / 2.0;
         let normal = Normal::standard();
         let z = ((self.u - middle).abs() - CONTINUITY).max(0.0) / deviation;
         let p = (2.0 * normal.sf(z)).min(1.0);
@@ -105,25 +108,73 @@ impl Sides {
     }
 
     fn deviation(&self) -> f64 {
-        let all = (self.left_n + self.right_n) as f64;
+        let all = (self.left.len() + self.right.len()) as f64;
         let spread = all + 1.0 - self.ties / (all * (all - 1.0));
-        (self.differences.len() as f64 / 12.0 * spread).max(0.0).sqrt()
+        (self.pairs() as f64 / 12.0 * spread).max(0.0).sqrt()
     }
 
     fn shift(&self) -> f64 {
-        crate::quantile::interpolated(&self.differences, 0.5)
+        let n = self.pairs();
+        (self.difference(n.div_ceil(2)) + self.difference(n / 2 + 1)) / 2.0
+    }
+
+    fn pairs(&self) -> usize {
+        self.left.len() * self.right.len()
+    }
+
+    /// Of all differences left minus right, the one of `rank`, counted from 1, without making
+    /// them all: the smallest number that so many of them do not exceed, by halving the numbers.
+    fn difference(&self, rank: usize) -> f64 {
+        let largest = |sorted: &[f64]| sorted.last().copied().unwrap_or_default();
+        let (mut low, mut high) = (
+            place(self.left[0] - largest(&self.right)),
+            place(largest(&self.left) - self.right[0]),
+        );
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.up_to(number(middle)) >= rank {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        number(low)
+    }
+
+    /// How many differences do not exceed `limit`.
+    fn up_to(&self, limit: f64) -> usize {
+        let mut from = 0;
+        let count = |left: &f64| {
+            // A larger left value needs a larger right one.
+            while self.right.get(from).is_some_and(|right| left - right > limit) {
+                from += 1;
+            }
+            self.right.len() - from
+        };
+        self.left.iter().map(count).sum()
     }
 
     /// From the difference of `rank`, counted from 1, to that of the same rank from above.
     fn between(&self, rank: usize, method: Method) -> Result<Interval, Refusal> {
-        let n = self.differences.len();
+        let n = self.pairs();
         if rank == 0 {
-            let have = self.left_n.min(self.right_n);
+            let have = self.left.len().min(self.right.len());
             return Err(Refusal::TooFew { have, needed: SHIFT_VALUES_MIN.max(have + 1) });
         }
-        let (low, high) = (self.differences[rank - 1], self.differences[n - rank]);
+        let (low, high) = (self.difference(rank), self.difference(n + 1 - rank));
         Ok(Interval { low, high, method })
     }
+}
+
+/// The place of a number among all numbers, which are ordered as their bits are once the sign is
+/// turned round (IEEE 754, section 5.10).
+fn place(number: f64) -> u64 {
+    let bits = (number + 0.0).to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+fn number(place: u64) -> f64 {
+    f64::from_bits(if place >> 63 == 1 { place & !(1 << 63) } else { !place })
 }
 
 /// P(U <= u) for all u from 0 on, without ties: the number of ways to choose ranks with a given
@@ -184,6 +235,22 @@ mod tests {
         let expected = [1.0, 2.0, 4.0, 7.0, 10.0].map(|count| count / 20.0);
         assert!(below.iter().zip(expected).all(|(one, other)| (one - other).abs() < 1e-15));
         assert_eq!(cumulative(40, 49).last(), Some(&1.0));
+    }
+
+    #[test]
+    fn the_differences_need_not_be_made_to_be_ranked() {
+        let mut random = crate::random::Random::new(1);
+        let mut draw = |n| (0..n).map(|_| (random.normal() * 4.0).round() / 3.0).collect();
+        let (left, right): (Vec<f64>, Vec<f64>) = (draw(23), draw(17));
+        let sides = Sides::of(&left, &right).unwrap();
+        let mut all: Vec<f64> =
+            left.iter().flat_map(|l| right.iter().map(move |r| l - r)).collect();
+        all.sort_by(f64::total_cmp);
+        for (index, difference) in all.iter().enumerate() {
+            assert_eq!(sides.difference(index + 1), *difference);
+        }
+        let large: Vec<f64> = (0..100_000).map(f64::from).collect();
+        assert_eq!(RankTest::of(&large, &large).unwrap().shift, 0.0);
     }
 
     #[test]

