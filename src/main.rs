@@ -7,6 +7,9 @@ mod experiment;
 mod interrupts;
 mod lanes;
 mod material;
+mod number_file;
+mod number_report;
+mod number_text;
 mod options;
 mod output;
 mod record;
@@ -40,6 +43,8 @@ enum Command {
     Report(commands::report::Report),
     /// What has been weighed and kept.
     Runs(commands::runs::Runs),
+    /// Mean, interval and verdict for a file of numbers.
+    Stats(commands::stats::Stats),
 }
 
 fn main() -> std::process::ExitCode {
@@ -59,6 +64,7 @@ fn main() -> std::process::ExitCode {
         Command::Doctor(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Runs(command) => command.run(),
+        Command::Stats(command) => command.run(),
     };
     result.unwrap_or_else(exit::Stop::tell).into()
 }

@@ -5,4 +5,5 @@ pub mod doctor;
 pub mod report;
 pub mod runs;
 pub mod serve;
+pub mod stats;
 pub mod targets;
