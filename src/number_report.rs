@@ -4,7 +4,6 @@
 use serde::Serialize;
 use weigh_stats::hierarchy::{self, Group, Hierarchy};
 use weigh_stats::order_statistic::quantile_interval;
-use weigh_stats::quantile::nearest_rank;
 use weigh_stats::steady_state::{Better, State, SteadyState};
 use weigh_stats::within_run::{BatchMeans, autocorrelation, autocorrelation_time};
 use weigh_stats::{Comparison, Refusal, RunsMean};
@@ -70,7 +69,8 @@ pub struct Bounds {
 #[derive(Serialize)]
 pub struct Quantile {
     pub q: f64,
-    pub value: f64,
+    /// Null where the values do not reach so far into the tail.
+    pub value: Option<f64>,
     pub interval: Bounds,
 }
 
@@ -204,10 +204,10 @@ impl GroupReport {
         let runs = RunsMean::of(&values).map_err(failed)?;
         let mut sorted = values.clone();
         sorted.sort_by(f64::total_cmp);
-        let quantile = |q: f64| Quantile {
-            q,
-            value: nearest_rank(&sorted, q),
-            interval: Bounds::of(quantile_interval(&sorted, q).map(|found| found.interval)),
+        let quantile = |q: f64| {
+            let found = quantile_interval(&sorted, q);
+            let value = found.ok().map(|found| found.value);
+            Quantile { q, value, interval: Bounds::of(found.map(|found| found.interval)) }
         };
         let mut report = GroupReport {
             name: name.to_owned(),
@@ -218,7 +218,7 @@ impl GroupReport {
             standard_deviation: runs.deviation,
             median: runs.median,
             median_interval: Bounds::of(runs.median_interval),
-            quantiles: [0.5, 0.9, 0.99].map(quantile).into(),
+            quantiles: [0.9, 0.99, 0.999].map(quantile).into(),
             normality_p: runs.normality.map(|normality| normality.p),
             skewness: runs.normality.map(|normality| normality.skewness),
             outliers: runs.outliers.iter().map(|index| values[*index]).collect(),
@@ -235,7 +235,10 @@ impl GroupReport {
 
     /// Puts what rests on the highest level in the place of what takes all values for runs.
     fn stand_on_levels(&mut self, rows: &[Row<'_>], level_names: &[String], costs: &[f64]) {
-        self.beside = None;
+        (self.beside, self.normality_p, self.skewness) = (None, None, None);
+        self.outliers.clear();
+        self.quantiles.clear();
+        self.median_interval = Bounds::none();
         match Hierarchy::of(&Group::of_rows(rows)) {
             Err(refusal) => self.interval = Bounds::of(Err(refusal)),
             Ok(hierarchy) => {
@@ -245,6 +248,11 @@ impl GroupReport {
                 self.hierarchy = Some(hierarchy);
             }
         }
+    }
+
+    /// Whether its values stand in no levels.
+    pub fn is_flat(&self) -> bool {
+        self.levels.is_empty()
     }
 
     /// What is independent: the means of the highest level, or the values themselves.
@@ -279,7 +287,12 @@ impl Course {
         if values.len() < COURSE_VALUES_MIN {
             return None;
         }
-        let steady = SteadyState::of(values, Better::Lower).ok()?;
+        // Of many values, windows: single ones show noise, and the course is about levels.
+        let length = values.len().div_ceil(WINDOWS_MAX);
+        let mean = |window: &[f64]| window.iter().sum::<f64>() / length as f64;
+        let windows: Vec<f64> = values.chunks_exact(length).map(mean).collect();
+        let steady = SteadyState::of(&windows, Better::Lower).ok()?;
+        let changes = steady.segments.iter().skip(1).map(|segment| segment.start * length + 1);
         let lag1 = autocorrelation(values, 1);
         // Beyond what chance shows among independent values (M. S. Bartlett, 1946).
         let hangs_together = lag1 > 2.0 / (values.len() as f64).sqrt();
@@ -291,7 +304,7 @@ impl Course {
                 State::SlowDown => "rises",
                 State::NotSteady => "not steady",
             },
-            changes_at: steady.segments.iter().skip(1).map(|segment| segment.start + 1).collect(),
+            changes_at: changes.collect(),
             lag1_autocorrelation: lag1,
             effective_n: values.len() as f64 / autocorrelation_time(values),
             hangs_together,
@@ -329,6 +342,12 @@ impl PairReport {
 }
 
 impl Bounds {
+    /// Values inside runs are not independent, so that theirs would be too narrow.
+    fn none() -> Bounds {
+        let refused = Some("the values stand in levels: they are not independent".to_owned());
+        Bounds { low: None, high: None, method: None, refused }
+    }
+
     fn of(interval: Result<weigh_stats::Interval, Refusal>) -> Bounds {
         let found = interval.ok();
         Bounds {
@@ -343,3 +362,4 @@ impl Bounds {
 /// Every two of so many groups are 190 lines to read.
 const GROUPS_MAX: usize = 20;
 const COURSE_VALUES_MIN: usize = 20;
+const WINDOWS_MAX: usize = 100;

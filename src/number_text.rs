@@ -26,18 +26,23 @@ fn of_group(group: &GroupReport) -> String {
     if let Some(beside) = &group.beside {
         line("  beside it", in_words(beside));
     }
-    line("sd", significant(group.standard_deviation));
-    if group.levels.is_empty() {
+    if group.is_flat() {
+        line("sd", significant(group.standard_deviation));
         line("median", with_bounds(group.median, &group.median_interval));
-        for quantile in group.quantiles.iter().filter(|quantile| quantile.q > 0.5) {
-            let name = format!("p{}", (quantile.q * 100.0).round());
-            line(&name, with_bounds(quantile.value, &quantile.interval));
+    }
+    for quantile in &group.quantiles {
+        if let Some(value) = quantile.value {
+            let name = format!("p{}", quantile.q * 100.0);
+            line(&name, with_bounds(value, &quantile.interval));
         }
+    }
+    let missing = group.quantiles.iter().find(|quantile| quantile.value.is_none());
+    if let Some(refused) = missing.and_then(|quantile| quantile.interval.refused.as_ref()) {
+        line("beyond", refused.clone());
     }
     if let (Some(p), Some(skewness)) = (group.normality_p, group.skewness) {
         let verdict = if p < 0.05 { "not normal" } else { "could be normal" };
-        let text =
-            format!("{verdict} (Shapiro-Wilk p = {}), skewness {skewness:.2}", probability(p));
+        let text = format!("{verdict} (Shapiro-Wilk p {}), skewness {skewness:.2}", probability(p));
         line("shape", text);
     }
     if !group.outliers.is_empty() {
@@ -130,7 +135,7 @@ fn of_pair(pair: &PairReport) -> String {
     }
     if let (Some(p), Some(exact)) = (pair.mann_whitney_p, pair.mann_whitney_exact) {
         let how = if exact { "exact" } else { "normal approximation" };
-        let _ = writeln!(text, "  ranks       Mann-Whitney p = {} ({how})", probability(p));
+        let _ = writeln!(text, "  ranks       Mann-Whitney p {} ({how})", probability(p));
     }
     if let (Some(shift), Some(bounds)) = (pair.shift, &pair.shift_interval) {
         let _ = writeln!(text, "  shift       {}", with_bounds(shift, bounds));
@@ -186,7 +191,7 @@ fn significant(value: f64) -> String {
 }
 
 fn probability(p: f64) -> String {
-    if p < 0.0001 { "< 0.0001".to_owned() } else { format!("{p:.4}") }
+    if p < 0.0001 { "< 0.0001".to_owned() } else { format!("= {p:.4}") }
 }
 
 const DECIMALS_MAX: i32 = 12;

@@ -139,28 +139,24 @@ impl Hierarchy {
 
     /// How many members each group should have so that the interval is narrowest for the price:
     /// n_i = ceil(sqrt(c_(i+1) / c_i x T_i^2 / T_(i+1)^2)), where `costs` says what one more
-    /// member of each level costs, outermost first, in any unit. The outermost level gets `None`:
-    /// repeat there until the interval is narrow enough. So does a level below one that adds
-    /// nothing: all its repetitions count.
+    /// member of each level costs, outermost first, in any unit. The outermost level that is
+    /// repeated gets `None`: repeat there until the interval is narrow enough. A level that adds
+    /// nothing, or was not repeated, gets 1 and is passed over.
     pub fn best_members(&self, costs: &[f64]) -> Vec<Option<usize>> {
-        let repeated: Vec<usize> =
-            (0..self.levels.len()).filter(|index| self.levels[*index].repeated).collect();
-        let mut best = vec![None; self.levels.len()];
-        for (index, level) in self.levels.iter().enumerate() {
-            if !level.repeated {
-                best[index] = Some(1);
-            }
+        let mut best = vec![Some(1); self.levels.len()];
+        let Some(top) = self.levels.iter().position(|level| level.repeated) else { return best };
+        best[top] = None;
+        let varies = |index: &usize| self.levels[*index].own_variance > 0.0;
+        let varying: Vec<usize> = (top..self.levels.len()).filter(varies).collect();
+        for pair in varying.windows(2) {
+            let (outer, inner) = (pair[0], pair[1]);
+            let (Some(dear), Some(cheap)) = (costs.get(outer), costs.get(inner)) else { continue };
+            let variances = self.levels[inner].own_variance / self.levels[outer].own_variance;
+            best[inner] = Some((dear / cheap * variances).sqrt().ceil().max(1.0) as usize);
         }
-        for pair in repeated.windows(2) {
-            let (outer, inner) = (&self.levels[pair[0]], &self.levels[pair[1]]);
-            let (Some(dear), Some(cheap)) = (costs.get(pair[0]), costs.get(pair[1])) else {
-                continue;
-            };
-            if outer.own_variance > 0.0 {
-                let price = dear / cheap;
-                let variances = inner.own_variance.max(0.0) / outer.own_variance;
-                best[pair[1]] = Some((price * variances).sqrt().ceil().max(1.0) as usize);
-            }
+        // Where the outermost adds nothing by itself, what it gathers may as well be repeated.
+        if let Some(first) = varying.first().filter(|first| **first != top) {
+            best[*first] = None;
         }
         best
     }

@@ -3,6 +3,7 @@
 
 pub mod average;
 pub mod bootstrap;
+pub mod change_point;
 pub mod comparison;
 pub mod estimate;
 pub mod hierarchy;
