@@ -4,6 +4,7 @@
 mod commands;
 mod endings;
 mod loads;
+mod numbers;
 mod readme;
 mod recording;
 mod refusals;
