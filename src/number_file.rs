@@ -52,7 +52,7 @@ impl NumberFile {
                 line: error.position().map(csv::Position::line),
                 problem: "this is not text in UTF-8: save it so".to_owned(),
             })?;
-            let line = record.position().map(csv::Position::line);
+            let line = record.position().map(|position| line_of(bytes, position));
             file.take(&record).map_err(|problem| Unreadable { line, problem })?;
         }
         if file.rows.is_empty() {
@@ -89,6 +89,15 @@ impl NumberFile {
             Err(_) => Err(not_a_number(&last)),
         }
     }
+}
+
+/// The line on which a record stands. The reader's own count is that of the line after the record
+/// before, so empty lines and comments in between are counted here.
+fn line_of(bytes: &[u8], position: &csv::Position) -> u64 {
+    let rest = bytes.get(position.byte() as usize..).unwrap_or_default();
+    let is_passed = |line: &&[u8]| line.trim_ascii().is_empty() || line.starts_with(b"#");
+    let passed = rest.split(|byte| *byte == b'\n').take_while(is_passed).count();
+    position.line() + passed as u64
 }
 
 fn not_a_number(text: &str) -> String {
@@ -152,6 +161,8 @@ mod tests {
             ("a,1\nb\n", "line 2: ", "the same"),
             ("a;1\nb;2,5\n", "line 2: ", "with a point"),
             ("a,1\n# more\nb,inf\n", "line 3: ", "leave the line out"),
+            ("# first\n\n1\n\n\n# more\n\nx\n", "line 8: ", "plain numbers"),
+            ("1\r\n\r\n2\r\nx\r\n", "line 4: ", "plain numbers"),
             ("a,1\nb,\n", "line 2: ", "the last column is empty"),
             ("", "there are no numbers", "one a line"),
             ("ms\n", "there are no numbers", "one a line"),

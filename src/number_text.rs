@@ -58,14 +58,9 @@ fn of_group(group: &GroupReport) -> String {
     }
     let together = group.course.as_ref().filter(|course| course.hangs_together);
     if let Some(course) = together {
-        line(
-            "order",
-            format!(
-                "neighbours are alike (lag-1 {:.2}): worth {:.0} independent values, the interval of the \
-             mean is too narrow",
-                course.lag1_autocorrelation, course.effective_n
-            ),
-        );
+        let (lag1, worth) = (course.lag1_autocorrelation, course.effective_n);
+        let alike = format!("neighbours are alike (lag-1 {lag1:.2}): worth {worth:.0} independent");
+        line("order", alike + " values, the interval of the mean is too narrow");
         if let Some(bounds) = &course.batch_means {
             line("  batches", in_words(bounds));
         }

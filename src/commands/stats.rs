@@ -13,11 +13,7 @@ use crate::{number_text, output};
 
 /// The flags of `weigh stats`.
 #[derive(Args)]
-#[command(
-    after_help = "One column is one sample. Two are a group and its value: every two groups are compared.
-More are levels of repetition from the outside in (host,run,window,value): what varies at
-which level, and where to repeat; a first column called \"group\" compares."
-)]
+#[command(after_help = AFTER_HELP)]
 pub struct Stats {
     /// The file, or - for standard input: one number a line, or columns with the number last
     file: PathBuf,
@@ -55,3 +51,8 @@ impl Stats {
         Ok(Exit::Done)
     }
 }
+
+const AFTER_HELP: &str = "\
+One column is one sample. Two are a group and its value: every two groups are compared. More are
+levels of repetition from the outside in (host,run,window,value): what varies at which level, and
+where to repeat; a first column called \"group\" compares.";

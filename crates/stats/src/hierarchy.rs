@@ -28,10 +28,11 @@ impl Group {
     }
 
     fn nested<L: PartialEq>(rows: &[(&[L], f64)]) -> Group {
-        let Some((_, _)) = rows.first().filter(|(names, _)| !names.is_empty()) else {
+        type Rows<'a, L> = Vec<(&'a [L], f64)>;
+        if rows.first().is_none_or(|(names, _)| names.is_empty()) {
             return Group::Values(rows.iter().map(|(_, value)| *value).collect());
-        };
-        let mut groups: Vec<(&L, Vec<(&[L], f64)>)> = Vec::new();
+        }
+        let mut groups: Vec<(&L, Rows<'_, L>)> = Vec::new();
         for (names, value) in rows {
             let Some((first, rest)) = names.split_first() else { continue };
             match groups.iter_mut().find(|(name, _)| *name == first) {

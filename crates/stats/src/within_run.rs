@@ -24,7 +24,8 @@ fn correlation(values: &[f64], sample: &Sample, lag: usize) -> f64 {
 /// The integrated autocorrelation time in values, at least 1: 1 + 2 x the sum of the
 /// autocorrelations up to the first lag that is at least 5 times the sum so far (A. Sokal, "Monte
 /// Carlo Methods in Statistical Mechanics", 1997, section 3). The variance of the mean of
-/// correlated values is so many times larger. Too small when the run is shorter than some 50 times it.
+/// correlated values is so many times larger. Too small when the run is shorter than some 50 times
+/// as long.
 pub fn autocorrelation_time(values: &[f64]) -> f64 {
     let Some(sample) = Sample::of(values) else { return 1.0 };
     let mut time = 1.0;
