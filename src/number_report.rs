@@ -287,12 +287,8 @@ impl Course {
         if values.len() < COURSE_VALUES_MIN {
             return None;
         }
-        // Of many values, windows: single ones show noise, and the course is about levels.
-        let length = values.len().div_ceil(WINDOWS_MAX);
-        let mean = |window: &[f64]| window.iter().sum::<f64>() / length as f64;
-        let windows: Vec<f64> = values.chunks_exact(length).map(mean).collect();
-        let steady = SteadyState::of(&windows, Better::Lower).ok()?;
-        let changes = steady.segments.iter().skip(1).map(|segment| segment.start * length + 1);
+        let steady = SteadyState::of(values, Better::Lower).ok()?;
+        let changes = steady.segments.iter().skip(1).map(|segment| segment.start + 1);
         let lag1 = autocorrelation(values, 1);
         // Beyond what chance shows among independent values (M. S. Bartlett, 1946).
         let hangs_together = lag1 > 2.0 / (values.len() as f64).sqrt();
@@ -362,4 +358,3 @@ impl Bounds {
 /// Every two of so many groups are 190 lines to read.
 const GROUPS_MAX: usize = 20;
 const COURSE_VALUES_MIN: usize = 20;
-const WINDOWS_MAX: usize = 100;

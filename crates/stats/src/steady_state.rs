@@ -2,6 +2,9 @@
 //! WarmUp, SlowDown or NotSteady. After E. Barrett, C. F. Bolz-Tereick, R. Killick, S. Mount and
 //! L. Tratt, "Virtual Machine Warmup Blows Hot and Cold" (OOPSLA 2017). "Not steady" is a result,
 //! not an error to hide.
+//!
+//! Neighbours may be mildly alike: with an autocorrelation of 0.3, 95 in 100 flat runs of 20 to 60
+//! windows are called flat, with 0.5 some 80, the others mostly not steady. Longer windows help.
 
 use crate::Refusal;
 use crate::average::median;
@@ -67,15 +70,29 @@ pub struct SteadyState {
 
 impl SteadyState {
     /// Classifies the means of at least [`WINDOWS_MIN`] successive windows of equal length.
-    /// Levels that differ by less than [`CHANGE_MIN`] of the median count as one.
+    /// Levels that differ by less than [`CHANGE_MIN`] of the median count as one. Windows so many
+    /// or so alike that neighbours say nothing new are first joined in pairs.
     pub fn of(windows: &[f64], better: Better) -> Result<SteadyState, Refusal> {
         if windows.iter().any(|value| !value.is_finite()) {
             return Err(Refusal::NoValues);
         }
-        let n = windows.len();
-        if n < WINDOWS_MIN {
-            return Err(Refusal::TooFew { have: n, needed: WINDOWS_MIN });
+        if windows.len() < WINDOWS_MIN {
+            return Err(Refusal::TooFew { have: windows.len(), needed: WINDOWS_MIN });
         }
+        let (joined, length) = in_pairs(windows);
+        let mut found = SteadyState::of_few(&joined, better);
+        for segment in &mut found.segments {
+            (segment.start, segment.end) = (segment.start * length, segment.end * length);
+        }
+        if let Some(last) = found.segments.last_mut() {
+            last.end = windows.len();
+        }
+        found.steady_from = found.steady_from.map(|start| start * length);
+        Ok(found)
+    }
+
+    fn of_few(windows: &[f64], better: Better) -> SteadyState {
+        let n = windows.len();
         let least = CHANGE_MIN * median(windows).unwrap_or_default().abs();
         let variance = noise(windows).max((least / 4.0).powi(2)).max(f64::MIN_POSITIVE);
         let penalty = PENALTY * (n as f64).ln() * variance;
@@ -88,8 +105,21 @@ impl SteadyState {
         };
         let rest = segments.last().map(|segment| segment.start);
         let steady_from = rest.filter(|_| state != State::NotSteady);
-        Ok(SteadyState { state, segments, steady_from })
+        SteadyState { state, segments, steady_from }
     }
+}
+
+/// The means of pairs of pairs of windows, and how many windows each one joins: as long as there
+/// are too many, or enough and neighbours are alike. A last one without a partner is left out.
+fn in_pairs(windows: &[f64]) -> (Vec<f64>, usize) {
+    let (mut joined, mut length) = (windows.to_vec(), 1);
+    while joined.len() > WINDOWS_MAX
+        || (joined.len() >= 2 * WINDOWS_ENOUGH && autocorrelation(&joined, 1) > ALIKE)
+    {
+        joined = joined.chunks_exact(2).map(|pair| (pair[0] + pair[1]) / 2.0).collect();
+        length *= 2;
+    }
+    (joined, length)
 }
 
 fn classify(
@@ -216,7 +246,11 @@ const LENGTH_MIN: usize = 3;
 const DRIFT_Z: f64 = 4.0;
 /// A normal distribution's deviation over its median distance from 0.
 const NORMAL_PER_MEDIAN: f64 = 1.482_602_218_505_602;
-const PHI_MAX: f64 = 0.5;
+const WINDOWS_MAX: usize = 600;
+/// So many windows are enough to tell a course.
+const WINDOWS_ENOUGH: usize = 60;
+const ALIKE: f64 = 0.3;
+const PHI_MAX: f64 = 0.7;
 /// A series without steps whose neighbours are so alike wanders or swings too slowly for noise.
 const WANDERING: f64 = 0.6;
 
@@ -285,6 +319,12 @@ mod tests {
         assert_eq!(found.segments[0], Segment { start: 0, end: 10, mean: 80.0 });
         let found = SteadyState::of(&windows, Better::Lower).unwrap();
         assert_eq!(found.state, State::SlowDown);
+        // A hundred times as many windows are joined, and the border is still where it was.
+        let many: Vec<f64> = windows.iter().flat_map(|value| [*value; 100]).collect();
+        let found = SteadyState::of(&many, Better::Higher).unwrap();
+        assert_eq!(found.state, State::WarmUp);
+        assert!(found.steady_from.unwrap().abs_diff(1000) <= 64, "{found:?}");
+        assert_eq!(found.segments.last().unwrap().end, 4000);
         let few = SteadyState::of(&windows[..9], Better::Lower);
         assert_eq!(few, Err(Refusal::TooFew { have: 9, needed: 10 }));
         assert_eq!(SteadyState::of(&[0.0; 30], Better::Lower).unwrap().state, State::Flat);

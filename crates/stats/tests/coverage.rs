@@ -3,12 +3,12 @@
 //! --nocapture` prints the table that `docs/decisions/0007-intervals.md` rests on.
 
 use weigh_stats::bootstrap::Bootstrap;
-use weigh_stats::hierarchy::{Group, Hierarchy};
-use weigh_stats::interval::Interval;
+use weigh_stats::hierarchy::{Group, Hierarchy, ratio};
 use weigh_stats::order_statistic::quantile_interval;
 use weigh_stats::random::Random;
 use weigh_stats::runs::t_interval;
 use weigh_stats::within_run::BatchMeans;
+use weigh_stats::{Comparison, Interval, Method};
 
 const SETS: u32 = 10_000;
 /// Resamples of every data set in here; enough for a share of sets that are covered.
@@ -197,5 +197,62 @@ fn the_highest_level_of_a_hierarchy() {
         println!("{runs} runs of 30 windows: {held:.1}, pooled {pooled:.1}");
         tally.holds(&format!("{runs} runs"));
         assert!(pooled < 70.0, "{pooled}");
+    }
+}
+
+/// Five runs a side with windows, left 1.2 times right: both intervals of the ratio, and the
+/// shift of the runs' means by ranks.
+#[test]
+fn ratios_of_means_and_shifts() {
+    let mut random = Random::new(19);
+    let [mut joneses, mut fieller, mut shift]: [Tally; 3] = Default::default();
+    for _ in 0..SETS {
+        let mut side = |mean: f64| {
+            let mut run = || {
+                let level = mean + 5.0 * random.normal();
+                Group::Values((0..10).map(|_| level + 10.0 * random.normal()).collect())
+            };
+            (0..5).map(|_| run()).collect()
+        };
+        let [left, right] = [120.0, 100.0].map(|mean| Hierarchy::of(&Group::Groups(side(mean))));
+        let (Ok(left), Ok(right)) = (left, right) else { panic!("five runs a side") };
+        joneses.count(ratio(&left, &right).ok().map(|(_, interval)| interval), 1.2);
+        let compared = Comparison::of(&left.top_means, &right.top_means);
+        let bounds = compared.ratio.and_then(|ratio| Some((ratio.low?, ratio.high?)));
+        let method = Method::Fieller;
+        fieller.count(bounds.map(|(low, high)| Interval { low, high, method }), 1.2);
+        shift.count(compared.rank.and_then(|rank| rank.interval.ok()), 20.0);
+    }
+    let shares = [&joneses, &fieller, &shift].map(|tally| 100.0 * tally.coverage());
+    println!("ratios: Kalibera-Jones, Fieller, Hodges-Lehmann: {shares:.1?}");
+    fieller.holds("Fieller");
+    assert!(joneses.coverage() >= 0.95, "{}", joneses.coverage());
+    assert!(shift.coverage() >= 0.945, "{}", shift.coverage());
+}
+
+/// The median of runs whose windows hang together: no formula gives its error, the bootstrap does.
+#[test]
+fn medians_of_runs_by_runs_then_blocks() {
+    for runs in [5, 10, 20] {
+        let mut random = Random::new(17);
+        let mut tally = Tally::default();
+        for seed in 0..SETS / 20 {
+            let mut run = || {
+                let level = 100.0 + 10.0 * random.normal();
+                let mut noise = random.normal();
+                let window = |_| {
+                    noise = 0.5 * noise + 0.75f64.sqrt() * random.normal();
+                    level + 20.0 * noise
+                };
+                (0..30).map(window).collect::<Vec<f64>>()
+            };
+            let all: Vec<Vec<f64>> = (0..runs).map(|_| run()).collect();
+            let bootstrap = Bootstrap { resamples: 400, seed: u64::from(seed) };
+            let median = |values: &[f64]| weigh_stats::average::median(values).unwrap_or(f64::NAN);
+            tally.count(bootstrap.runs_then_blocks(&all, 5, median).ok(), 100.0);
+        }
+        println!("medians of {runs} runs: {:.1}", 100.0 * tally.coverage());
+        // Of 500 sets; the interval may be wide, not narrow.
+        assert!(tally.coverage() >= 0.92, "{runs} runs: {}", tally.coverage());
     }
 }
