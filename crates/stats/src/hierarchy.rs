@@ -267,6 +267,47 @@ mod tests {
         assert_eq!(weighed.best_members(&[100.0, 1.0]), [None, Some(7)]);
     }
 
+    fn three_levels<const N: usize>(values: &[[[f64; N]; 2]]) -> Group {
+        let inner = |values: &[f64; N]| Group::Values(values.to_vec());
+        let outer = |pair: &[[f64; N]; 2]| Group::Groups(pair.iter().map(inner).collect());
+        Group::Groups(values.iter().map(outer).collect())
+    }
+
+    /// The worked example of the paper with three levels, whose S^2 and T^2 it prints to a digit.
+    #[test]
+    fn the_worked_example_of_the_paper_comes_out() {
+        let weighed = Hierarchy::of(&three_levels(&[
+            [[9.0, 5.0], [8.0, 3.0]],
+            [[10.0, 6.0], [7.0, 11.0]],
+            [[1.0, 12.0], [2.0, 4.0]],
+        ]));
+        let weighed = weighed.unwrap();
+        assert!((weighed.mean - 6.5).abs() < 1e-12);
+        let to_a_digit = |value: f64| (value * 10.0).round() / 10.0;
+        let parts = |of: fn(&Level) -> f64| weighed.levels.iter().map(of).map(to_a_digit);
+        assert!(parts(|level| level.variance_of_means).eq([3.6, 2.6, 16.5]));
+        assert!(parts(|level| level.own_variance).eq([2.3, -5.7, 16.5]));
+    }
+
+    /// The case by which libkalibera, the library of the paper's authors, is tested: with costs of
+    /// 100, 20 and 3, 4.2937 and 1.3023 members, rounded up. It needs two members at the top.
+    #[test]
+    fn the_best_repetitions_are_those_of_the_authors_library() {
+        let group =
+            three_levels(&[[[3.0, 4.0, 3.0], [1.2, 3.1, 3.0]], [[0.2, 1.0, 1.5], [1.0, 2.0, 3.0]]]);
+        let hierarchy = Hierarchy {
+            mean: group.mean(),
+            interval: Interval { low: 0.0, high: 0.0, method: Method::TopLevelMeans },
+            top_means: group.member_means(),
+            levels: levels(&group, 3),
+        };
+        let expected = [0.7747, 0.262_777_8, 0.726_666_7];
+        for (level, expected) in hierarchy.levels.iter().zip(expected) {
+            assert!((level.own_variance - expected).abs() < 1e-4, "{level:?}");
+        }
+        assert_eq!(hierarchy.best_members(&[100.0, 20.0, 3.0]), [None, Some(2), Some(5)]);
+    }
+
     #[test]
     fn rows_are_grouped_and_lone_levels_passed_over() {
         let row = |host: &'static str, run: &'static str, value| (vec![host, run], value);
