@@ -166,6 +166,9 @@ impl NumberReport {
 type Row<'a> = (Vec<&'a String>, f64);
 
 fn check(costs: &[f64], level_names: &[String]) -> Result<(), String> {
+    if !costs.is_empty() && level_names.is_empty() {
+        return Err("--costs: there are no levels to repeat at; leave it out".to_owned());
+    }
     if !costs.is_empty() && costs.len() != level_names.len() {
         return Err(format!(
             "--costs has {} prices, {} levels are there ({}): give one for each",
@@ -313,16 +316,16 @@ impl PairReport {
     fn of(left: &GroupReport, right: &GroupReport) -> PairReport {
         let compared = Comparison::of(left.independent(), right.independent());
         let rank = compared.rank;
-        let bounds = compared.ratio.and_then(|ratio| Some((ratio.low?, ratio.high?)));
+        let bounds = compared.ratio.and_then(|ratio| ratio.interval());
         let both = left.hierarchy.as_ref().zip(right.hierarchy.as_ref());
         PairReport {
             left: left.name.clone(),
             right: right.name.clone(),
             ratio: compared.ratio.map(|ratio| ratio.value),
             interval: Bounds {
-                low: bounds.map(|(low, _)| low),
-                high: bounds.map(|(_, high)| high),
-                method: bounds.map(|_| weigh_stats::Method::Fieller.name()),
+                low: bounds.map(|interval| interval.low),
+                high: bounds.map(|interval| interval.high),
+                method: bounds.map(|interval| interval.method.name()),
                 refused: compared.refusal.map(|refusal| refusal.to_string()),
             },
             verdict: compared.verdict.name(),

@@ -59,7 +59,7 @@ fn levels_show_where_to_repeat() {
 fn what_the_numbers_cannot_carry_is_refused_with_the_reason() {
     let place = with_file("two.txt", "1.5\n2.5\n");
     let shown = place.weigh(&["stats", "two.txt"]).with(0).stdout;
-    assert!(shown.contains("at least 3 are needed for an interval"), "{shown}");
+    assert!(shown.contains("at least 3 repetitions are needed, 2 given"), "{shown}");
     let text: String = (0..200).map(|i| format!("{}\n", i * 7919 % 200)).collect();
     let mut child = {
         let mut command = place.command(&["stats", "-"]);
@@ -71,7 +71,7 @@ fn what_the_numbers_cannot_carry_is_refused_with_the_reason() {
     drop(input);
     let shown = wait(child).with(0).stdout;
     assert!(shown.contains("p90") && !shown.contains("p99 "), "{shown}");
-    assert!(shown.contains("it needs 368 values"), "{shown}");
+    assert!(shown.contains("0.99 needs at least 368 values, 200 given"), "{shown}");
 }
 
 #[test]
@@ -83,4 +83,6 @@ fn a_file_that_is_none_is_refused_with_line_and_mend() {
     std::fs::write(place.folder().join("runs.csv"), many).expect("a file");
     place.weigh(&["stats", "runs.csv"]).with(2).saying(&["21 groups", "--levels"]);
     place.weigh(&["stats", "runs.csv", "--levels"]).with(0);
+    std::fs::write(place.folder().join("one.txt"), "1\n2\n3\n").expect("a file");
+    place.weigh(&["stats", "one.txt", "--costs", "3"]).with(2).saying(&["no levels"]);
 }

@@ -8,6 +8,7 @@
 use std::fmt;
 
 use crate::estimate::{INTERVAL_VALUES_MIN, Sample, t_quantile};
+use crate::interval::{Interval, Method};
 use crate::quantile::nearest_rank;
 use crate::rank::RankTest;
 use crate::{CONFIDENCE, Refusal};
@@ -21,6 +22,13 @@ pub struct Ratio {
     pub low: Option<f64>,
     /// Upper end of the interval; `None` where the samples are too small for one.
     pub high: Option<f64>,
+}
+
+impl Ratio {
+    /// Its bounds as an interval; `None` where the samples are too small for one.
+    pub fn interval(&self) -> Option<Interval> {
+        Some(Interval { low: self.low?, high: self.high?, method: Method::Fieller })
+    }
 }
 
 /// What can be said of left, as seen from right.
@@ -235,6 +243,7 @@ mod tests {
             (0..pairs).filter(is_alarm).count()
         };
         let (alone, limited) = (alarms(10_000, 0.0), alarms(200, limit));
+        println!("false alarms: {alone} of 10,000, {limited} of 200 beyond {limit:.3}");
         assert!((350..=530).contains(&alone), "{alone} false alarms of 10,000");
         assert!(limited <= 10, "{limited} false alarms of 200 beyond {limit}");
         assert_eq!(aa_limit(&[1.0; 19]), Err(Refusal::TooFew { have: 19, needed: 20 }));
@@ -252,6 +261,7 @@ mod tests {
                 Comparison::beyond(&slow, &quick, 0.02).verdict == Verdict::Higher
             })
             .count();
+        println!("found: {found} of 100");
         assert!(found >= 95, "{found} of 100");
     }
 

@@ -83,8 +83,9 @@ impl Sides {
     fn exact(&self) -> Result<RankTest, Refusal> {
         let below = cumulative(self.left.len(), self.right.len());
         let pairs = self.pairs();
-        // The distribution is symmetrical, so the far tail is read on the near side.
-        let near = self.u.min(pairs as f64 - self.u).floor() as usize;
+        // The distribution is symmetrical, so the far tail is read on the near side; the half that
+        // ties leave counts as less extreme.
+        let near = self.u.min(pairs as f64 - self.u).ceil() as usize;
         let p = (2.0 * below[near]).min(1.0);
         let tail = (1.0 - CONFIDENCE) / 2.0;
         let rank = below.partition_point(|probability| *probability < tail);

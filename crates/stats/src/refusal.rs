@@ -15,7 +15,7 @@ pub enum Refusal {
     #[error("there are no finite values on one side")]
     NoValues,
     /// Too few repetitions for the interval that was asked for.
-    #[error("{have} repetitions, at least {needed} are needed for an interval: repeat more often")]
+    #[error("at least {needed} repetitions are needed, {have} given: repeat more often")]
     TooFew {
         /// How many there are.
         have: usize,
@@ -23,7 +23,7 @@ pub enum Refusal {
         needed: usize,
     },
     /// Too few values in the tail for a quantile's interval.
-    #[error("the quantile {q} of {have} values has no interval: it needs {needed} values")]
+    #[error("the quantile {q} needs at least {needed} values, {have} given")]
     TailTooThin {
         /// The quantile, 0 to 1.
         q: f64,

@@ -1,7 +1,7 @@
 //! Where the mean of a series changes: the segmentation with the smallest squared error plus a
 //! penalty for every border, found exactly by PELT (R. Killick, P. Fearnhead and I. A. Eckley,
-//! "Optimal Detection of Changepoints With a Linear Computational Cost", 2012). Written here
-//! because the crates that have it bring threads or linear algebra for forty lines.
+//! "Optimal Detection of Changepoints With a Linear Computational Cost", 2012). Written here: the
+//! crate `pelt` 0.3 stands under another licence (MPL 2.0), and this is forty lines.
 
 /// The first indices of all segments after the first, in order. A segment has at least
 /// `length_min` values; a border must lower the sum of squared distances from the segments' means

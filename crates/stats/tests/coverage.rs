@@ -8,7 +8,7 @@ use weigh_stats::order_statistic::quantile_interval;
 use weigh_stats::random::Random;
 use weigh_stats::runs::t_interval;
 use weigh_stats::within_run::BatchMeans;
-use weigh_stats::{Comparison, Interval, Method};
+use weigh_stats::{Comparison, Interval};
 
 const SETS: u32 = 10_000;
 /// Resamples of every data set in here; enough for a share of sets that are covered.
@@ -218,9 +218,7 @@ fn ratios_of_means_and_shifts() {
         let (Ok(left), Ok(right)) = (left, right) else { panic!("five runs a side") };
         joneses.count(ratio(&left, &right).ok().map(|(_, interval)| interval), 1.2);
         let compared = Comparison::of(&left.top_means, &right.top_means);
-        let bounds = compared.ratio.and_then(|ratio| Some((ratio.low?, ratio.high?)));
-        let method = Method::Fieller;
-        fieller.count(bounds.map(|(low, high)| Interval { low, high, method }), 1.2);
+        fieller.count(compared.ratio.and_then(|ratio| ratio.interval()), 1.2);
         shift.count(compared.rank.and_then(|rank| rank.interval.ok()), 20.0);
     }
     let shares = [&joneses, &fieller, &shift].map(|tally| 100.0 * tally.coverage());
