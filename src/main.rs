@@ -8,6 +8,9 @@ mod interrupts;
 mod lanes;
 mod material;
 mod messages;
+mod number_file;
+mod number_report;
+mod number_text;
 mod options;
 mod output;
 mod record;
@@ -46,6 +49,8 @@ enum Command {
     Export(commands::export::Export),
     /// What has been weighed and kept.
     Runs(commands::runs::Runs),
+    /// Mean, interval and verdict for a file of numbers.
+    Stats(commands::stats::Stats),
 }
 
 fn main() -> std::process::ExitCode {
@@ -67,6 +72,7 @@ fn main() -> std::process::ExitCode {
         Command::Report(command) => command.run(),
         Command::Export(command) => command.run(),
         Command::Runs(command) => command.run(),
+        Command::Stats(command) => command.run(),
     };
     result.unwrap_or_else(exit::Stop::tell).into()
 }

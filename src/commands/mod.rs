@@ -7,4 +7,5 @@ pub mod export;
 pub mod report;
 pub mod runs;
 pub mod serve;
+pub mod stats;
 pub mod targets;

@@ -6,6 +6,7 @@ mod commands;
 mod endings;
 mod exports;
 mod loads;
+mod numbers;
 mod readme;
 mod recording;
 mod refusals;

@@ -8,6 +8,10 @@
 use std::fmt;
 
 use crate::estimate::{INTERVAL_VALUES_MIN, Sample, t_quantile};
+use crate::interval::{Interval, Method};
+use crate::quantile::nearest_rank;
+use crate::rank::RankTest;
+use crate::{CONFIDENCE, Refusal};
 
 /// Left over right, with the interval at [`crate::CONFIDENCE`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,6 +22,13 @@ pub struct Ratio {
     pub low: Option<f64>,
     /// Upper end of the interval; `None` where the samples are too small for one.
     pub high: Option<f64>,
+}
+
+impl Ratio {
+    /// Its bounds as an interval; `None` where the samples are too small for one.
+    pub fn interval(&self) -> Option<Interval> {
+        Some(Interval { low: self.low?, high: self.high?, method: Method::Fieller })
+    }
 }
 
 /// What can be said of left, as seen from right.
@@ -51,21 +62,8 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Why two samples cannot be compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// One of them has fewer values than an interval needs.
-    #[error("fewer than {INTERVAL_VALUES_MIN} repetitions: no interval, so no verdict")]
-    FewValues,
-    /// The right mean cannot be told from 0, so the ratio has no bounds.
-    #[error("the right side cannot be told from 0: the ratio has no bounds")]
-    UnboundedRatio,
-    /// A sample is empty or holds a value that is not finite.
-    #[error("there are no finite values on one side")]
-    NoValues,
-}
-
-/// A ratio and what follows from it.
+/// A ratio and what follows from it. The verdict comes from the interval of the ratio, never
+/// from whether two intervals overlap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
     /// The ratio; `None` where there is none, and without bounds below three values a side.
@@ -74,37 +72,68 @@ pub struct Comparison {
     pub verdict: Verdict,
     /// Why nothing can be said, where the verdict is [`Verdict::Refused`].
     pub refusal: Option<Refusal>,
+    /// The same question asked of the ranks, which no single wild run can decide: Mann and
+    /// Whitney's p and the shift of Hodges and Lehmann. `None` without values or spread.
+    pub rank: Option<RankTest>,
+    /// The smallest effect that was taken for one, as a share of 1; 0 if none was given.
+    pub aa_limit: f64,
 }
 
 impl Comparison {
     /// Compares two independent samples of at least three values each; smaller ones are refused.
     pub fn of(left: &[f64], right: &[f64]) -> Comparison {
+        Comparison::beyond(left, right, 0.0)
+    }
+
+    /// As [`Comparison::of`], but an effect must also be larger than what this host shows between
+    /// equals, see [`aa_limit`]: the ratio above 1 + `aa_limit`, or below its reciprocal.
+    pub fn beyond(left: &[f64], right: &[f64], aa_limit: f64) -> Comparison {
+        let rank = RankTest::of(left, right).ok();
+        let refused = |ratio, refusal| Comparison {
+            ratio,
+            verdict: Verdict::Refused,
+            refusal: Some(refusal),
+            rank,
+            aa_limit,
+        };
         let (Some(left), Some(right)) = (Sample::of(left), Sample::of(right)) else {
-            return Comparison::refused(None, Refusal::NoValues);
+            return refused(None, Refusal::NoValues);
         };
         let value = left.mean / right.mean;
         let ratio = value.is_finite().then_some(Ratio { value, low: None, high: None });
         if left.n.min(right.n) < INTERVAL_VALUES_MIN {
-            return Comparison::refused(ratio, Refusal::FewValues);
+            return refused(ratio, Refusal::FewValues);
         }
-        match bounds(&left, &right) {
-            None => Comparison::refused(ratio, Refusal::UnboundedRatio),
-            Some((low, high)) => Comparison {
-                ratio: Some(Ratio { value, low: Some(low), high: Some(high) }),
-                verdict: match () {
-                    () if high < 1.0 => Verdict::Lower,
-                    () if low > 1.0 => Verdict::Higher,
-                    () => Verdict::TooClose,
-                },
-                refusal: None,
-            },
-        }
-    }
-
-    fn refused(ratio: Option<Ratio>, refusal: Refusal) -> Comparison {
-        Comparison { ratio, verdict: Verdict::Refused, refusal: Some(refusal) }
+        let Some((low, high)) = bounds(&left, &right) else {
+            return refused(ratio, Refusal::UnboundedRatio);
+        };
+        let verdict = match () {
+            () if high < 1.0 && value < 1.0 / (1.0 + aa_limit) => Verdict::Lower,
+            () if low > 1.0 && value > 1.0 + aa_limit => Verdict::Higher,
+            () => Verdict::TooClose,
+        };
+        let ratio = Some(Ratio { value, low: Some(low), high: Some(high) });
+        Comparison { ratio, verdict, refusal: None, rank, aa_limit }
     }
 }
+
+/// The effect that a host shows between equals, as a share of 1: the distance from 1 that 95 in
+/// 100 of the `ratios` of A/A pairs, each left over right, do not exceed. Refused below 20 pairs,
+/// of which one alone would decide.
+pub fn aa_limit(ratios: &[f64]) -> Result<f64, Refusal> {
+    if ratios.len() < AA_PAIRS_MIN {
+        return Err(Refusal::TooFew { have: ratios.len(), needed: AA_PAIRS_MIN });
+    }
+    if ratios.iter().any(|ratio| ratio.is_nan() || *ratio <= 0.0) {
+        return Err(Refusal::NotPositive);
+    }
+    let mut distances: Vec<f64> = ratios.iter().map(|ratio| ratio.ln().abs()).collect();
+    distances.sort_by(f64::total_cmp);
+    Ok(nearest_rank(&distances, CONFIDENCE).exp_m1())
+}
+
+/// Fewer A/A pairs give no limit.
+pub const AA_PAIRS_MIN: usize = 20;
 
 /// Fieller's bounds of left over right; `None` where they do not exist.
 fn bounds(left: &Sample, right: &Sample) -> Option<(f64, f64)> {
@@ -131,6 +160,7 @@ fn welch_freedom(first: f64, first_n: usize, second: f64, second_n: usize) -> f6
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     #[test]
     fn clear_differences_are_called_and_close_ones_are_not() {
@@ -173,12 +203,12 @@ mod tests {
     /// unequal spread: 10 % against 5 % from run to run.
     #[test]
     fn the_interval_covers_the_true_ratio_as_often_as_it_says() {
-        let mut random = Normal(0x5EED);
+        let mut random = Random::new(0x5EED);
         let rounds = 4000;
         let covered = (0..rounds)
             .filter(|_| {
-                let left: Vec<f64> = (0..5).map(|_| 2.0 * (1.0 + 0.10 * random.next())).collect();
-                let right: Vec<f64> = (0..5).map(|_| 1.0 + 0.05 * random.next()).collect();
+                let left: Vec<f64> = (0..5).map(|_| 2.0 * (1.0 + 0.10 * random.normal())).collect();
+                let right: Vec<f64> = (0..5).map(|_| 1.0 + 0.05 * random.normal()).collect();
                 let ratio = Comparison::of(&left, &right).ratio.unwrap();
                 ratio.low.unwrap() <= 2.0 && 2.0 <= ratio.high.unwrap()
             })
@@ -187,21 +217,60 @@ mod tests {
         assert!((0.935..=0.965).contains(&share), "{share}");
     }
 
-    /// Normal deviates: splitmix64 and the method of Box and Muller.
-    struct Normal(u64);
+    fn runs(random: &mut Random, mean: f64, spread: f64, n: usize) -> Vec<f64> {
+        (0..n).map(|_| mean * (1.0 + spread * random.normal())).collect()
+    }
 
-    impl Normal {
-        fn next(&mut self) -> f64 {
-            let (u, v) = (self.uniform(), self.uniform());
-            (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
-        }
+    /// Equal sides: the interval alone gives false alarms in 5 of 100 pairs, as it says; with the
+    /// A/A limit of the host, taken from other pairs, there are fewer.
+    #[test]
+    fn equals_are_seldom_called_different() {
+        let mut random = Random::new(41);
+        let spread = 0.03;
+        let ratios: Vec<f64> = (0..60)
+            .map(|_| {
+                let sides = [0; 2].map(|_| runs(&mut random, 100.0, spread, 5));
+                Comparison::of(&sides[0], &sides[1]).ratio.unwrap().value
+            })
+            .collect();
+        let limit = aa_limit(&ratios).unwrap();
+        let mut alarms = |pairs: u32, limit: f64| {
+            let is_alarm = |_: &u32| {
+                let sides = [0; 2].map(|_| runs(&mut random, 100.0, spread, 5));
+                let verdict = Comparison::beyond(&sides[0], &sides[1], limit).verdict;
+                matches!(verdict, Verdict::Lower | Verdict::Higher)
+            };
+            (0..pairs).filter(is_alarm).count()
+        };
+        let (alone, limited) = (alarms(10_000, 0.0), alarms(200, limit));
+        println!("false alarms: {alone} of 10,000, {limited} of 200 beyond {limit:.3}");
+        assert!((350..=530).contains(&alone), "{alone} false alarms of 10,000");
+        assert!(limited <= 10, "{limited} false alarms of 200 beyond {limit}");
+        assert_eq!(aa_limit(&[1.0; 19]), Err(Refusal::TooFew { have: 19, needed: 20 }));
+        assert_eq!(aa_limit(&[-1.0; 20]), Err(Refusal::NotPositive));
+    }
 
-        fn uniform(&mut self) -> f64 {
-            self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            let mut z = self.0;
-            z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-            ((z ^ z >> 31) >> 11) as f64 / (1u64 << 53) as f64
-        }
+    /// A slowdown of 5 % with 2 % from run to run and 10 runs a side.
+    #[test]
+    fn an_injected_slowdown_is_found() {
+        let mut random = Random::new(42);
+        let found = (0..100)
+            .filter(|_| {
+                let (slow, quick) =
+                    (runs(&mut random, 105.0, 0.02, 10), runs(&mut random, 100.0, 0.02, 10));
+                Comparison::beyond(&slow, &quick, 0.02).verdict == Verdict::Higher
+            })
+            .count();
+        println!("found: {found} of 100");
+        assert!(found >= 95, "{found} of 100");
+    }
+
+    #[test]
+    fn ranks_stand_beside_the_ratio() {
+        let comparison = Comparison::of(&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0, 7.0, 8.5]);
+        let rank = comparison.rank.unwrap();
+        assert!((rank.p - 2.0 / 70.0).abs() < 1e-12 && rank.shift < -3.9, "{rank:?}");
+        let limited = Comparison::beyond(&[101.0, 101.1, 101.2], &[100.0, 100.1, 100.2], 0.03);
+        assert_eq!(limited.verdict, Verdict::TooClose);
     }
 }

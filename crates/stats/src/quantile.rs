@@ -23,6 +23,28 @@ pub fn quantile_with_loss(arrived: &Histogram, lost: u64, q: f64) -> Option<u64>
     arrived.quantile((rank as f64 - 0.5) / arrived.count() as f64)
 }
 
+/// The quantile `q` (0 to 1) of sorted values, interpolated between the two nearest: type 7 of R.
+/// J. Hyndman and Y. Fan (1996), the default of R and NumPy. NaN without values.
+pub fn interpolated(sorted: &[f64], q: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let place = q.clamp(0.0, 1.0) * last as f64;
+    let below = place.floor() as usize;
+    let above = (below + 1).min(last);
+    sorted[below] + (place - below as f64) * (sorted[above] - sorted[below])
+}
+
+/// The quantile `q` (0 to 1) of sorted values as one of them: the smallest that a share `q` does
+/// not exceed, the nearest rank (type 1 of Hyndman and Fan). NaN without values.
+pub fn nearest_rank(sorted: &[f64], q: f64) -> f64 {
+    let rank = (q * sorted.len() as f64 - ROUNDING).ceil().max(1.0) as usize;
+    sorted.get(rank.min(sorted.len()).wrapping_sub(1)).copied().unwrap_or(f64::NAN)
+}
+
+/// The share of sorted values that do not exceed `value`: the empirical distribution function.
+pub fn share_up_to(sorted: &[f64], value: f64) -> f64 {
+    sorted.partition_point(|other| *other <= value) as f64 / sorted.len() as f64
+}
+
 const ROUNDING: f64 = 1e-6;
 
 #[cfg(test)]
@@ -35,6 +57,18 @@ mod tests {
         assert_eq!(values_needed(0.999), 3688);
         assert_eq!(values_needed(0.5), 6);
         assert_eq!((values_needed(1.0), values_needed(0.0)), (1, 1));
+    }
+
+    #[test]
+    fn the_two_kinds_of_quantile_differ_as_published() {
+        let sorted = [1.0, 2.0, 3.0, 4.0, 10.0];
+        assert!((interpolated(&sorted, 0.9) - 7.6).abs() < 1e-12);
+        assert_eq!(interpolated(&sorted, 1.0), 10.0);
+        assert_eq!(nearest_rank(&sorted, 0.9), 10.0);
+        assert_eq!(nearest_rank(&sorted, 0.4), 2.0);
+        assert_eq!(nearest_rank(&sorted, 0.0), 1.0);
+        assert!(interpolated(&[], 0.5).is_nan() && nearest_rank(&[], 0.5).is_nan());
+        assert_eq!(share_up_to(&sorted, 3.5), 0.6);
     }
 
     #[test]

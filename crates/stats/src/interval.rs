@@ -1,0 +1,81 @@
+//! An interval that says how it was made.
+
+use std::fmt;
+
+/// From `low` to `high` at [`crate::CONFIDENCE`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end; infinite where nothing bounds it.
+    pub high: f64,
+    /// How it was made.
+    pub method: Method,
+}
+
+impl Interval {
+    /// True if `value` lies within, ends included.
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    /// Half the width, the number behind "±".
+    pub fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+}
+
+/// How an interval was made. Each is described, with its source, where it is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Student's t over the values of runs.
+    TOverRuns,
+    /// Bias-corrected and accelerated bootstrap over runs.
+    BcaOverRuns,
+    /// Percentile bootstrap over runs, and over blocks within them.
+    BootstrapOverRunsAndBlocks,
+    /// Studentised bootstrap over runs.
+    StudentisedBootstrap,
+    /// Percentile bootstrap over runs.
+    PercentileBootstrap,
+    /// Order statistics with exact binomial probabilities.
+    OrderStatistics,
+    /// Student's t over batch means within a run.
+    BatchMeans,
+    /// Student's t over the means of the highest level that varies.
+    TopLevelMeans,
+    /// Ratio of means by Fieller's theorem with Welch's degrees of freedom.
+    Fieller,
+    /// Ratio of means as Kalibera and Jones compute it.
+    KaliberaJones,
+    /// Shift by inverting the exact rank test.
+    HodgesLehmannExact,
+    /// Shift by inverting the rank test in its normal approximation.
+    HodgesLehmannNormal,
+}
+
+impl Method {
+    /// The words that stand beside the interval.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::TOverRuns => "t over runs",
+            Method::BcaOverRuns => "BCa bootstrap over runs",
+            Method::BootstrapOverRunsAndBlocks => "bootstrap over runs, then blocks",
+            Method::StudentisedBootstrap => "studentised bootstrap over runs",
+            Method::PercentileBootstrap => "percentile bootstrap over runs",
+            Method::OrderStatistics => "order statistics",
+            Method::BatchMeans => "t over batch means",
+            Method::TopLevelMeans => "t over the highest level's means",
+            Method::Fieller => "Fieller",
+            Method::KaliberaJones => "Kalibera-Jones ratio",
+            Method::HodgesLehmannExact => "Hodges-Lehmann, exact",
+            Method::HodgesLehmannNormal => "Hodges-Lehmann, normal approximation",
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,58 @@
+//! `weigh stats`: a file of numbers, weighed as the figures of a run are.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::exit::{Exit, Stop};
+use crate::number_file::NumberFile;
+use crate::number_report::NumberReport;
+use crate::{number_text, output};
+
+/// The flags of `weigh stats`.
+#[derive(Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Stats {
+    /// The file, or - for standard input: one number a line, or columns with the number last
+    file: PathBuf,
+    /// Takes the first of two columns for runs, not for groups to compare
+    #[arg(long)]
+    levels: bool,
+    /// What one more repetition costs at every level, outermost first, in any unit
+    #[arg(long, value_name = "C,C,…", value_delimiter = ',')]
+    costs: Vec<f64>,
+    /// Prints a JSON document instead of the table
+    #[arg(long)]
+    json: bool,
+}
+
+impl Stats {
+    /// Reads the file and prints what can be said.
+    pub fn run(self) -> Result<Exit, Stop> {
+        let name = self.file.display().to_string();
+        let at = |problem: String| Stop::usage(format!("{name}: {problem}"));
+        let file = if name == "-" {
+            NumberFile::read(io::stdin().lock())
+        } else {
+            let opened = File::open(&self.file).map_err(|error| at(error.to_string()))?;
+            NumberFile::read(opened)
+        };
+        let file = file.map_err(|error| at(error.to_string()))?;
+        let report = NumberReport::of(&file, self.levels, &self.costs).map_err(at)?;
+        if self.json {
+            let text = serde_json::to_string_pretty(&report)
+                .map_err(|error| Stop::new(Exit::Internal, error))?;
+            output::put(&(text + "\n"))?;
+        } else {
+            output::put(&number_text::render(&report))?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+const AFTER_HELP: &str = "\
+One column is one sample. Two are a group and its value: every two groups are compared. More are
+levels of repetition from the outside in (host,run,window,value): what varies at which level, and
+where to repeat; a first column called \"group\" compares.";
