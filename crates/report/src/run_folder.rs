@@ -2,19 +2,21 @@
 //! summary, the page, the cells as CSV and the recorded times for HdrHistogram's tools.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use sha2::{Digest, Sha256};
 use weigh_model::event::Event;
 use weigh_model::plan::Plan;
 
 use crate::journal::{Journal, Reader, Writer};
 use crate::record_error::RecordError;
 use crate::summary::Summary;
-use crate::{cells_csv, html, recorded_times};
+use crate::page::{Provenance, page};
+use crate::{cells_csv, recorded_times};
 
 /// The folder of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,12 +117,27 @@ impl RunFolder {
             RecordError::saying(&path, error.to_string(), "name the folder of a run")
         })?;
         self.write_file("summary.json", summary.to_json().as_bytes())?;
-        self.write_file("report.html", html::page(&summary).as_bytes())?;
+        let provenance = Provenance { journal_sha256: self.journal_sha256() };
+        let page = page(&summary, events, &provenance);
+        self.write_file("report.html", page.as_bytes())?;
         self.write_file("cells.csv", &cells_csv::table(&summary))?;
         for file in recorded_times::files(&summary, events) {
             self.write_file(&file.name, &file.content)?;
         }
         Ok(summary)
+    }
+
+    /// SHA-256 of the journal in hexadecimal digits; `None` where it cannot be read.
+    pub fn journal_sha256(&self) -> Option<String> {
+        let mut journal = File::open(self.path.join(JOURNAL)).ok()?;
+        let mut digest = Sha256::new();
+        let mut block = vec![0; 1 << 16];
+        loop {
+            match journal.read(&mut block).ok()? {
+                0 => return Some(hexadecimal(&digest.finalize())),
+                length => digest.update(&block[..length]),
+            }
+        }
     }
 
     /// Writes one file of the folder, replacing it as a whole.
@@ -157,6 +174,10 @@ pub(crate) fn plain_name(name: &str) -> String {
     plain.truncate(NAME_BYTES_MAX);
     let plain = plain.trim_matches(['-', '.']);
     if plain.is_empty() { "run".to_owned() } else { plain.to_owned() }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn check_space(folder: &Path) -> Result<(), RecordError> {
