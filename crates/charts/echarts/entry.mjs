@@ -32,7 +32,7 @@ const DARK = {
   c0: '#56b4e9', c1: '#f0843c', c2: '#2fc59a', c3: '#dd91bd', c4: '#e6b43c', c5: '#8ccbf2',
   c6: '#a796d1', c7: '#b0b0b0',
 };
-const FONT = 'Inter, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
+const FONT = 'Inter, system-ui, -apple-system, Segoe UI, Roboto, Helvetica Neue, sans-serif';
 const SYMBOLS = ['circle', 'rect', 'triangle', 'diamond', 'emptyCircle', 'emptyRect', 'emptyTriangle', 'pin'];
 
 const escape = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
@@ -84,7 +84,6 @@ function functions(about, shared, palette) {
     stack: (points) => head(points[0].name) + points.map(({ marker, seriesName, value }) =>
       `<br>${marker}${escape(seriesName)}: <b>${figure(value, unit)}</b>`).join(''),
     drawRow: (params, api) => drawRow(params, api, shared, palette),
-    drawBar: (params, api) => drawBar(params, api),
     drawBin: (params, api) => drawBin(params, api),
   };
 }
@@ -122,7 +121,7 @@ function drawRow(params, api, shared, palette) {
   if (Number.isFinite(mean)) {
     children.push(stroke(at(mean), y - 8, at(mean), y + 8, { stroke: colour, lineWidth: 3.5 }));
   } else {
-    children.push({ type: 'text', style: { x: area.x + area.width, y, text: '∞ lost share', textAlign: 'right', textVerticalAlign: 'middle', fill: palette.bad, fontSize: 11 } });
+    children.push({ type: 'text', style: { x: area.x + area.width, y, text: '∞ lost share', textAlign: 'right', textVerticalAlign: 'middle', fill: palette.bad, fontSize: 11, fontFamily: FONT } });
   }
   return { type: 'group', children };
 }
@@ -157,12 +156,19 @@ const DATA = {
   rows: ([metric, first, end], shared) => shared.metrics[metric].rows.slice(first, end)
     .map(([cell, value, low, high, values], index) => (
       [index, value, low, high, cell, shared.names.indexOf(metric), first + index, ...values])),
-  /** Points of an axis picture, [metric, [[x, cell], ...]]: x, mean, low, high. */
-  points: ([metric, places], shared) => {
+  /** A line of an axis picture, [metric, axis, line]: points of x, mean, low, high. */
+  line: ([metric, axis, line], shared, palette) => {
     const rows = new Map(shared.metrics[metric].rows.map((row) => [row[0], row]));
-    return places.filter(([, cell]) => rows.has(cell))
+    const [name, places] = shared.axes[axis][line];
+    const data = places.filter(([, cell]) => rows.has(cell))
       .map(([x, cell]) => [x, ...rows.get(cell).slice(1, 4)]);
+    return {
+      type: 'line', name, data, color: palette[`c${line % 8}`], look: line, symbolSize: 8,
+      hasIntervals: true, encode: { x: 0, y: 1 },
+    };
   },
+  /** Values at even steps of time, [seconds, [value, ...]]. */
+  steps: ([step, values]) => values.map((value, index) => [Number((step * (index + 1)).toPrecision(9)), value]),
   /** A stacked metric, [metric, [cell, ...]]: means. */
   means: ([metric, cells], shared) => {
     const rows = new Map((shared.metrics[metric]?.rows ?? []).map((row) => [row[0], row[1]]));
@@ -180,7 +186,7 @@ function revive(value, named, palette, shared) {
   if (Array.isArray(value)) return value.map((each) => revive(each, named, palette, shared));
   if (value === null || typeof value !== 'object') return value;
   const keys = Object.keys(value);
-  if (keys.length === 1 && keys[0].startsWith('$')) return DATA[keys[0].slice(1)](value[keys[0]], shared);
+  if (keys.length === 1 && keys[0].startsWith('$')) return DATA[keys[0].slice(1)](value[keys[0]], shared, palette);
   return Object.fromEntries(keys.map((key) => [key, revive(value[key], named, palette, shared)]));
 }
 
@@ -188,6 +194,9 @@ const list = (value) => (value === undefined ? [] : Array.isArray(value) ? value
 
 /** What every picture has: type, rules, tooltip. Options only say what is special about them. */
 function dress(option, palette, width, picture) {
+  for (const axis of list(option.xAxis).filter((each) => each.type !== 'category')) {
+    axis.axisLabel = { alignMinLabel: axis.min === 0 ? null : 'left', alignMaxLabel: 'right', margin: 9, ...axis.axisLabel };
+  }
   const label = { color: palette.muted, fontFamily: FONT, fontSize: 12, hideOverlap: true };
   option.animation = false;
   option.backgroundColor = 'transparent';
@@ -200,10 +209,22 @@ function dress(option, palette, width, picture) {
     axis.axisTick = { show: false, ...axis.axisTick };
     axis.splitLine = { show: axis.type !== 'category', lineStyle: { color: palette.grid }, ...axis.splitLine };
   }
-  list(option.series).forEach((series, index) => {
-    if (series.type === 'line') series.symbol ??= SYMBOLS[(series.look ?? index) % SYMBOLS.length];
+  option.series = list(option.series);
+  const bars = option.series.filter((series) => series.hasIntervals)
+    .map(({ name, color, data }) => ({
+      type: 'custom', name, color, data, renderItem: drawBar, silent: true, encode: { x: 0, y: 1 },
+    }));
+  option.series.forEach((series, index) => {
+    if (series.type === 'line') {
+      series.symbol ??= SYMBOLS[(series.look ?? index) % SYMBOLS.length];
+      series.symbolSize ??= 6;
+      series.lineStyle = { width: 2, ...series.lineStyle };
+    }
     delete series.look;
+    delete series.hasIntervals;
   });
+  option.series.push(...bars);
+  if (option.series.length < 2) delete option.legend;
   if (option.legend) {
     option.legend = {
       type: 'plain', top: 0, left: 0, itemWidth: 18, itemHeight: 9, itemGap: 14, icon: undefined,
@@ -240,11 +261,11 @@ function legendLines(option, width) {
 function fit(option, picture, width, top) {
   const isNarrow = width < 560;
   for (const axis of list(option.yAxis).filter((each) => each.type === 'category' && each.axisLabel?.show !== false)) {
-    const longest = Math.max(0, ...axis.data.map((text) => text.length)) * 6.6 + 16;
-    const room = Math.round(Math.min(longest, width * (isNarrow ? 0.36 : 0.32)));
+    const longest = Math.max(0, ...axis.data.map((text) => text.length)) * 7.1 + 16;
+    const room = Math.round(Math.min(longest, width * (isNarrow ? 0.42 : 0.34)));
     list(option.grid).forEach((grid) => { grid.left = room; });
     Object.assign(axis.axisLabel, { width: room - 12, overflow: 'break', lineHeight: 13, interval: 0, hideOverlap: false });
-    if (isNarrow) axis.axisLabel.fontSize = 11;
+    if (isNarrow) Object.assign(axis.axisLabel, { fontSize: 10, lineHeight: 11 });
   }
   const lines = legendLines(option, width);
   if (option.legend) option.legend.top = top;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use weigh_model::Guarantee;
 
 use crate::figures::{count, three_digits};
-use crate::pictures::{Matrix, headline_metric};
+use crate::pictures::{Matrix, headline_metric, spoken};
 use crate::summary::{Cell, Comparison, Summary, Verdict};
 
 /// What was asked: by the plan, or else by what it weighs.
@@ -48,10 +48,10 @@ fn verdict(summary: &Summary, matrix: &Matrix, metric: &str) -> String {
     }
     let parts: Vec<String> = guarantees(&summary.cells)
         .into_iter()
-        .filter_map(|guarantee| within(summary, matrix, &of_metric, guarantee))
+        .filter_map(|guarantee| within(summary, matrix, &of_metric, (metric, guarantee)))
         .collect();
     if parts.is_empty() {
-        return nothing_to_say(metric, &of_metric);
+        return nothing_to_say(metric, &summary.cells, &of_metric);
     }
     format!("{}: {}", spoken(metric), parts.join("; "))
 }
@@ -66,9 +66,15 @@ fn guarantees(cells: &[Cell]) -> Vec<Guarantee> {
     all
 }
 
-/// Why not one pair could be compared.
-fn nothing_to_say(metric: &str, comparisons: &[&Comparison]) -> String {
-    let reason = comparisons.iter().find_map(|comparison| comparison.reason.as_deref());
+/// Why not one pair could be compared: what stands between those that promise the same counts
+/// more than that others do not.
+fn nothing_to_say(metric: &str, cells: &[Cell], comparisons: &[&Comparison]) -> String {
+    if cells.iter().all(|cell| !cell.valid) {
+        return format!("{}: every case is invalid, so nothing is compared", spoken(metric));
+    }
+    let reasons = || comparisons.iter().filter_map(|comparison| comparison.reason.as_deref());
+    let reason = reasons().find(|reason| !reason.starts_with("guarantees differ"));
+    let reason = reason.or_else(|| reasons().next());
     let because = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
     format!("{}: no two cases can be compared{because}", spoken(metric))
 }
@@ -78,7 +84,7 @@ fn within(
     summary: &Summary,
     matrix: &Matrix,
     comparisons: &[&Comparison],
-    guarantee: Guarantee,
+    (metric, guarantee): (&str, Guarantee),
 ) -> Option<String> {
     let index: BTreeMap<&str, usize> =
         summary.cells.iter().enumerate().map(|(i, cell)| (cell.name.as_str(), i)).collect();
@@ -96,19 +102,60 @@ fn within(
     if pairs.is_empty() {
         return None;
     }
-    let prefix = format!("under “{guarantee}” ");
+    let is_only = summary.cells.iter().all(|cell| cell.guarantee == guarantee);
+    let prefix = if is_only { String::new() } else { format!("under “{guarantee}” ") };
+    Some(prefix + &winner(&pairs, metric).unwrap_or_else(|| pair_by_pair(pairs)))
+}
+
+/// The one that leaves all others behind at every place, if there is one.
+fn winner(pairs: &[Pair], metric: &str) -> Option<String> {
+    let is_more_better = metric.contains("per_s") || metric.contains("acceptance");
+    let names = || pairs.iter().flat_map(|pair| [&pair.left, &pair.right]);
+    let leaves_behind = |pair: &Pair| {
+        let wins = if is_more_better { pair.higher } else { pair.lower };
+        wins == pair.lower + pair.higher + pair.close
+    };
+    let views = |name: &str| -> Vec<Pair> {
+        pairs.iter().filter_map(|pair| pair.seen_from(name)).collect()
+    };
+    let best = names().find(|name| views(name).iter().all(leaves_behind))?;
+    let views = views(best);
+    let places = views.iter().map(|pair| pair.decided()).max().unwrap_or(1);
+    let at = if places > 1 { format!(" at all {places} places") } else { String::new() };
+    let word = if is_more_better { "highest" } else { "lowest" };
+    let others: Vec<String> = views
+        .iter()
+        .take(PAIRS_MAX)
+        .map(|pair| format!("{} times {}", pair.ratio(), pair.right))
+        .collect();
+    let more = match views.len().saturating_sub(PAIRS_MAX) {
+        0 => String::new(),
+        more => format!(", and {more} others"),
+    };
+    Some(format!("{best} is {word}{at}, {}{more}", in_words_of(&others)))
+}
+
+fn in_words_of(texts: &[String]) -> String {
+    in_words(&texts.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Where nobody leads everywhere: the clearest pairs.
+fn pair_by_pair(mut pairs: Vec<Pair>) -> String {
     pairs.sort_by_key(|pair| std::cmp::Reverse(pair.decided()));
+    if pairs.iter().all(|pair| pair.decided() == 0) && pairs.len() > 1 {
+        return format!("all {} pairs are too close to call", pairs.len());
+    }
     let shown: Vec<String> = pairs.iter().take(PAIRS_MAX).map(Pair::words).collect();
     let more = match pairs.len().saturating_sub(PAIRS_MAX) {
         0 => String::new(),
-        more => format!(", and {more} more pairs below"),
+        more => format!("; {more} more pairs stand below"),
     };
-    Some(format!("{prefix}{}{more}", shown.join(", ")))
+    format!("{}{more}", shown.join(", "))
 }
 
 /// True where the two stand at the same place of every axis: along one, each is compared with
 /// its neighbour, not with another load.
-fn at_one_place(matrix: &Matrix, left: usize, right: usize) -> bool {
+pub(crate) fn at_one_place(matrix: &Matrix, left: usize, right: usize) -> bool {
     matrix.axes.iter().all(|axis| {
         let place = |cell: usize| {
             let all = axis.lines.iter().flat_map(|line| &line.places);
@@ -127,6 +174,7 @@ fn name(matrix: &Matrix, cell: usize) -> &str {
 }
 
 /// Two lines, place by place.
+#[derive(Clone)]
 struct Pair {
     left: String,
     right: String,
@@ -162,10 +210,29 @@ impl Pair {
         self.lower + self.higher
     }
 
+    /// The same pair with `name` on the left; `None` where it is not in it.
+    fn seen_from(&self, name: &str) -> Option<Pair> {
+        if self.left == name {
+            return Some(self.clone());
+        }
+        (self.right == name).then(|| Pair {
+            left: self.right.clone(),
+            right: self.left.clone(),
+            lower: self.higher,
+            higher: self.lower,
+            close: self.close,
+            ratio_min: 1.0 / self.ratio_max,
+            ratio_max: 1.0 / self.ratio_min,
+        })
+    }
+
     fn words(&self) -> String {
         let Pair { left, right, lower, higher, close, .. } = self;
         let all = lower + higher + close;
-        let ratio = self.ratio();
+        let ratio = match self.ratio_min.is_finite() {
+            true => format!(" ({} times)", self.ratio()),
+            false => String::new(),
+        };
         match (lower, higher) {
             (0, 0) if all == 1 => format!("{left} and {right} are too close to call"),
             (0, 0) => format!("{left} and {right} are too close to call at all {all} places"),
@@ -185,13 +252,10 @@ impl Pair {
         }
     }
 
+    /// The ratios over all places: `0.500 to 0.750`.
     fn ratio(&self) -> String {
         let (low, high) = (three_digits(self.ratio_min), three_digits(self.ratio_max));
-        match self.ratio_min.is_finite() {
-            false => String::new(),
-            true if low == high => format!(" ({low} times)"),
-            true => format!(" ({low} to {high} times)"),
-        }
+        if low == high { low } else { format!("{low} to {high}") }
     }
 }
 
@@ -227,26 +291,6 @@ fn loss(summary: &Summary) -> String {
     text
 }
 
-/// The metric in words.
-pub(crate) fn spoken(metric: &str) -> String {
-    let (quantity, part) = metric.split_once('.').unwrap_or((metric, ""));
-    let quantity = match quantity {
-        "target_cpu_us_per_message" => "target CPU time of a message".to_owned(),
-        "throughput_out_per_s" => "messages delivered per second".to_owned(),
-        _ => quantity.trim_end_matches("_ns").replace('_', " "),
-    };
-    let part = match part {
-        "" => String::new(),
-        "p50" => "median ".to_owned(),
-        "p999" => "99.9th percentile of ".to_owned(),
-        _ => match part.strip_prefix('p').and_then(|digits| digits.parse::<u32>().ok()) {
-            Some(digits) => format!("{digits}th percentile of "),
-            None => format!("{part} of "),
-        },
-    };
-    format!("{part}{quantity}")
-}
-
 fn sentence(text: String) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string());
@@ -278,13 +322,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metrics_are_spoken() {
-        assert_eq!(spoken("response_time_ns.p99"), "99th percentile of response time");
-        assert_eq!(spoken("delivery_time_ns.p50"), "median delivery time");
-        assert_eq!(spoken("target_cpu_us_per_message"), "target CPU time of a message");
-    }
-
-    #[test]
     fn a_pair_says_where_it_was_decided() {
         let pair = |lower, higher, close| Pair {
             left: "a".into(),
@@ -300,5 +337,11 @@ mod tests {
         assert_eq!(words(1, 0, 2), "a is lower than b at 1 of 3 places (0.500 to 0.750 times)");
         assert_eq!(words(1, 1, 0), "a is lower than b at 1 and higher at 1 of 2 places");
         assert_eq!(words(0, 0, 1), "a and b are too close to call");
+        let pairs = [pair(2, 0, 0)];
+        let won = winner(&pairs, "response_time_ns.p99").unwrap();
+        assert_eq!(won, "a is lowest at all 2 places, 0.500 to 0.750 times b");
+        let won = winner(&pairs, "throughput_out_per_s").unwrap();
+        assert_eq!(won, "b is highest at all 2 places, 1.33 to 2.00 times a");
+        assert_eq!(winner(&[pair(1, 0, 1)], "response_time_ns.p99"), None);
     }
 }

@@ -36,7 +36,7 @@ pub fn page(summary: &Summary, events: &[Event], provenance: &Provenance) -> Str
         first_screen(summary, &matrix, &gallery, &question),
     );
     page.push_str("<main id=\"main\">\n");
-    for section in sections(summary, &gallery, provenance) {
+    for section in sections(summary, &matrix, &gallery, provenance) {
         page.push_str(&section);
     }
     page.push_str("</main>\n");
@@ -95,7 +95,12 @@ fn figure(name: &str, title: &str, note: &str) -> String {
     )
 }
 
-fn sections(summary: &Summary, gallery: &Gallery, provenance: &Provenance) -> Vec<String> {
+fn sections(
+    summary: &Summary,
+    matrix: &Matrix,
+    gallery: &Gallery,
+    provenance: &Provenance,
+) -> Vec<String> {
     let has = |kind: Kind| gallery.pictures.iter().any(|picture| picture.kind == kind);
     let mut sections = vec![section("overview", "All cases", &overview::table(summary))];
     if !summary.cells.is_empty() {
@@ -115,7 +120,7 @@ fn sections(summary: &Summary, gallery: &Gallery, provenance: &Provenance) -> Ve
         sections.push(section("case", "One case closely", &place));
     }
     if !summary.comparisons.is_empty() {
-        sections.push(section("verdicts", "Verdicts", &overview::verdicts(summary)));
+        sections.push(section("verdicts", "Verdicts", &overview::verdicts(summary, matrix)));
     }
     sections.push(section("computed", "How every figure was computed", &computed(summary)));
     sections.push(section("doubts", "Doubts, and what to do about them", &doubts::full(summary)));

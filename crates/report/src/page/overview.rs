@@ -1,11 +1,14 @@
 //! The table of all cases, and the verdict of every pair.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use super::answer::at_one_place;
 use super::escape;
 use crate::figures::three_digits;
+use crate::pictures::Matrix;
 use crate::summary::{Cell, Ratio, Summary, Verdict};
-use crate::table::{Row, headings, rows};
+use crate::table::{INVALID_MARK, Row, headings, rows};
 
 /// The table of the terminal, sortable.
 pub(crate) fn table(summary: &Summary) -> String {
@@ -45,7 +48,8 @@ fn figures_row(cell: &Cell, figures: &[String]) -> String {
     let start = if cell.valid { "<tr>" } else { "<tr class=\"invalid\">" };
     let mut row = start.to_owned();
     for (index, figure) in figures.iter().enumerate() {
-        let figure = escape(figure.trim());
+        let figure = figure.trim().replacen(INVALID_MARK, &format!("{INVALID_MARK} "), 1);
+        let figure = escape(&figure);
         row += &match index {
             0 => format!("<th scope=\"row\">{figure}</th>"),
             _ => format!("<td>{figure}</td>"),
@@ -54,10 +58,13 @@ fn figures_row(cell: &Cell, figures: &[String]) -> String {
     row + "</tr>\n"
 }
 
-/// Every pair that was compared, metric by metric; the refused ones are counted by their reason.
-pub(crate) fn verdicts(summary: &Summary) -> String {
+/// Every pair at one place of the axes that was compared, metric by metric; the refused ones are
+/// counted by their reason.
+pub(crate) fn verdicts(summary: &Summary, matrix: &Matrix) -> String {
+    let index: BTreeMap<&str, usize> =
+        summary.cells.iter().enumerate().map(|(i, cell)| (cell.name.as_str(), i)).collect();
     let mut rows = String::new();
-    let (mut shown, mut decided) = (0, 0);
+    let (mut shown, mut beyond) = (0, 0);
     let mut refused: Vec<(&str, usize)> = Vec::new();
     for comparison in &summary.comparisons {
         let verdict = match comparison.verdict {
@@ -73,41 +80,48 @@ pub(crate) fn verdicts(summary: &Summary) -> String {
                 continue;
             }
         };
-        decided += 1;
-        if shown == ROWS_MAX {
+        let (left, right) = (index[comparison.left.as_str()], index[comparison.right.as_str()]);
+        if shown == ROWS_MAX || !at_one_place(matrix, left, right) {
+            beyond += 1;
             continue;
         }
         shown += 1;
+        let [left, right] = [left, right].map(|cell| escape(&matrix.labels[cell]));
         let _ = writeln!(
             rows,
-            "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td class=\"text\">{}</td>\
-             <td>{}</td><td class=\"text\">{verdict}</td></tr>",
+            "<tr><th scope=\"row\">{}</th><td class=\"text\">{left}</td><td class=\"text\">\
+             {right}</td><td>{}</td><td class=\"text\">{verdict}</td></tr>",
             escape(&comparison.metric),
-            escape(&comparison.left),
-            escape(&comparison.right),
             comparison.ratio.map_or_else(|| "–".to_owned(), ratio),
         );
     }
+    verdict_table(&rows, shown, beyond) + &refusals(refused)
+}
+
+fn verdict_table(rows: &str, shown: usize, beyond: usize) -> String {
     let mut html = String::new();
     if shown > 0 {
+        let open = if shown <= ROWS_OPEN { " open" } else { "" };
         let _ = write!(
             html,
             "<p>The left case divided by the right one, with the interval of the ratio at 95 %. A \
-             verdict is given where the interval leaves out 1.</p>\n<div class=\"wide\" \
-             tabindex=\"0\" role=\"region\" aria-label=\"Verdicts\"><table class=\"sortable\">\n\
-             <thead><tr><th scope=\"col\">metric</th><th scope=\"col\">left</th><th scope=\"col\">\
-             right</th><th scope=\"col\">left / right</th><th scope=\"col\">left is</th></tr>\
-             </thead><tbody>\n{rows}</tbody></table></div>\n"
+             verdict is given where the interval leaves out 1.</p>\n<details{open}><summary>\
+             {shown} pairs</summary><div class=\"wide\" tabindex=\"0\" role=\"region\" \
+             aria-label=\"Verdicts\"><table class=\"sortable\">\n<thead><tr><th scope=\"col\">\
+             metric</th><th scope=\"col\" class=\"text\">left</th><th scope=\"col\" \
+             class=\"text\">right</th><th scope=\"col\">left / right</th><th scope=\"col\" \
+             class=\"text\">left is</th></tr></thead><tbody>\n{rows}</tbody></table></div>\
+             </details>\n"
         );
     }
-    if decided > shown {
+    if beyond > 0 {
         let _ = writeln!(
             html,
-            "<p class=\"note\">The first {shown} of {decided} pairs; all of them stand in \
-             summary.json.</p>"
+            "<p class=\"note\">{beyond} more comparisons, most of them of cases under different \
+             loads, stand in summary.json.</p>"
         );
     }
-    html + &refusals(refused)
+    html
 }
 
 fn refusals(mut refused: Vec<(&str, usize)>) -> String {
@@ -137,4 +151,5 @@ fn ratio(ratio: Ratio) -> String {
 
 /// Two hundred cases make tens of thousands of pairs, which nobody reads.
 const ROWS_MAX: usize = 400;
+const ROWS_OPEN: usize = 30;
 const REASONS_MAX: usize = 8;

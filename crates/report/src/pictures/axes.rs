@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::matrix::{Axis, COLOURS, Line, Matrix};
-use super::{Kind, Picture, part, scale};
+use super::{Kind, Picture, capital, part, scale};
 use crate::summary::{Metric, Summary, unit_of};
 
 /// The pictures of one metric: one for every axis, or several where there are many lines.
@@ -40,22 +40,24 @@ fn picture(
     let short = Matrix::short(&axis.key);
     let mut y = scale::axis(low, high, reach);
     y["splitNumber"] = json!(5);
+    // The bundle makes the line, its name, its colour and its intervals from what all pictures
+    // share.
     let series: Vec<Value> =
-        lines.iter().flat_map(|(look, line)| series(line, metric, look % COLOURS)).collect();
+        lines.iter().map(|(line, _)| json!({ "$line": [metric, axis.number, line] })).collect();
     let lines_shown =
         if part.is_empty() { String::new() } else { format!(" Lines {part}.") };
     Picture {
         name: format!("axis-{}-{metric}{number}", axis.key),
         kind: Kind::Axis,
         subject: metric.to_owned(),
-        title: format!("{metric} along {short}"),
+        title: format!("{} along {short}", capital(metric)),
         note: format!("Means with their intervals at 95 % (from 3 repetitions).{lines_shown}"),
         part,
         height: 330,
         about: json!({ "unit": unit_of(metric), "x": short, "x_unit": axis.unit }),
         option: json!({
             "grid": { "top": 10, "left": 74, "right": 22, "height": 270 },
-            "legend": { "data": lines.iter().map(|(_, line)| &line.name).collect::<Vec<_>>() },
+            "legend": {},
             "tooltip": { "trigger": "axis", "formatter": "@axis" },
             "xAxis": x(axis, short),
             "yAxis": y,
@@ -87,20 +89,4 @@ fn of_line<'a>(
     metric: &'a str,
 ) -> impl Iterator<Item = &'a Metric> {
     line.places.iter().filter_map(move |(_, cell)| summary.cells[*cell].metrics.get(metric))
-}
-
-/// The line of the means, and its intervals behind the same name of the legend.
-fn series(line: &Line, metric: &str, look: usize) -> [Value; 2] {
-    let data = json!({ "$points": [metric, line.places] });
-    let colour = format!("$c{look}");
-    [
-        json!({
-            "type": "custom", "renderItem": "@drawBar", "name": line.name, "color": colour,
-            "data": data, "silent": true, "clip": false, "encode": { "x": 0, "y": 1 },
-        }),
-        json!({
-            "type": "line", "name": line.name, "color": colour, "data": data, "look": look,
-            "symbolSize": 8, "lineStyle": { "width": 2 }, "encode": { "x": 0, "y": 1 },
-        }),
-    ]
 }

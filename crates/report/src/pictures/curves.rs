@@ -9,7 +9,7 @@ use weigh_stats::Histogram;
 use weigh_stats::quantile::quantile_with_loss;
 
 use super::matrix::{COLOURS, Matrix};
-use super::{Kind, Picture, lean, part, scale};
+use super::{Kind, Picture, capital, lean, part, scale};
 use crate::summary::Summary;
 
 /// What pictures take from the recorded times of all cells: points and bins, not the histograms,
@@ -161,8 +161,8 @@ fn picture(
     let reach = having.iter().flat_map(|(_, times)| times.curve.last()).map(|point| point.0);
     let reach = reach.fold(2.0, f64::max);
     let series: Vec<Value> = having.iter().map(|(cell, times)| series(matrix, *cell, times)).collect();
-    let marks: Vec<f64> =
-        [2f64.log10(), 1.0, 2.0, 3.0, 4.0, 5.0].into_iter().filter(|x| *x <= reach).collect();
+    let marks = [2f64.log10(), 1.0, 2.0, 3.0, 4.0, 5.0].into_iter();
+    let marks: Vec<Value> = marks.filter(|x| *x <= reach).map(lean).collect();
     let at = if group.is_empty() { String::new() } else { format!(", {group}") };
     let note = "A message lost is a message that waits for ever: where a curve ends early, the \
                 rest was lost or the data carry no more.";
@@ -171,7 +171,7 @@ fn picture(
         kind: Kind::Curve,
         subject: time.to_owned(),
         part: String::new(),
-        title: format!("{time} by percentile{at}"),
+        title: format!("{} by percentile{at}", capital(time)),
         note: note.to_owned(),
         height: 350,
         about: json!({ "unit": "ns", "group": group }),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Kind, Picture, part, scale};
+use super::{Kind, Picture, capital, part, scale};
 use crate::summary::{Cell, Metric, Summary, unit_of};
 
 /// The pictures of one metric: one, or several where there are many cells.
@@ -15,15 +15,17 @@ pub(crate) fn pictures(summary: &Summary, metric: &str) -> Vec<Picture> {
         .collect();
     let rows = |first: usize| (first, having.len().min(first + ROWS_MAX));
     let parts = (0..having.len()).step_by(ROWS_MAX).map(rows);
-    parts.map(|(first, end)| picture(metric, &having, first, end)).collect()
+    parts.map(|(first, end)| picture(metric, &having, summary.cells.len(), first, end)).collect()
 }
 
 fn picture(
     metric: &str,
     having: &[(usize, &Cell, &Metric)],
+    all: usize,
     first: usize,
     end: usize,
 ) -> Picture {
+    let missing = all - having.len();
     let shown = &having[first..end];
     let values = || shown.iter().flat_map(|(.., m)| m.values.iter().copied().flatten());
     let low = values().fold(f64::INFINITY, f64::min);
@@ -37,8 +39,8 @@ fn picture(
         name: format!("dots-{metric}{number}"),
         kind: Kind::Dots,
         subject: metric.to_owned(),
-        title: format!("{metric} of every case"),
-        note: note(&part),
+        title: format!("{}, every case", capital(metric)),
+        note: note(&part, missing),
         part,
         height,
         about: json!({ "unit": unit_of(metric) }),
@@ -55,11 +57,16 @@ fn picture(
     }
 }
 
-fn note(part: &str) -> String {
+fn note(part: &str, missing: usize) -> String {
+    let without = match missing {
+        0 => String::new(),
+        1 => " 1 case has no such figure.".to_owned(),
+        n => format!(" {n} cases have no such figure."),
+    };
     let cases = if part.is_empty() { String::new() } else { format!(" Cases {part}.") };
     format!(
         "Every dot is a repetition, the stroke their mean, the line its interval at 95 % (from 3 \
-         repetitions).{cases}"
+         repetitions).{cases}{without}"
     )
 }
 

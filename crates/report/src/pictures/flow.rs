@@ -45,7 +45,7 @@ fn picture(cell: usize, ledger: &Ledger, matrix: &Matrix) -> Picture {
             "tooltip": { "trigger": "item", "formatter": "@flow" },
             "series": [{
                 "type": "sankey", "top": 8, "left": 2, "right": 130, "bottom": 12,
-                "nodeWidth": 12, "nodeGap": 26, "draggable": false, "layoutIterations": 0,
+                "nodeWidth": 12, "nodeGap": 26, "draggable": false,
                 "emphasis": { "focus": "adjacency" },
                 "lineStyle": { "color": "target", "opacity": 0.28, "curveness": 0.5 },
                 "itemStyle": { "borderWidth": 0 },

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::curves::{Recorded, TIMES, Times};
-use super::{Kind, Matrix, Picture};
+use super::{Kind, Matrix, Picture, capital};
 
 /// A picture for every cell and time.
 pub(crate) fn pictures(matrix: &Matrix, recorded: &Recorded) -> Vec<Picture> {
@@ -28,7 +28,7 @@ fn picture(time: &str, cell: usize, matrix: &Matrix, times: &Times) -> Picture {
         kind: Kind::Histogram,
         subject: cell.to_string(),
         part: String::new(),
-        title: format!("{time} of {}", matrix.labels[cell]),
+        title: format!("{} of {}", capital(time), matrix.labels[cell]),
         note: format!(
             "{} messages of all repetitions, in bins of equal width on the logarithmic scale.{lost}",
             crate::figures::count(times.count)
@@ -56,7 +56,7 @@ fn picture(time: &str, cell: usize, matrix: &Matrix, times: &Times) -> Picture {
 /// Marks at 1, 2 and 5 times the powers of ten between the ends, which are powers of ten.
 fn marks(low: f64, high: f64) -> Vec<Value> {
     let powers = (low.floor() as i32..=high.ceil() as i32).map(f64::from);
-    let steps: &[f64] = if high - low < 2.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    let steps: &[f64] = if high - low < 3.3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
     let all = powers.flat_map(|power| steps.iter().map(move |step| power + step.log10()));
     all.filter(|mark| (low..=high).contains(mark)).map(|mark| json!(mark)).collect()
 }

@@ -26,6 +26,8 @@ pub(crate) struct Matrix {
 /// A key of the plan with numbers for values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Axis {
+    /// Its number among the axes.
+    pub(crate) number: usize,
     /// The key (`load.connections`).
     pub(crate) key: String,
     /// The unit of its values (`ns`, `B`, `1/s`), empty for plain numbers.
@@ -95,6 +97,7 @@ fn axes(cells: &[Cell], labels: &[String]) -> Vec<Axis> {
     let mut axes: Vec<Axis> =
         keys.iter().filter_map(|key| axis(key, cells, labels)).collect();
     axes.sort_by_key(|axis| std::cmp::Reverse(places(axis).len()));
+    axes.iter_mut().enumerate().for_each(|(number, axis)| axis.number = number);
     axes
 }
 
@@ -132,7 +135,7 @@ fn axis(key: &str, cells: &[Cell], labels: &[String]) -> Option<Axis> {
         line.places.sort_by(|left, right| left.0.total_cmp(&right.0));
     }
     let has_two = lines.iter().any(|line| line.places.len() > 1);
-    has_two.then(|| Axis { key: key.to_owned(), unit, lines })
+    has_two.then(|| Axis { number: 0, key: key.to_owned(), unit, lines })
 }
 
 /// A value of the plan as a number in its base unit.

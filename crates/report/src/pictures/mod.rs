@@ -12,6 +12,7 @@ mod matrix;
 mod over_time;
 mod scale;
 mod shared;
+mod words;
 
 use std::collections::BTreeMap;
 
@@ -23,6 +24,7 @@ use crate::comparisons::HEADLINES;
 use crate::summary::{Summary, finished_trials};
 
 pub(crate) use matrix::Matrix;
+pub(crate) use words::{capital, spoken};
 
 /// All pictures of a run, and what they share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -96,7 +98,7 @@ impl Gallery {
         Gallery { shared: shared::data(summary, &matrix, &metrics(summary)), pictures }
     }
 
-    /// The picture for the first screen: the headline metric that most cells have, along the
+    /// The picture for the first screen: the metric that the answer is about, along the
     /// first axis if there is one. `None` where nothing was weighed.
     pub fn headline(&self, summary: &Summary) -> Option<&Picture> {
         let metric = headline_metric(summary)?;
@@ -106,15 +108,15 @@ impl Gallery {
     }
 }
 
-/// The metric of the first screen: of those that most cells have, the first in this order.
+/// The metric of the first screen: the first in this order that half of the cells have.
 pub(crate) fn headline_metric(summary: &Summary) -> Option<&'static str> {
     let having = |metric: &str| {
         let has_value =
             |cell: &&crate::summary::Cell| cell.metrics.get(metric).is_some_and(|m| m.n > 0);
         summary.cells.iter().filter(has_value).count()
     };
-    let most = FIRST.iter().map(|metric| having(metric)).max().filter(|most| *most > 0)?;
-    FIRST.iter().copied().find(|metric| having(metric) == most)
+    let enough = summary.cells.len().div_ceil(2).max(1);
+    FIRST.iter().copied().find(|metric| having(metric) >= enough)
 }
 
 /// Names of all metrics of the run: the headlines in their order, then the others.

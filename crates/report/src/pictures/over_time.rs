@@ -100,7 +100,7 @@ impl Detail {
     fn within(points: usize, repetitions: usize) -> Detail {
         let means = points / repetitions.max(1);
         let has_repetitions = points <= POINTS_MAX;
-        let points_max = if means <= POINTS_MAX { usize::MAX } else { 60 };
+        let points_max = if means <= POINTS_MAX { usize::MAX } else { THINNED };
         Detail { has_repetitions, points_max }
     }
 }
@@ -224,11 +224,11 @@ impl Panel {
         let is_mean = id.ends_with("|mean");
         let mut one = json!({
             "type": "line", "id": id, "name": line.name, "color": line.colour,
-            "xAxisIndex": index, "yAxisIndex": index, "showSymbol": false, "data": data,
-            "symbolSize": 6, "lineStyle": { "width": width, "opacity": if is_mean { 1.0 } else { 0.3 } },
-            "look": 0,
+            "xAxisIndex": index, "yAxisIndex": index, "showSymbol": false, "look": 0,
+            "data": data, "lineStyle": { "width": width },
         });
         if !is_mean {
+            one["lineStyle"]["opacity"] = json!(0.3);
             one["silent"] = json!(true);
             one["tooltip"] = json!({ "show": false });
         }
@@ -251,16 +251,26 @@ fn means(runs: &[&Vec<Moment>], value: usize) -> Vec<(f64, Option<f64>)> {
         .collect()
 }
 
-/// Seconds and values, neighbours put together where there are too many.
+/// Seconds and values, neighbours put together where there are too many. Where they are evenly
+/// spaced, as nearly always, only the step is written.
 fn points(moments: &[(f64, Option<f64>)], detail: Detail) -> Value {
     let together = moments.len().div_ceil(detail.points_max).max(1);
+    let chunks = moments.chunks(together).filter(|chunk| !chunk.is_empty());
     let point = |chunk: &[(f64, Option<f64>)]| {
         let values: Vec<f64> = chunk.iter().filter_map(|(_, value)| *value).collect();
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
         let at_s = chunk.last().map_or(0.0, |(at_ns, _)| at_ns / 1e9);
-        json!([lean(at_s), lean(mean)])
+        (at_s, lean(values.iter().sum::<f64>() / values.len() as f64))
     };
-    moments.chunks(together).map(point).collect()
+    let points: Vec<(f64, Value)> = chunks.map(point).collect();
+    let step = points.first().map_or(1.0, |point| point.0);
+    let is_even = |(index, (at_s, _)): (usize, &(f64, Value))| {
+        (at_s - step * (index + 1) as f64).abs() < step / 20.0
+    };
+    if points.iter().enumerate().all(is_even) {
+        let values: Vec<Value> = points.into_iter().map(|(_, value)| value).collect();
+        return json!({ "$steps": [lean(step), values] });
+    }
+    points.into_iter().map(|(at_s, value)| json!([lean(at_s), value])).collect()
 }
 
 /// What is drawn, from top to bottom.
@@ -313,8 +323,11 @@ const PANELS_LINES: usize = 10;
 
 /// Intervals of a whole run up to which every repetition is drawn, and up to which every
 /// interval is.
-const POINTS_MAX: usize = 15_000;
+const POINTS_MAX: usize = 6_000;
 
 const THIN: f64 = 0.8;
+
+/// Points of a line in a large run.
+const THINNED: usize = 60;
 const PANEL: u32 = 110;
 const GAP: u32 = 40;

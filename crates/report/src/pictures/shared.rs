@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Matrix, lean};
+use super::matrix::{Axis, Line, Matrix};
+use super::lean;
 use crate::summary::{Metric, Summary, unit_of};
 
 /// `cells` (label, name, guarantee, colour, valid), `names` of all metrics, and `metrics`: for
-/// each its unit and a row `[cell, mean, low, high, [values]]` for every cell that has it.
+/// each its unit and a row `[cell, mean, low, high, [values]]` for every cell that has it; `axes`: their lines.
 pub(crate) fn data(summary: &Summary, matrix: &Matrix, names: &[&str]) -> Value {
     let cells: Vec<Value> = summary
         .cells
@@ -31,7 +32,17 @@ pub(crate) fn data(summary: &Summary, matrix: &Matrix, names: &[&str]) -> Value 
             .collect();
         metrics.insert((*name).to_owned(), json!({ "unit": unit_of(name), "rows": rows }));
     }
-    json!({ "cells": cells, "names": names, "metrics": metrics })
+    let axes: Vec<Value> = matrix.axes.iter().map(lines).collect();
+    json!({ "cells": cells, "names": names, "metrics": metrics, "axes": axes })
+}
+
+/// The lines along an axis: `[name, [[place, cell], ...]]`.
+fn lines(axis: &Axis) -> Value {
+    let line = |line: &Line| {
+        let place = |(x, cell): &(f64, usize)| json!([lean(*x), cell]);
+        json!([line.name, line.places.iter().map(place).collect::<Vec<_>>()])
+    };
+    axis.lines.iter().map(line).collect()
 }
 
 fn row(cell: usize, metric: &Metric) -> Value {
