@@ -45,7 +45,9 @@ impl Report {
         }
         let summary = Summary::from_events(&journal.events).map_err(Stop::usage)?;
         if self.html {
-            folder.write_results(&journal.events).map_err(|error| Stop::new(Exit::Record, error))?;
+            folder
+                .write_results(&journal.events)
+                .map_err(|error| Stop::new(Exit::Record, error))?;
             eprintln!("weigh: wrote {}", folder.path().join("report.html").display());
         }
         if let Some(plots) = &self.plots {
@@ -82,8 +84,8 @@ fn write_plots(folder: &Path, gallery: &Gallery) -> Result<usize, Stop> {
     let failed = |error: weigh_charts::Failed| Stop::new(Exit::Internal, error);
     let artist = Artist::new(&gallery.shared).map_err(failed)?;
     for picture in &gallery.pictures {
-        let option = serde_json::to_value(picture)
-            .map_err(|error| Stop::new(Exit::Internal, error))?;
+        let option =
+            serde_json::to_value(picture).map_err(|error| Stop::new(Exit::Internal, error))?;
         let svg = artist.svg(&option, Theme::Light, WIDTH_PIXELS).map_err(failed)?;
         let png = artist.png(&svg, DOTS_PER_PIXEL).map_err(failed)?;
         written(&folder.join(format!("{}.svg", picture.name)), svg.as_bytes())?;

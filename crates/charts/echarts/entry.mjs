@@ -194,10 +194,7 @@ const list = (value) => (value === undefined ? [] : Array.isArray(value) ? value
 
 /** What every picture has: type, rules, tooltip. Options only say what is special about them. */
 function dress(option, palette, width, picture) {
-  for (const axis of list(option.xAxis).filter((each) => each.type !== 'category')) {
-    axis.axisLabel = { alignMinLabel: axis.min === 0 ? null : 'left', alignMaxLabel: 'right', margin: 9, ...axis.axisLabel };
-  }
-  const label = { color: palette.muted, fontFamily: FONT, fontSize: 12, hideOverlap: true };
+  const label = { color: palette.muted, fontFamily: FONT, fontSize: 12, hideOverlap: true, margin: 9 };
   option.animation = false;
   option.backgroundColor = 'transparent';
   option.textStyle = { fontFamily: FONT, color: palette.ink };

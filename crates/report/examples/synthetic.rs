@@ -1,8 +1,9 @@
 //! Writes the folder of a run that never was, for tests of the report: what it shows is known
 //! beforehand, and how large it is can be chosen.
 //!
-//! `cargo run -p weigh-report --example synthetic -- FOLDER LEVELS REPETITIONS INTERVALS` writes
-//! four protocols at each level of connections. The last one loses messages.
+//! `cargo run -p weigh-report --example synthetic -- FOLDER LEVELS REPETITIONS INTERVALS [journal]`
+//! writes four protocols at each level of connections, the journal and all results, or the journal
+//! alone. The last protocol loses messages from 80 connections on.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,8 +17,8 @@ use weigh_model::plan::Plan;
 use weigh_model::random::Random;
 use weigh_model::trial::Point;
 use weigh_model::{Doubt, Guarantee};
-use weigh_report::run_folder::JOURNAL;
 use weigh_report::RunFolder;
+use weigh_report::run_folder::JOURNAL;
 use weigh_stats::Histogram;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -44,7 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     write(&Event::RunFinished { outcome: "done".to_owned() })?;
     journal.into_inner()?.sync_data()?;
-    if env::args().len() > 5 {
+    if env::args().nth(5).is_some_and(|word| word == "journal") {
         return Ok(());
     }
     let folder = RunFolder::find(&folder, &folder.to_string_lossy())?;

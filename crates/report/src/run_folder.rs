@@ -13,9 +13,9 @@ use weigh_model::event::Event;
 use weigh_model::plan::Plan;
 
 use crate::journal::{Journal, Reader, Writer};
+use crate::page::{Provenance, page};
 use crate::record_error::RecordError;
 use crate::summary::Summary;
-use crate::page::{Provenance, page};
 use crate::{cells_csv, recorded_times};
 
 /// The folder of one run.

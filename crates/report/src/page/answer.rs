@@ -90,7 +90,9 @@ fn within(
         summary.cells.iter().enumerate().map(|(i, cell)| (cell.name.as_str(), i)).collect();
     let mut pairs: Vec<Pair> = Vec::new();
     for comparison in comparisons {
-        let (left, right) = (index[comparison.left.as_str()], index[comparison.right.as_str()]);
+        let number = |name: &str| index.get(name).copied();
+        let (left, right) = (number(&comparison.left), number(&comparison.right));
+        let Some((left, right)) = left.zip(right) else { continue };
         let is_here = summary.cells[left].guarantee == guarantee;
         if is_here && comparison.verdict != Verdict::Refused && at_one_place(matrix, left, right) {
             let (a, b) = (name(matrix, left), name(matrix, right));
@@ -126,7 +128,13 @@ fn winner(pairs: &[Pair], metric: &str) -> Option<String> {
     let others: Vec<String> = views
         .iter()
         .take(PAIRS_MAX)
-        .map(|pair| format!("{} times {}", pair.ratio(), pair.right))
+        .map(|pair| {
+            let part = match pair.decided() {
+                few if few < places => format!(" (compared at {few})"),
+                _ => String::new(),
+            };
+            format!("{} times {}{part}", pair.ratio(), pair.right)
+        })
         .collect();
     let more = match views.len().saturating_sub(PAIRS_MAX) {
         0 => String::new(),
@@ -247,7 +255,9 @@ impl Pair {
                 format!("{left} is {word} than {right}{places}{ratio}")
             }
             (lower, higher) => {
-                format!("{left} is lower than {right} at {lower} and higher at {higher} of {all} places")
+                format!(
+                    "{left} is lower than {right} at {lower} and higher at {higher} of {all} places"
+                )
             }
         }
     }

@@ -17,7 +17,8 @@ pub struct Provenance {
 pub(crate) fn section(summary: &Summary, provenance: &Provenance) -> String {
     let run = &summary.run;
     let host = &run.host;
-    let memory = if host.memory_bytes > 0 { bytes(host.memory_bytes as f64) } else { String::new() };
+    let memory =
+        if host.memory_bytes > 0 { bytes(host.memory_bytes as f64) } else { String::new() };
     let digest = provenance.journal_sha256.clone().unwrap_or_default();
     let mut html = "<table class=\"facts\"><tbody>\n".to_owned();
     for (name, value) in [

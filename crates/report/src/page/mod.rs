@@ -9,7 +9,12 @@ mod facts;
 mod overview;
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use weigh_charts::BUNDLE;
 use weigh_model::event::Event;
@@ -42,19 +47,16 @@ pub fn page(summary: &Summary, events: &[Event], provenance: &Provenance) -> Str
     page.push_str("</main>\n");
     let _ = write!(
         page,
-        "<script type=\"application/json\" id=\"run\">{}</script>\n<script>{BUNDLE}</script>\n\
+        "<noscript><p class=\"warning\">Without scripts the pictures and the tables of single \
+         metrics are not shown; summary.json and cells.csv hold the figures.</p></noscript>\n\
+         <script type=\"text/plain\" id=\"run\">{}</script>\n<script>{BUNDLE}</script>\n\
          <script>{SCRIPT}</script>\n</body>\n</html>\n",
         data(summary, &gallery),
     );
     page
 }
 
-fn first_screen(
-    summary: &Summary,
-    matrix: &Matrix,
-    gallery: &Gallery,
-    question: &str,
-) -> String {
+fn first_screen(summary: &Summary, matrix: &Matrix, gallery: &Gallery, question: &str) -> String {
     let run = &summary.run;
     let sentences = answer::answer(summary, matrix).map(|text| format!("<p>{}</p>", escape(&text)));
     let outcome = match run.outcome.as_str() {
@@ -66,7 +68,9 @@ fn first_screen(
         ),
     };
     let picture = match gallery.headline(summary) {
-        Some(picture) => figure(&picture.name, &picture.title, &picture.note),
+        Some(picture) => figure(&picture.name, &picture.title, &picture.note)
+            .replace("<h3>", "<h2>")
+            .replace("</h3>", "</h2>"),
         None => String::new(),
     };
     format!(
@@ -124,7 +128,11 @@ fn sections(
     }
     sections.push(section("computed", "How every figure was computed", &computed(summary)));
     sections.push(section("doubts", "Doubts, and what to do about them", &doubts::full(summary)));
-    sections.push(section("facts", "Machine, versions, plan", &facts::section(summary, provenance)));
+    sections.push(section(
+        "facts",
+        "Machine, versions, plan",
+        &facts::section(summary, provenance),
+    ));
     sections
 }
 
@@ -191,7 +199,8 @@ fn computed(summary: &Summary) -> String {
     html
 }
 
-/// What the script works with. Nothing in it can end the element that it stands in.
+/// What the script works with: JSON, compressed (RFC 1952) and in base64, because the data of two
+/// hundred cells would take two megabytes. Browsers unpack it by themselves since 2023.
 fn data(summary: &Summary, gallery: &Gallery) -> String {
     let gallery = serde_json::to_value(gallery).unwrap_or(Value::Null);
     let what: Vec<[String; 2]> = metrics(summary)
@@ -202,7 +211,10 @@ fn data(summary: &Summary, gallery: &Gallery) -> String {
         "shared": gallery["shared"], "pictures": gallery["pictures"], "what": what,
         "lossy": most_lossy(summary),
     });
-    all.to_string().replace('<', "\\u003c").replace('\u{2028}', "\\u2028")
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    let written = packed.write_all(all.to_string().as_bytes());
+    let packed = written.and_then(|()| packed.finish()).expect("memory takes everything");
+    STANDARD.encode(packed)
 }
 
 /// The cell to look at first: the one that lost the largest share, else the first.

@@ -80,7 +80,9 @@ pub(crate) fn verdicts(summary: &Summary, matrix: &Matrix) -> String {
                 continue;
             }
         };
-        let (left, right) = (index[comparison.left.as_str()], index[comparison.right.as_str()]);
+        let number = |name: &str| index.get(name).copied();
+        let (left, right) = (number(&comparison.left), number(&comparison.right));
+        let Some((left, right)) = left.zip(right) else { continue };
         if shown == ROWS_MAX || !at_one_place(matrix, left, right) {
             beyond += 1;
             continue;
@@ -134,7 +136,8 @@ fn refusals(mut refused: Vec<(&str, usize)>) -> String {
         let _ = write!(html, "<li>{number}: {}</li>", escape(reason));
     }
     if refused.len() > REASONS_MAX {
-        let _ = write!(html, "<li>{} more reasons in summary.json</li>", refused.len() - REASONS_MAX);
+        let _ =
+            write!(html, "<li>{} more reasons in summary.json</li>", refused.len() - REASONS_MAX);
     }
     html + "</ul>\n"
 }

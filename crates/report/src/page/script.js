@@ -1,6 +1,8 @@
 'use strict';
-(() => {
-  const run = JSON.parse(document.getElementById('run').textContent);
+(async () => {
+  const packed = Uint8Array.from(atob(document.getElementById('run').textContent), (each) => each.charCodeAt(0));
+  const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
+  const run = JSON.parse(await new Response(unpacked).text());
   const { shared, pictures } = run;
   const what = new Map(run.what);
   const byName = new Map(pictures.map((picture) => [picture.name, picture]));
@@ -195,4 +197,11 @@
     clearTimeout(waiting);
     waiting = setTimeout(redraw, 120);
   });
-})();
+  document.documentElement.dataset.ready = 'yes';
+})().catch((error) => {
+  const note = document.createElement('p');
+  note.className = 'warning';
+  note.textContent = `The pictures cannot be shown (${error}): use a browser of 2023 or later, or read summary.json.`;
+  document.querySelector('header').append(note);
+  throw error;
+});

@@ -44,14 +44,16 @@ fn picture(
     // share.
     let series: Vec<Value> =
         lines.iter().map(|(line, _)| json!({ "$line": [metric, axis.number, line] })).collect();
-    let lines_shown =
-        if part.is_empty() { String::new() } else { format!(" Lines {part}.") };
+    let lines_shown = if part.is_empty() { String::new() } else { format!(" Lines {part}.") };
     Picture {
         name: format!("axis-{}-{metric}{number}", axis.key),
         kind: Kind::Axis,
         subject: metric.to_owned(),
         title: format!("{} along {short}", capital(metric)),
-        note: format!("Means with their intervals at 95 % (from 3 repetitions).{lines_shown}"),
+        note: format!(
+            "Means with their intervals at 95 % (from 3 repetitions).{}{lines_shown}",
+            if figures().any(|figure| figure.value.is_none()) { INFINITE } else { "" }
+        ),
         part,
         height: 330,
         about: json!({ "unit": unit_of(metric), "x": short, "x_unit": axis.unit }),
@@ -90,3 +92,5 @@ fn of_line<'a>(
 ) -> impl Iterator<Item = &'a Metric> {
     line.places.iter().filter_map(move |(_, cell)| summary.cells[*cell].metrics.get(metric))
 }
+
+const INFINITE: &str = " What falls into the lost share is infinite and has no point.";

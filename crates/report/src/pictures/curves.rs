@@ -117,11 +117,7 @@ fn bins(histogram: &Histogram) -> Vec<(f64, f64, u64)> {
 }
 
 /// The curves of both times, for every group of cells.
-pub(crate) fn pictures(
-    summary: &Summary,
-    matrix: &Matrix,
-    recorded: &Recorded,
-) -> Vec<Picture> {
+pub(crate) fn pictures(summary: &Summary, matrix: &Matrix, recorded: &Recorded) -> Vec<Picture> {
     let mut pictures = Vec::new();
     for time in TIMES {
         for (number, group) in matrix.groups.iter().enumerate() {
@@ -160,7 +156,8 @@ fn picture(
     let high = values().max().unwrap_or(1).max(1) as f64;
     let reach = having.iter().flat_map(|(_, times)| times.curve.last()).map(|point| point.0);
     let reach = reach.fold(2.0, f64::max);
-    let series: Vec<Value> = having.iter().map(|(cell, times)| series(matrix, *cell, times)).collect();
+    let series: Vec<Value> =
+        having.iter().map(|(cell, times)| series(matrix, *cell, times)).collect();
     let marks = [2f64.log10(), 1.0, 2.0, 3.0, 4.0, 5.0].into_iter();
     let marks: Vec<Value> = marks.filter(|x| *x <= reach).map(lean).collect();
     let at = if group.is_empty() { String::new() } else { format!(", {group}") };

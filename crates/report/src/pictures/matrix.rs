@@ -94,8 +94,7 @@ fn axes(cells: &[Cell], labels: &[String]) -> Vec<Axis> {
     let mut keys: Vec<&String> = cells.iter().flat_map(|cell| cell.point.keys()).collect();
     keys.sort();
     keys.dedup();
-    let mut axes: Vec<Axis> =
-        keys.iter().filter_map(|key| axis(key, cells, labels)).collect();
+    let mut axes: Vec<Axis> = keys.iter().filter_map(|key| axis(key, cells, labels)).collect();
     axes.sort_by_key(|axis| std::cmp::Reverse(places(axis).len()));
     axes.iter_mut().enumerate().for_each(|(number, axis)| axis.number = number);
     axes
@@ -151,8 +150,7 @@ fn quantity(value: &Value) -> Option<(f64, &'static str)> {
         return Some((size as f64, "B"));
     }
     parse_rate(text).ok()?;
-    let number: String =
-        text.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+    let number: String = text.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
     Some((number.parse().ok()?, "1/s"))
 }
 

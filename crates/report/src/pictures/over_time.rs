@@ -208,7 +208,8 @@ impl Panel {
                 }));
             }
             let id = format!("{}|{}|mean", self.unit, line.name);
-            let mut mean = self.one(index, line, &id, points(&means(runs, line.value), detail), 2.0);
+            let mut mean =
+                self.one(index, line, &id, points(&means(runs, line.value), detail), 2.0);
             if let Some(end) = warm_s.filter(|_| all.iter().all(|s| s["markArea"].is_null())) {
                 mean["markArea"] = json!({
                     "silent": true, "itemStyle": { "color": "$shade" },

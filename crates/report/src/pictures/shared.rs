@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::matrix::{Axis, Line, Matrix};
 use super::lean;
+use super::matrix::{Axis, Line, Matrix};
 use crate::summary::{Metric, Summary, unit_of};
 
 /// `cells` (label, name, guarantee, colour, valid), `names` of all metrics, and `metrics`: for

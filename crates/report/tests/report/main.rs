@@ -1,5 +1,6 @@
-//! The tests of the report as its users see it: the table, the summary, and the run's folder.
+//! The tests of the report as its users see it: the table, the summary, the page, and the run's folder.
 
+mod page;
 mod recording;
 mod rendering;
 mod story;
