@@ -9,6 +9,8 @@ mod lanes;
 mod material;
 mod options;
 mod output;
+#[cfg(feature = "plots")]
+mod plots;
 mod record;
 mod target;
 mod terminal;

@@ -39,6 +39,7 @@ fn the_folder_is_complete() {
     assert!(digest.chars().take(64).all(|c| c.is_ascii_hexdigit()), "the journal's digest");
 }
 
+#[cfg(feature = "plots")]
 #[test]
 fn every_picture_is_written_as_svg_and_png() {
     let place = Place::new("plots");

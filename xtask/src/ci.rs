@@ -8,8 +8,8 @@ use anyhow::{Context, ensure};
 /// Options of `cargo xtask ci`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Only these steps (format, lint, test, tour, servers, fuzz); all of them without any.
-    #[arg(value_parser = ["format", "lint", "test", "tour", "servers", "fuzz"])]
+    /// Only these steps (format, lint, test, tour, servers, page, fuzz); all of them without any.
+    #[arg(value_parser = ["format", "lint", "test", "tour", "servers", "page", "fuzz"])]
     steps: Vec<String>,
 }
 

@@ -106,7 +106,7 @@ impl RunFolder {
             let mend = "give values that TOML can hold (whole numbers below 2^63)";
             RecordError::saying(&path, error.to_string(), mend)
         })?;
-        replace(&path, text.as_bytes())
+        replace(&path, text.as_bytes(), Kept::AtOnce)
     }
 
     /// Writes `summary.json`, `report.html`, `cells.csv` and the recorded times of a run, finished
@@ -142,7 +142,7 @@ impl RunFolder {
 
     /// Writes one file of the folder, replacing it as a whole.
     pub fn write_file(&self, name: &str, content: &[u8]) -> Result<(), RecordError> {
-        replace(&self.path.join(name), content)
+        replace(&self.path.join(name), content, Kept::InTime)
     }
 }
 
@@ -195,15 +195,25 @@ fn check_space(folder: &Path) -> Result<(), RecordError> {
     ))
 }
 
-/// Writes beside `path` and then moves over it, so that there is never half a file.
-fn replace(path: &Path, content: &[u8]) -> Result<(), RecordError> {
+/// When a file must be on the disk. What is made from the journal can be made again, and waiting
+/// for the disk sixteen hundred times takes longer than everything else.
+#[derive(Clone, Copy, PartialEq)]
+enum Kept {
+    AtOnce,
+    InTime,
+}
+
+/// Writes beside `path` and then moves over it, so that no reader sees half a file.
+fn replace(path: &Path, content: &[u8], kept: Kept) -> Result<(), RecordError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".partial");
     let partial = PathBuf::from(name);
     let write = || -> io::Result<()> {
         let mut file = File::create(&partial)?;
         file.write_all(content)?;
-        file.sync_data()?;
+        if kept == Kept::AtOnce {
+            file.sync_data()?;
+        }
         fs::rename(&partial, path)
     };
     write().map_err(|problem| {

@@ -52,8 +52,8 @@ pub(crate) fn section(summary: &Summary, provenance: &Provenance) -> String {
     let plan = toml::to_string(&run.plan).unwrap_or_default();
     let _ = writeln!(
         html,
-        "<details class=\"plan\"><summary>The plan, as resolved (TOML)</summary><pre tabindex=\"0\">\
-         {}</pre></details>",
+        "<details class=\"plan\"><summary>The plan, as resolved (TOML)</summary>\
+         <pre tabindex=\"0\">{}</pre></details>",
         escape(&plan)
     );
     html + "<p class=\"note\">Everything on this page is made from the journal of the run; \

@@ -186,7 +186,7 @@ fn computed(summary: &Summary) -> String {
             html,
             "<details data-metric=\"{}\"><summary><code>{}</code></summary><p>{}</p>\
              <p>Unit: {}. Cases: {}. Repetitions (n): {n}. {}</p><div class=\"wide\" \
-             tabindex=\"0\" role=\"region\" aria-label=\"Values of {}\"></div></details>\n",
+             tabindex=\"0\" role=\"region\" aria-label=\"Values of {}\"></div></details>",
             escape(name),
             escape(name),
             escape(&definitions::definition(name)),

@@ -32,7 +32,8 @@ pub(crate) fn table(summary: &Summary) -> String {
                 let title = escape(&title);
                 let _ = write!(
                     html,
-                    "<tr class=\"group\"><th colspan=\"{span}\" scope=\"rowgroup\">{title}</th></tr>"
+                    "<tr class=\"group\"><th colspan=\"{span}\" scope=\"rowgroup\">{title}</th>\
+                     </tr>"
                 );
             }
             Row::Figures(cell, figures) => html.push_str(&figures_row(cell, &figures)),

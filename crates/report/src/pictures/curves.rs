@@ -177,8 +177,8 @@ fn picture(
             "legend": {},
             "tooltip": { "trigger": "axis", "formatter": "@curve" },
             "xAxis": {
-                "type": "value", "min": lean(2f64.log10()), "max": lean(reach), "name": "percentile",
-                "nameLocation": "middle", "nameGap": 30,
+                "type": "value", "min": lean(2f64.log10()), "max": lean(reach),
+                "name": "percentile", "nameLocation": "middle", "nameGap": 30,
                 "axisLabel": { "formatter": "@percentile", "customValues": marks },
                 "axisTick": { "customValues": marks },
             },

@@ -51,7 +51,9 @@ fn picture(cell: usize, ledger: &Ledger, matrix: &Matrix) -> Picture {
                 "itemStyle": { "borderWidth": 0 },
                 "label": {
                     "formatter": "@node", "color": "$ink", "fontSize": 12, "lineHeight": 15,
-                    "rich": { "n": { "fontWeight": 600, "fontSize": 12, "color": "$ink", "lineHeight": 15 } },
+                    "rich": { "n": {
+                        "fontWeight": 600, "fontSize": 12, "color": "$ink", "lineHeight": 15,
+                    } },
                 },
                 "data": flow.nodes, "links": flow.links,
             }],

@@ -30,8 +30,9 @@ fn picture(time: &str, cell: usize, matrix: &Matrix, times: &Times) -> Picture {
         part: String::new(),
         title: format!("{} of {}", capital(time), matrix.labels[cell]),
         note: format!(
-            "{} messages of all repetitions, in bins of equal width on the logarithmic scale.{lost}",
-            crate::figures::count(times.count)
+            "{} messages of all repetitions, in bins of equal width on the logarithmic scale.{}",
+            crate::figures::count(times.count),
+            lost
         ),
         height: 220,
         about: json!({ "unit": "count", "total": times.count }),
@@ -45,7 +46,8 @@ fn picture(time: &str, cell: usize, matrix: &Matrix, times: &Times) -> Picture {
             },
             "yAxis": { "type": "value", "axisLabel": { "formatter": "@count" }, "splitNumber": 4 },
             "series": [{
-                "type": "custom", "renderItem": "@drawBin", "color": format!("$c{}", matrix.colours[cell]),
+                "type": "custom", "renderItem": "@drawBin",
+                "color": format!("$c{}", matrix.colours[cell]),
                 "encode": { "x": [0, 1], "y": 2 },
                 "data": times.bins,
             }],

@@ -7,7 +7,8 @@ use super::matrix::{Axis, Line, Matrix};
 use crate::summary::{Metric, Summary, unit_of};
 
 /// `cells` (label, name, guarantee, colour, valid), `names` of all metrics, and `metrics`: for
-/// each its unit and a row `[cell, mean, low, high, [values]]` for every cell that has it; `axes`: their lines.
+/// each its unit and a row `[cell, mean, low, high, [values]]` for every cell that has it; `axes`:
+/// the lines along each.
 pub(crate) fn data(summary: &Summary, matrix: &Matrix, names: &[&str]) -> Value {
     let cells: Vec<Value> = summary
         .cells

@@ -1,4 +1,4 @@
-//! The tests of the report as its users see it: the table, the summary, the page, and the run's folder.
+//! The tests of the report as its users see it: the table, the page, and the run's folder.
 
 mod page;
 mod recording;

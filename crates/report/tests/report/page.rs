@@ -124,8 +124,8 @@ fn a_key_that_varies_is_an_axis_with_a_line_for_each_rest() {
     assert!(text.contains("http1 is lowest at all 4 places"), "{text}");
 }
 
-/// The mean of p50 over five repetitions of the story is 200 µs: what pictures and tables show comes
-/// from the summary, to five digits.
+/// The mean of p50 over five repetitions of the story is 200 µs: what pictures and tables show
+/// comes from the summary, to five digits.
 #[test]
 fn pictures_share_the_figures_of_the_summary() {
     let gallery = Gallery::new(&summary(), &run());
