@@ -193,6 +193,8 @@ test('on paper every section and picture is there', options, async () => {
     assert.ok(headings.some((heading) => heading.startsWith(section)), section);
   }
   assert.ok(await page.locator('details.plan pre').isVisible(), 'the plan is open');
+  const values = page.locator('details[data-metric="response_time_ns.p99"] table');
+  assert.ok(await values.isVisible(), 'the values of the headline metrics are open');
   await page.pdf({ path, format: 'A4' });
   const pdf = readFileSync(path);
   assert.equal(pdf.subarray(0, 5).toString(), '%PDF-');

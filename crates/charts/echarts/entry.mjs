@@ -80,7 +80,8 @@ function functions(about, shared, palette) {
     flow: ({ dataType, data, value, name: node }) => (dataType === 'edge'
       ? head(`${data.source} → ${data.target}`) : head(node))
       + pair('messages', count(value)) + pair('of all scheduled', share(value, about.total)),
-    node: ({ name: node, value }) => `{n|${node}}\n${count(value)} · ${share(value, about.total)}`,
+    node: ({ name: node, value }) => `{n|${node}}\n${count(value)}`
+      + (value === about.total ? '' : ` · ${share(value, about.total)}`),
     stack: (points) => head(points[0].name) + points.map(({ marker, seriesName, value }) =>
       `<br>${marker}${escape(seriesName)}: <b>${figure(value, unit)}</b>`).join(''),
     drawRow: (params, api) => drawRow(params, api, shared, palette),
@@ -254,6 +255,17 @@ function legendLines(option, width) {
   return names.length === 0 ? 0 : lines;
 }
 
+/** How many lines a text takes when it is broken at blanks, and within words that are too long. */
+function linesOf(text, perLine) {
+  let [lines, used] = [1, 0];
+  for (const word of text.split(' ')) {
+    if (used > 0 && used + 1 + word.length > perLine) [lines, used] = [lines + 1, 0];
+    used += word.length + (used > 0 ? 1 : 0);
+    while (used > perLine) [lines, used] = [lines + 1, used - perLine];
+  }
+  return lines;
+}
+
 /** Room for names at the left, for the legend and the title above. Returns the height in pixels. */
 function fit(option, picture, width, top) {
   const isNarrow = width < 560;
@@ -263,6 +275,16 @@ function fit(option, picture, width, top) {
     list(option.grid).forEach((grid) => { grid.left = room; });
     Object.assign(axis.axisLabel, { width: room - 12, overflow: 'break', lineHeight: 13, interval: 0, hideOverlap: false });
     if (isNarrow) Object.assign(axis.axisLabel, { fontSize: 10, lineHeight: 11 });
+  }
+  let grown = 0;
+  for (const axis of list(option.yAxis).filter((each) => each.type === 'category' && each.axisLabel?.show !== false)) {
+    const { width: room, fontSize, lineHeight } = axis.axisLabel;
+    const perLine = Math.max(room / (fontSize * 0.56), 4);
+    const needed = Math.max(0, ...axis.data.map((text) => linesOf(text, perLine))) * lineHeight + 8;
+    for (const grid of list(option.grid)) {
+      const more = needed * axis.data.length - grid.height;
+      if (more > 0) [grid.height, grown] = [grid.height + more, Math.max(grown, more)];
+    }
   }
   const lines = legendLines(option, width);
   if (option.legend) option.legend.top = top;
@@ -275,10 +297,11 @@ function fit(option, picture, width, top) {
       series.label.fontSize = 10;
       series.label.rich.n.fontSize = 11;
       series.nodeWidth = 8;
-      series.right = 84;
+      series.right = 100;
+      Object.assign(series.label, { width: 96, overflow: 'break' });
     }
   }
-  return picture.height + shift;
+  return picture.height + shift + grown;
 }
 
 function option(picture, shared, theme, width, hasTitle) {

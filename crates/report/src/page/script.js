@@ -166,18 +166,27 @@
     (group) => curves.filter((picture) => groupOf(picture) === group));
   choose('cell', cells.map((cell) => [cell, (shared.cells[cell].valid ? '' : '! ') + shared.cells[cell].label]),
     (cell) => pictures.filter(({ kind, subject }) => single.includes(kind) && subject === cell));
-  for (const details of document.querySelectorAll('details[data-metric]')) {
-    details.addEventListener('toggle', () => {
-      const place = details.querySelector('.wide');
-      if (details.open && !place.hasChildNodes()) place.append(metricTable(details.dataset.metric, true));
-    });
+  function fill(details) {
+    const place = details.querySelector('.wide');
+    if (details.open && !place.hasChildNodes()) place.append(metricTable(details.dataset.metric, true));
   }
+  const computed = [...document.querySelectorAll('details[data-metric]')];
+  for (const details of computed) details.addEventListener('toggle', () => fill(details));
 
-  // Paper: light, everything drawn at the width of the sheet, the plan opened.
+  // Paper: light, everything drawn at the width of the sheet; the plan opened, and the values of the
+  // headline metrics, unless they would fill a book.
   const SHEET_PIXELS = 680;
+  const HEADLINES = 5;
+  const CELLS_ON_PAPER = 30;
   addEventListener('beforeprint', () => {
     isPrinting = true;
     for (const details of document.querySelectorAll('details.plan')) details.open = true;
+    if (shared.cells.length <= CELLS_ON_PAPER) {
+      for (const details of computed.slice(0, HEADLINES)) {
+        details.open = true;
+        fill(details);
+      }
+    }
     for (const place of places()) {
       place.style.width = `${Math.min(place.clientWidth, SHEET_PIXELS)}px`;
       draw(place);

@@ -103,10 +103,9 @@ fn curve(histogram: &Histogram, lost: u64) -> Vec<(f64, u64)> {
 fn bins(histogram: &Histogram) -> Vec<(f64, f64, u64)> {
     let log = |value: Option<u64>| (value.unwrap_or(1).max(1) as f64).log10();
     let (low, high) = (log(histogram.min()), log(histogram.max()));
-    let mut width = 1.0 / BINS_PER_DECADE;
-    while (high - low) / width > BINS_MAX {
-        width *= 2.0;
-    }
+    let steps = [1, 2, 5, 10, 20, 50, 100, 200, 500].map(|step| f64::from(step) / 1_000.0);
+    let fits = steps.into_iter().find(|step| (high - low) / step <= BINS_MAX);
+    let width = fits.unwrap_or(1.0).max(BIN_MIN);
     let mut counts: BTreeMap<i64, u64> = BTreeMap::new();
     for (value, count) in histogram.recorded() {
         let bin = ((value.max(1) as f64).log10() / width).floor() as i64;
@@ -121,7 +120,9 @@ pub(crate) fn pictures(summary: &Summary, matrix: &Matrix, recorded: &Recorded) 
     let mut pictures = Vec::new();
     for time in TIMES {
         for (number, group) in matrix.groups.iter().enumerate() {
-            let has = |cell: &&usize| recorded.times(**cell, time).is_some();
+            let has = |cell: &&usize| {
+                recorded.times(**cell, time).is_some_and(|times| !times.curve.is_empty())
+            };
             let cells: Vec<usize> = group.cells.iter().filter(has).copied().collect();
             for (index, chunk) in cells.chunks(COLOURS).enumerate() {
                 let first = index * COLOURS;
@@ -202,8 +203,9 @@ fn series(matrix: &Matrix, cell: usize, times: &Times) -> Value {
 /// Beyond p99.999 nobody sends enough.
 const NINES_MAX: f64 = 5.0;
 
-const BINS_PER_DECADE: f64 = 20.0;
+/// Bins of a histogram, and how narrow they get: five times what recorded times tell apart.
 const BINS_MAX: f64 = 60.0;
+const BIN_MIN: f64 = 0.002;
 
 #[cfg(test)]
 mod tests {

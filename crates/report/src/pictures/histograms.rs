@@ -55,10 +55,17 @@ fn picture(time: &str, cell: usize, matrix: &Matrix, times: &Times) -> Picture {
     }
 }
 
-/// Marks at 1, 2 and 5 times the powers of ten between the ends, which are powers of ten.
+/// Marks at round figures between the ends, which are powers of ten: more where less is between.
 fn marks(low: f64, high: f64) -> Vec<Value> {
     let powers = (low.floor() as i32..=high.ceil() as i32).map(f64::from);
-    let steps: &[f64] = if high - low < 3.3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    let steps: &[f64] = match high - low {
+        narrow if narrow < 0.3 => {
+            &[1.0, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]
+        }
+        one if one < 1.3 => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
+        few if few < 3.3 => &[1.0, 2.0, 5.0],
+        _ => &[1.0],
+    };
     let all = powers.flat_map(|power| steps.iter().map(move |step| power + step.log10()));
     all.filter(|mark| (low..=high).contains(mark)).map(|mark| json!(mark)).collect()
 }

@@ -80,14 +80,30 @@ pub(crate) fn point_key(point: &Point) -> String {
     serde_json::to_string(point).unwrap_or_default()
 }
 
-/// The names of cells without a target that all of them share.
+/// The names of cells without what all of them share: the reference target, and keys with the same
+/// value.
 fn labels(cells: &[Cell]) -> Vec<String> {
     let all_reference = cells.iter().all(is_reference);
     let label = |cell: &Cell| {
         let short = cell.name.strip_suffix(" on reference").filter(|_| all_reference);
         short.unwrap_or(&cell.name).to_owned()
     };
-    cells.iter().map(label).collect()
+    shortened(cells.iter().map(label).collect())
+}
+
+/// Labels without the words `key=value` that stand in all of them.
+fn shortened(labels: Vec<String>) -> Vec<String> {
+    if labels.len() < 2 {
+        return labels;
+    }
+    let is_shared = |word: &str| {
+        word.contains('=') && labels.iter().all(|label| label.split(' ').any(|own| own == word))
+    };
+    let shorten = |label: &String| {
+        let words: Vec<&str> = label.split(' ').filter(|word| !is_shared(word)).collect();
+        words.join(" ")
+    };
+    labels.iter().map(shorten).collect()
 }
 
 fn axes(cells: &[Cell], labels: &[String]) -> Vec<Axis> {
@@ -213,6 +229,15 @@ mod tests {
         assert_eq!(quantity(&json!("2KiB")), Some((2048.0, "B")));
         assert_eq!(quantity(&json!("1000/s")), Some((1000.0, "1/s")));
         assert_eq!(quantity(&json!("closed")), None);
+    }
+
+    #[test]
+    fn what_all_cells_share_is_not_in_their_labels() {
+        let labels = |texts: &[&str]| shortened(texts.iter().map(|t| (*t).to_owned()).collect());
+        let short = labels(&["mqtt overload=none qos=0", "mqtt overload=none qos=1"]);
+        assert_eq!(short, ["mqtt qos=0", "mqtt qos=1"]);
+        assert_eq!(labels(&["mqtt qos=1", "http1"]), ["mqtt qos=1", "http1"]);
+        assert_eq!(labels(&["mqtt qos=1"]), ["mqtt qos=1"]);
     }
 
     #[test]
