@@ -43,7 +43,7 @@ fn the_folder_is_complete() {
 #[test]
 fn every_picture_is_written_as_svg_and_png() {
     let place = Place::new("plots");
-    place.compare(&["tcp", "-n", "50", "--reps", "3"]).with(0);
+    place.compare(&["tcp", "-n", "50"]).with(0);
     let run = place.run().to_string_lossy().into_owned();
     let plots = place.folder().join("plots");
     let arguments = ["report", &run, "--html", "--plots", &plots.to_string_lossy()];

@@ -11,7 +11,7 @@ import {
   TooltipComponent,
 } from 'echarts/components';
 import { SVGRenderer } from 'echarts/renderers';
-import { figure, mark, threeDigits, count, time, bytes } from './formats.mjs';
+import { figure, mark, threeDigits, count, time, bytes, share } from './formats.mjs';
 
 echarts.use([
   BarChart, CustomChart, LineChart, SankeyChart, AriaComponent, GridComponent, LegendComponent,
@@ -37,7 +37,6 @@ const SYMBOLS = ['circle', 'rect', 'triangle', 'diamond', 'emptyCircle', 'emptyR
 
 const escape = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 const colours = (theme) => (theme === 'dark' ? DARK : LIGHT);
-const share = (part, whole) => (whole > 0 ? `${threeDigits((100 * part) / whole)} %` : '–');
 
 /** Functions that options name. `about` is what the picture says of itself: its unit and the like. */
 function functions(about, shared, palette) {
@@ -222,7 +221,7 @@ function dress(option, palette, width, picture) {
     delete series.hasIntervals;
   });
   option.series.push(...bars);
-  if (option.series.length < 2) delete option.legend;
+  if (option.series.length < 2 && option.series[0]?.type === 'bar') delete option.legend;
   if (option.legend) {
     option.legend = {
       type: 'plain', top: 0, left: 0, itemWidth: 18, itemHeight: 9, itemGap: 14, icon: undefined,
@@ -356,4 +355,4 @@ export function svg(picture, shared, theme, width) {
   return text;
 }
 
-export { figure, threeDigits, count, time, bytes };
+export { figure, threeDigits, count, time, bytes, share };

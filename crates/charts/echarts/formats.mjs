@@ -41,6 +41,21 @@ export function bytes(size) {
   return index === 0 ? `${size.toFixed(0)} B` : `${threeDigits(size)} ${units[index]}`;
 }
 
+/**
+ * The share of `part` in `whole` in percent. A large one is rounded down, with as many decimals as it
+ * takes to tell it from everything; a small one has three digits: loss is never rounded away.
+ */
+export function share(part, whole) {
+  if (!(whole > 0)) return '–';
+  if (part >= whole) return '100 %';
+  if (part < whole / 2) return `${threeDigits((100 * part) / whole)} %`;
+  const missing = (100 * (whole - part)) / whole;
+  const decimals = Math.min(Math.max(Math.ceil(-Math.log10(missing)) + 1, 1), 12);
+  const scaled = (BigInt(part) * 100n * 10n ** BigInt(decimals)) / BigInt(whole);
+  const digits = String(scaled).padStart(decimals + 1, '0');
+  return `${digits.slice(0, -decimals)}.${digits.slice(-decimals)} %`;
+}
+
 /** A figure in the unit of the summary, with that unit. */
 export function figure(value, unit) {
   if (value === null || value === undefined) return '–';
