@@ -13,6 +13,8 @@ mod number_report;
 mod number_text;
 mod options;
 mod output;
+#[cfg(feature = "plots")]
+mod plots;
 mod record;
 mod series;
 mod target;

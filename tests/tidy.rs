@@ -428,7 +428,7 @@ const EMPTY_WORDS: &[&str] =
 
 /// What builds and runs leave behind.
 const MADE: &[&str] =
-    &[".git", "target", "runs", "bench-results", "corpus", "artifacts", "coverage"];
+    &[".git", "target", "runs", "bench-results", "corpus", "artifacts", "coverage", "node_modules"];
 
 const UNFINISHED: &[&str] = &["TODO", "FIXME", "todo!", "unimplemented!"];
 
@@ -442,7 +442,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("protocols", &["model", "stats"]),
     ("stage", &["model", "stats"]),
     ("observe", &["model", "stats"]),
-    ("report", &["model", "stats"]),
+    ("charts", &[]),
+    ("report", &["model", "stats", "charts"]),
     ("audit", &["model", "stats"]),
 ];
 

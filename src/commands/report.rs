@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use weigh_report::Summary;
+#[cfg(feature = "plots")]
+use weigh_report::pictures::Gallery;
 use weigh_report::run_folder::RunFolder;
 use weigh_report::table::{self, Style};
 
@@ -22,6 +24,13 @@ pub struct Report {
     /// Prints the table as Markdown
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
+    /// Writes report.html, summary.json and the other results of the run anew
+    #[arg(long)]
+    html: bool,
+    /// Writes every picture of the report into a folder, as SVG and as PNG
+    #[cfg(feature = "plots")]
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
     /// Where runs are kept
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
@@ -35,7 +44,20 @@ impl Report {
         for bad in &journal.bad_lines {
             eprintln!("weigh: {}: line {}: {}", folder.path().display(), bad.line, bad.problem);
         }
-        let summary = Summary::from_events(&journal.events).map_err(Stop::usage)?;
+        let summary = if self.html {
+            let written = folder.write_results(&journal.events);
+            written.map_err(|error| Stop::new(Exit::Record, error))?
+        } else {
+            Summary::from_events(&journal.events).map_err(Stop::usage)?
+        };
+        if self.html {
+            eprintln!("weigh: wrote {}", folder.path().join("report.html").display());
+        }
+        #[cfg(feature = "plots")]
+        if let Some(plots) = &self.plots {
+            let number = crate::plots::write(plots, &Gallery::new(&summary, &journal.events))?;
+            eprintln!("weigh: wrote {number} pictures to {}", plots.display());
+        }
         if self.json {
             output::put(&summary.to_json())?;
             return Ok(Exit::Done);

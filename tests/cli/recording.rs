@@ -34,7 +34,36 @@ fn the_folder_is_complete() {
         assert!(plan.contains(part), "{part} is not in\n{plan}");
     }
     let page = std::fs::read_to_string(run.join("report.html")).expect("report.html");
-    assert!(page.contains("</html>") && !page.contains("http://") && !page.contains("<script"));
+    assert!(page.contains("</html>") && page.contains("default-src 'none'"));
+    let digest = page.split("journal, SHA-256</th><td>").nth(1).unwrap_or_default();
+    assert!(digest.chars().take(64).all(|c| c.is_ascii_hexdigit()), "the journal's digest");
+}
+
+#[cfg(feature = "plots")]
+#[test]
+fn every_picture_is_written_as_svg_and_png() {
+    let place = Place::new("plots");
+    place.compare(&["tcp", "-n", "50"]).with(0);
+    let run = place.run().to_string_lossy().into_owned();
+    let plots = place.folder().join("plots");
+    let arguments = ["report", &run, "--html", "--plots", &plots.to_string_lossy()];
+    place.weigh(&arguments).with(0).saying(&["pictures", "report.html"]);
+    let mut names: Vec<String> = std::fs::read_dir(&plots)
+        .expect("plots")
+        .map(|entry| entry.expect("a file").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    for pair in names.chunks(2) {
+        let stem = pair[0].strip_suffix(".png").expect("a PNG before each SVG");
+        assert_eq!(pair.get(1).map(String::as_str), Some(&*format!("{stem}.svg")));
+    }
+    for stem in ["flow-001", "dots-response_time_ns.p50", "curve-response_time_ns"] {
+        let png = std::fs::read(plots.join(format!("{stem}.png"))).expect(stem);
+        let svg = std::fs::read_to_string(plots.join(format!("{stem}.svg"))).expect(stem);
+        assert!(png.starts_with(b"\x89PNG") && svg.starts_with("<svg"), "{stem}");
+        assert!(svg.contains("tcp"), "{stem} names the case");
+    }
+    place.weigh(&["report", &run, "--plots", "/proc/plots"]).with(4).saying(&["--plots DIR"]);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use anyhow::{Context, ensure};
 /// Options of `cargo xtask ci`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Only these steps (format, lint, test, tour, servers, exports, fuzz); without any all.
-    #[arg(value_parser = ["format", "lint", "test", "tour", "servers", "exports", "fuzz"])]
+    /// Only these steps (format, lint, test, tour, servers, exports, page, fuzz); without any, all.
+    #[arg(value_parser = ["format", "lint", "test", "tour", "servers", "exports", "page", "fuzz"])]
     steps: Vec<String>,
 }
 

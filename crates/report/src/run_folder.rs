@@ -2,19 +2,21 @@
 //! summary, the page, the cells as CSV and the recorded times for HdrHistogram's tools.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use sha2::{Digest, Sha256};
 use weigh_model::event::Event;
 use weigh_model::plan::Plan;
 
 use crate::journal::{Journal, Reader, Writer};
+use crate::page::{Provenance, page};
 use crate::record_error::RecordError;
 use crate::summary::Summary;
-use crate::{cells_csv, html, recorded_times};
+use crate::{cells_csv, recorded_times};
 
 /// The folder of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,7 +106,7 @@ impl RunFolder {
             let mend = "give values that TOML can hold (whole numbers below 2^63)";
             RecordError::saying(&path, error.to_string(), mend)
         })?;
-        replace(&path, text.as_bytes())
+        replace(&path, text.as_bytes(), Kept::AtOnce)
     }
 
     /// Writes `summary.json`, `report.html`, `cells.csv` and the recorded times of a run, finished
@@ -115,7 +117,9 @@ impl RunFolder {
             RecordError::saying(&path, error.to_string(), "name the folder of a run")
         })?;
         self.write_file("summary.json", summary.to_json().as_bytes())?;
-        self.write_file("report.html", html::page(&summary).as_bytes())?;
+        let provenance = Provenance { journal_sha256: self.journal_sha256() };
+        let page = page(&summary, events, &provenance);
+        self.write_file("report.html", page.as_bytes())?;
         self.write_file("cells.csv", &cells_csv::table(&summary))?;
         for file in recorded_times::files(&summary, events) {
             self.write_file(&file.name, &file.content)?;
@@ -123,9 +127,22 @@ impl RunFolder {
         Ok(summary)
     }
 
+    /// SHA-256 of the journal in hexadecimal digits; `None` where it cannot be read.
+    pub fn journal_sha256(&self) -> Option<String> {
+        let mut journal = File::open(self.path.join(JOURNAL)).ok()?;
+        let mut digest = Sha256::new();
+        let mut block = vec![0; 1 << 16];
+        loop {
+            match journal.read(&mut block).ok()? {
+                0 => return Some(hexadecimal(&digest.finalize())),
+                length => digest.update(&block[..length]),
+            }
+        }
+    }
+
     /// Writes one file of the folder, replacing it as a whole.
     pub fn write_file(&self, name: &str, content: &[u8]) -> Result<(), RecordError> {
-        replace(&self.path.join(name), content)
+        replace(&self.path.join(name), content, Kept::InTime)
     }
 }
 
@@ -159,6 +176,10 @@ pub(crate) fn plain_name(name: &str) -> String {
     if plain.is_empty() { "run".to_owned() } else { plain.to_owned() }
 }
 
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn check_space(folder: &Path) -> Result<(), RecordError> {
     let space =
         rustix::fs::statvfs(folder).map_err(|problem| RecordError::new(folder, problem.into()))?;
@@ -174,15 +195,25 @@ fn check_space(folder: &Path) -> Result<(), RecordError> {
     ))
 }
 
-/// Writes beside `path` and then moves over it, so that there is never half a file.
-fn replace(path: &Path, content: &[u8]) -> Result<(), RecordError> {
+/// When a file must be on the disk. What is made from the journal can be made again, and waiting
+/// for the disk sixteen hundred times takes longer than everything else.
+#[derive(Clone, Copy, PartialEq)]
+enum Kept {
+    AtOnce,
+    InTime,
+}
+
+/// Writes beside `path` and then moves over it, so that no reader sees half a file.
+fn replace(path: &Path, content: &[u8], kept: Kept) -> Result<(), RecordError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".partial");
     let partial = PathBuf::from(name);
     let write = || -> io::Result<()> {
         let mut file = File::create(&partial)?;
         file.write_all(content)?;
-        file.sync_data()?;
+        if kept == Kept::AtOnce {
+            file.sync_data()?;
+        }
         fs::rename(&partial, path)
     };
     write().map_err(|problem| {

@@ -97,6 +97,11 @@ impl Histogram {
         (!self.is_empty()).then(|| self.buckets.min())
     }
 
+    /// Every recorded value at the upper end of its bucket, ascending, and how often it was seen.
+    pub fn recorded(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.buckets.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value()))
+    }
+
     /// Forgets all values and keeps the memory.
     pub fn clear(&mut self) {
         self.buckets.reset();

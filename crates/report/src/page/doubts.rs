@@ -1,0 +1,127 @@
+//! What makes the figures doubtful: in short on the first screen, with advice further down.
+
+use std::fmt::Write as _;
+
+use weigh_model::doubt::{DoubtRecord, Severity};
+
+use super::escape;
+use crate::cells::point_name;
+use crate::summary::Summary;
+
+/// A doubt and the cells it is about.
+struct Shared<'a> {
+    doubt: &'a DoubtRecord,
+    cells: Vec<&'a str>,
+}
+
+/// Every code once, those that make results invalid first, then those of most cells.
+fn by_code(summary: &Summary) -> Vec<Vec<Shared<'_>>> {
+    let mut codes: Vec<Vec<Shared<'_>>> = Vec::new();
+    for cell in &summary.cells {
+        for doubt in &cell.doubts {
+            let at = codes.iter().position(|code| code[0].doubt.code == doubt.code);
+            let at = at.unwrap_or_else(|| {
+                codes.push(Vec::new());
+                codes.len() - 1
+            });
+            match codes[at].iter_mut().find(|known| known.doubt == doubt) {
+                Some(known) => known.cells.push(&cell.name),
+                None => codes[at].push(Shared { doubt, cells: vec![&cell.name] }),
+            }
+        }
+    }
+    codes.sort_by_key(|code| {
+        let is_invalid = code.iter().any(|shared| shared.doubt.severity == Severity::Invalid);
+        (!is_invalid, std::cmp::Reverse(cells(code)))
+    });
+    codes
+}
+
+fn cells(code: &[Shared<'_>]) -> usize {
+    code.iter().map(|shared| shared.cells.len()).sum()
+}
+
+/// The doubts of the first screen: a line a code.
+pub(crate) fn short(summary: &Summary) -> String {
+    let codes = by_code(summary);
+    let mut html = "<section class=\"short\" aria-labelledby=\"short-title\">\n\
+                    <h2 id=\"short-title\">Doubts</h2>\n"
+        .to_owned();
+    if codes.is_empty() && summary.failures.is_empty() {
+        return html + "<p>None: no rule was broken.</p>\n</section>\n";
+    }
+    html.push_str("<ul>");
+    for code in codes.iter().take(SHORT_MAX) {
+        let shared = &code[0];
+        let (class, word) = match shared.doubt.severity {
+            Severity::Invalid => (" class=\"invalid\"", "<b>invalid</b> "),
+            Severity::Doubt => ("", ""),
+        };
+        let of = match (cells(code), summary.cells.len()) {
+            (number, all) if number == all => "all cases".to_owned(),
+            (1, _) => escape(shared.cells[0]),
+            (number, all) => format!("{number} of {all} cases"),
+        };
+        let text = escape(&shared.doubt.text);
+        let more = if code.len() > 1 { " (and alike)" } else { "" };
+        let _ = write!(html, "<li{class}>{word}{text}{more} <span>{of}</span></li>");
+    }
+    if !summary.failures.is_empty() {
+        let number = summary.failures.len();
+        let trials = if number == 1 { "trial" } else { "trials" };
+        let _ = write!(html, "<li class=\"invalid\">{number} {trials} could not be done</li>");
+    }
+    let rest = codes.len().saturating_sub(SHORT_MAX);
+    let more = if rest > 0 { format!("{rest} more, and what") } else { "What".to_owned() };
+    html + &format!("</ul>\n<p><a href=\"#doubts\">{more} to do about them</a></p>\n</section>\n")
+}
+
+/// Every doubt with its advice and its cells, and what could not be done.
+pub(crate) fn full(summary: &Summary) -> String {
+    let mut html = String::new();
+    for code in by_code(summary) {
+        let is_invalid = code.iter().any(|shared| shared.doubt.severity == Severity::Invalid);
+        let class = if is_invalid { " class=\"invalid\"" } else { "" };
+        let advice = escape(&code[0].doubt.advice);
+        let _ = write!(
+            html,
+            "<dt{class}><code>{}</code>{}</dt><dd><p><b>{advice}</b></p><ul>",
+            escape(&code[0].doubt.code),
+            if is_invalid { " makes a result invalid" } else { "" },
+        );
+        for shared in code.iter().take(TEXTS_MAX) {
+            let of = match shared.cells.len() {
+                number if number == summary.cells.len() => "all cases".to_owned(),
+                number if number > CELLS_MAX => format!("{number} cases"),
+                _ => shared.cells.join("; "),
+            };
+            let text = escape(&shared.doubt.text);
+            let _ = write!(html, "<li>{text} <span>{}</span></li>", escape(&of));
+        }
+        if code.len() > TEXTS_MAX {
+            let _ = write!(html, "<li>and {} more alike</li>", code.len() - TEXTS_MAX);
+        }
+        html.push_str("</ul></dd>\n");
+    }
+    let html = match html.is_empty() {
+        true => "<p>None: no rule was broken.</p>\n".to_owned(),
+        false => format!("<dl>\n{html}</dl>\n"),
+    };
+    html + &failures(summary)
+}
+
+fn failures(summary: &Summary) -> String {
+    if summary.failures.is_empty() {
+        return String::new();
+    }
+    let mut html = "<h3>Not done</h3>\n<ul>".to_owned();
+    for failure in &summary.failures {
+        let (name, error) = (escape(&point_name(&failure.point)), escape(&failure.error));
+        let _ = write!(html, "<li>{name}: {error}</li>");
+    }
+    html + "</ul>\n"
+}
+
+const SHORT_MAX: usize = 5;
+const TEXTS_MAX: usize = 12;
+const CELLS_MAX: usize = 6;

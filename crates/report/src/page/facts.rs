@@ -1,0 +1,62 @@
+//! The machine, the versions, the plan and what the page was made from.
+
+use std::fmt::Write as _;
+
+use super::escape;
+use crate::figures::bytes;
+use crate::summary::Summary;
+
+/// What only the run's folder knows of what the page is made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Provenance {
+    /// SHA-256 of `journal.jsonl` in hexadecimal digits; `None` where there is no file.
+    pub journal_sha256: Option<String>,
+}
+
+/// A list of facts, and the plan as it can be run again.
+pub(crate) fn section(summary: &Summary, provenance: &Provenance) -> String {
+    let run = &summary.run;
+    let host = &run.host;
+    let memory =
+        if host.memory_bytes > 0 { bytes(host.memory_bytes as f64) } else { String::new() };
+    let digest = provenance.journal_sha256.clone().unwrap_or_default();
+    let mut html = "<table class=\"facts\"><tbody>\n".to_owned();
+    for (name, value) in [
+        ("run", run.id.as_str()),
+        ("started", &run.started),
+        ("outcome", &run.outcome),
+        ("weigh", &run.version),
+        ("processor", &host.cpu),
+        ("cores", &host.cores.to_string()),
+        ("memory", &memory),
+        ("kernel", &host.kernel),
+        ("governor", &host.governor),
+        ("clock source", &host.clock_source),
+        ("congestion control", &host.congestion_control),
+        ("virtualisation", &host.virtualisation),
+        ("seed", &run.plan.seed.to_string()),
+        ("journal, SHA-256", &digest),
+    ] {
+        if !value.is_empty() {
+            let value = escape(value);
+            let _ = writeln!(html, "<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>");
+        }
+    }
+    html.push_str("</tbody></table>\n");
+    let mut targets: Vec<&str> = summary.cells.iter().map(|cell| cell.target.as_str()).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    if !targets.is_empty() {
+        let _ = writeln!(html, "<p>Targets: {}.</p>", escape(&targets.join(", ")));
+    }
+    let plan = toml::to_string(&run.plan).unwrap_or_default();
+    let _ = writeln!(
+        html,
+        "<details class=\"plan\"><summary>The plan, as resolved (TOML)</summary>\
+         <pre tabindex=\"0\">{}</pre></details>",
+        escape(&plan)
+    );
+    html + "<p class=\"note\">Everything on this page is made from the journal of the run; \
+            <code>weigh report</code> makes it again. Charts by Apache ECharts (Apache License \
+            2.0).</p>\n"
+}

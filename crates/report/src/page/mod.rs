@@ -1,0 +1,248 @@
+//! The report as one page: the question, the answer, a picture and the doubts first; then every
+//! figure with its interval, and how it was computed. It loads nothing from anywhere and says so
+//! to the browser, so it can be mailed and kept.
+
+mod answer;
+mod definitions;
+mod doubts;
+mod facts;
+mod overview;
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+use weigh_charts::BUNDLE;
+use weigh_model::event::Event;
+
+use crate::pictures::{Gallery, Kind, Matrix, metrics};
+use crate::summary::{Summary, unit_of};
+
+pub use facts::Provenance;
+
+/// The page of a run. `events` are those that `summary` was made from.
+pub fn page(summary: &Summary, events: &[Event], provenance: &Provenance) -> String {
+    let matrix = Matrix::new(&summary.cells);
+    let gallery = Gallery::new(summary, events);
+    let question = answer::question(summary, &matrix);
+    let mut page = String::with_capacity(BUNDLE.len() + (1 << 18));
+    let _ = write!(
+        page,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{}",
+        escape(&question),
+        first_screen(summary, &matrix, &gallery, &question),
+    );
+    page.push_str("<main id=\"main\">\n");
+    for section in sections(summary, &matrix, &gallery, provenance) {
+        page.push_str(&section);
+    }
+    page.push_str("</main>\n");
+    let _ = write!(
+        page,
+        "<noscript><p class=\"warning\">Without scripts the pictures and the tables of single \
+         metrics are not shown; summary.json and cells.csv hold the figures.</p></noscript>\n\
+         <script type=\"text/plain\" id=\"run\">{}</script>\n<script>{BUNDLE}</script>\n\
+         <script>{SCRIPT}</script>\n</body>\n</html>\n",
+        data(summary, &gallery),
+    );
+    page
+}
+
+fn first_screen(summary: &Summary, matrix: &Matrix, gallery: &Gallery, question: &str) -> String {
+    let run = &summary.run;
+    let sentences = answer::answer(summary, matrix).map(|text| format!("<p>{}</p>", escape(&text)));
+    let outcome = match run.outcome.as_str() {
+        "done" => String::new(),
+        outcome => format!(
+            "<p class=\"warning\" role=\"note\">The run is {}: this is what was measured until \
+             then.</p>",
+            escape(outcome)
+        ),
+    };
+    let picture = match gallery.headline(summary) {
+        Some(picture) => figure(&picture.name, &picture.title, &picture.note)
+            .replace("<h3>", "<h2>")
+            .replace("</h3>", "</h2>"),
+        None => String::new(),
+    };
+    format!(
+        "<a class=\"skip\" href=\"#main\">Skip to the figures</a>\n<header>\n\
+         <p class=\"run\"><b>Weighbridge</b> {} · {} · {} cases</p>\n<h1>{}</h1>\n\
+         <div class=\"answer\">{}</div>\n{outcome}</header>\n\
+         <section class=\"first\" aria-label=\"In one picture\">{picture}</section>\n{}",
+        escape(&run.version),
+        escape(&run.started),
+        summary.cells.len(),
+        escape(question),
+        sentences.join("\n"),
+        doubts::short(summary),
+    )
+}
+
+/// A place for one picture, which the script draws.
+fn figure(name: &str, title: &str, note: &str) -> String {
+    format!(
+        "<figure><h3>{}</h3><div class=\"picture\" role=\"img\" aria-label=\"{}\" \
+         data-picture=\"{}\"></div><figcaption>{}</figcaption></figure>\n",
+        escape(title),
+        escape(title),
+        escape(name),
+        escape(note)
+    )
+}
+
+fn sections(
+    summary: &Summary,
+    matrix: &Matrix,
+    gallery: &Gallery,
+    provenance: &Provenance,
+) -> Vec<String> {
+    let has = |kind: Kind| gallery.pictures.iter().any(|picture| picture.kind == kind);
+    let mut sections = vec![section("overview", "All cases", &overview::table(summary))];
+    if !summary.cells.is_empty() {
+        sections.push(section("metric", "One metric closely", &metric_section(summary)));
+    }
+    if has(Kind::Curve) {
+        let place = choice_section("group", "Cases", "curve");
+        sections.push(section("curves", "Times by percentile", &place));
+    }
+    if has(Kind::Cost) {
+        let costs = gallery.pictures.iter().filter(|picture| picture.kind == Kind::Cost);
+        let figures = costs.map(|p| figure(&p.name, &p.title, &p.note));
+        sections.push(section("cost", "What a message costs", &figures.collect::<String>()));
+    }
+    if has(Kind::Flow) || has(Kind::OverTime) || has(Kind::Histogram) {
+        let place = choice_section("cell", "Case", "cell");
+        sections.push(section("case", "One case closely", &place));
+    }
+    if !summary.comparisons.is_empty() {
+        sections.push(section("verdicts", "Verdicts", &overview::verdicts(summary, matrix)));
+    }
+    sections.push(section("computed", "How every figure was computed", &computed(summary)));
+    sections.push(section("doubts", "Doubts, and what to do about them", &doubts::full(summary)));
+    sections.push(section(
+        "facts",
+        "Machine, versions, plan",
+        &facts::section(summary, provenance),
+    ));
+    sections
+}
+
+fn section(id: &str, title: &str, content: &str) -> String {
+    format!(
+        "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{}</h2>\n\
+         {content}</section>\n",
+        escape(title)
+    )
+}
+
+/// The table and the pictures of one metric, which the reader chooses.
+fn metric_section(summary: &Summary) -> String {
+    let first = crate::pictures::headline_metric(summary);
+    let mut options = String::new();
+    for name in metrics(summary) {
+        let selected = if Some(name) == first { " selected" } else { "" };
+        let name = escape(name);
+        let _ = write!(options, "<option value=\"{name}\"{selected}>{name}</option>");
+    }
+    format!(
+        "<p class=\"choice\"><label for=\"metric-choice\">Metric</label> \
+         <select id=\"metric-choice\">{options}</select></p>\n<p id=\"metric-what\"></p>\n\
+         <div id=\"metric-pictures\"></div>\n<div class=\"wide\" id=\"metric-table\" \
+         tabindex=\"0\" role=\"region\" aria-label=\"The metric of every case\"></div>\n"
+    )
+}
+
+/// Pictures of a subject that the reader chooses.
+fn choice_section(id: &str, label: &str, pictures: &str) -> String {
+    format!(
+        "<p class=\"choice\"><label for=\"{id}-choice\">{label}</label> \
+         <select id=\"{id}-choice\"></select></p>\n<div id=\"{pictures}-pictures\"></div>\n"
+    )
+}
+
+/// For every metric: definition, unit, interval; the script adds the values when it is opened.
+fn computed(summary: &Summary) -> String {
+    let mut html = format!("<p>{}</p>\n", escape(INTERVALS));
+    for name in metrics(summary) {
+        let unit = match unit_of(name) {
+            "1" => "a share, from 0 to 1",
+            unit => unit,
+        };
+        let repetitions: Vec<u32> =
+            summary.cells.iter().filter_map(|cell| Some(cell.metrics.get(name)?.n)).collect();
+        let least = repetitions.iter().min().unwrap_or(&0);
+        let most = repetitions.iter().max().unwrap_or(&0);
+        let n = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let _ = write!(
+            html,
+            "<details data-metric=\"{}\"><summary><code>{}</code></summary><p>{}</p>\
+             <p>Unit: {}. Cases: {}. Repetitions (n): {n}. {}</p><div class=\"wide\" \
+             tabindex=\"0\" role=\"region\" aria-label=\"Values of {}\"></div></details>",
+            escape(name),
+            escape(name),
+            escape(&definitions::definition(name)),
+            escape(unit),
+            repetitions.len(),
+            if *least < 3 { "Below 3 repetitions there is no interval." } else { INTERVAL },
+            escape(name),
+        );
+    }
+    html
+}
+
+/// What the script works with: JSON, compressed (RFC 1952) and in base64, because the data of two
+/// hundred cells would take two megabytes. Browsers unpack it by themselves since 2023.
+fn data(summary: &Summary, gallery: &Gallery) -> String {
+    let gallery = serde_json::to_value(gallery).unwrap_or(Value::Null);
+    let what: Vec<[String; 2]> = metrics(summary)
+        .into_iter()
+        .map(|name| [name.to_owned(), definitions::definition(name)])
+        .collect();
+    let all = json!({
+        "shared": gallery["shared"], "pictures": gallery["pictures"], "what": what,
+        "lossy": most_lossy(summary),
+    });
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    let written = packed.write_all(all.to_string().as_bytes());
+    let packed = written.and_then(|()| packed.finish()).expect("memory takes everything");
+    STANDARD.encode(packed)
+}
+
+/// The cell to look at first: the one that lost the largest share, else the first.
+fn most_lossy(summary: &Summary) -> usize {
+    let share = |cell: &crate::summary::Cell| {
+        cell.ledger.lost.unwrap_or(0) as f64 / cell.ledger.sent.max(1) as f64
+    };
+    let cells = summary.cells.iter().enumerate().rev();
+    let most = cells.max_by(|(_, left), (_, right)| share(left).total_cmp(&share(right)));
+    most.map_or(0, |(index, _)| index)
+}
+
+/// `text` as it may stand in HTML, between tags and in quoted attributes.
+pub(crate) fn escape(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;")
+}
+
+/// Nothing is loaded, whatever stands in the data: W3C, "Content Security Policy Level 3".
+const POLICY: &str =
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
+
+const INTERVALS: &str = "Every figure is the mean over repetitions, each of which gives one value: \
+    messages of one repetition are never pooled with those of another, because what varies from \
+    run to run does not average out within one (T. Kalibera and R. Jones, 2013).";
+
+const INTERVAL: &str = "Interval: Student's t over the repetitions' values, n - 1 degrees of \
+    freedom, 95 %.";
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");

@@ -1,0 +1,191 @@
+//! Every picture of a run, as options of ECharts: made once here, drawn by `weigh-charts` on the
+//! page and on the command line alike. Options hold no colours and no functions, only their names
+//! (`"$c1"`, `"@mark"`), and refer to data that pictures share (`{"$rows": [...]}`).
+
+mod axes;
+mod cost;
+mod curves;
+mod dots;
+mod flow;
+mod histograms;
+mod matrix;
+mod over_time;
+mod scale;
+mod shared;
+mod words;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+use weigh_model::event::{Event, TrialFinished};
+
+use crate::comparisons::HEADLINES;
+use crate::summary::{Summary, finished_trials};
+
+pub(crate) use matrix::Matrix;
+pub(crate) use words::{capital, spoken};
+
+/// All pictures of a run, and what they share.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Gallery {
+    /// Names and colours of the cells, and the figures of every metric: what options refer to.
+    pub shared: Value,
+    /// The pictures, in the order of the page.
+    pub pictures: Vec<Picture>,
+}
+
+/// One picture.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Picture {
+    /// A name that can be a file's: `axis-load.connections-response_time_ns.p99`.
+    pub name: String,
+    /// What it shows of its subject.
+    pub kind: Kind,
+    /// What it is about: a metric's name, a cell's number, or what a group has in common.
+    pub subject: String,
+    /// Where a subject takes several pictures, which part of it this one is, such as `1 to 40 of
+    /// 200`; empty where it is whole.
+    pub part: String,
+    /// What it shows, in a line.
+    pub title: String,
+    /// How to read it, and what was left out.
+    pub note: String,
+    /// Height of what is drawn, CSS pixels; legend and title come on top.
+    pub height: u32,
+    /// What the functions named in the option need to know: the unit, the whole.
+    pub about: Value,
+    /// The option for ECharts.
+    pub option: Value,
+}
+
+/// What a picture shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A metric of every cell: repetitions, mean, interval.
+    Dots,
+    /// A metric along a key of the plan, a line for each remaining point.
+    Axis,
+    /// Percentiles of a recorded time, a line a cell.
+    Curve,
+    /// Where the messages of a cell went.
+    Flow,
+    /// How often which time was seen in a cell.
+    Histogram,
+    /// What happened in a cell second by second.
+    OverTime,
+    /// What a message costs, by who pays.
+    Cost,
+}
+
+impl Gallery {
+    /// The pictures of `summary`, which was made from `events`.
+    pub fn new(summary: &Summary, events: &[Event]) -> Gallery {
+        let matrix = Matrix::new(&summary.cells);
+        let trials = trials_by_cell(summary, events);
+        let mut pictures = Vec::new();
+        for metric in metrics(summary) {
+            pictures.extend(axes::pictures(summary, &matrix, metric));
+            pictures.extend(dots::pictures(summary, metric));
+        }
+        let recorded = curves::Recorded::of(&trials);
+        pictures.extend(curves::pictures(summary, &matrix, &recorded));
+        pictures.extend(cost::pictures(summary));
+        pictures.extend(flow::pictures(summary, &matrix));
+        pictures.extend(histograms::pictures(&matrix, &recorded));
+        pictures.extend(over_time::pictures(&matrix, &trials, events));
+        Gallery { shared: shared::data(summary, &matrix, &metrics(summary)), pictures }
+    }
+
+    /// The picture for the first screen: the metric that the answer is about, along the
+    /// first axis if there is one. `None` where nothing was weighed.
+    pub fn headline(&self, summary: &Summary) -> Option<&Picture> {
+        let metric = headline_metric(summary)?;
+        let of_metric = || self.pictures.iter().filter(|picture| picture.subject == metric);
+        let axis = of_metric().find(|picture| picture.kind == Kind::Axis);
+        axis.or_else(|| of_metric().find(|picture| picture.kind == Kind::Dots))
+    }
+}
+
+/// The metric of the first screen: the first in this order that half of the cells have.
+pub(crate) fn headline_metric(summary: &Summary) -> Option<&'static str> {
+    let having = |metric: &str| {
+        let has_value =
+            |cell: &&crate::summary::Cell| cell.metrics.get(metric).is_some_and(|m| m.n > 0);
+        summary.cells.iter().filter(has_value).count()
+    };
+    let enough = summary.cells.len().div_ceil(2).max(1);
+    FIRST.iter().copied().find(|metric| having(metric) >= enough)
+}
+
+/// Names of all metrics of the run: the headlines in their order, then the others.
+pub(crate) fn metrics(summary: &Summary) -> Vec<&str> {
+    let mut names: Vec<&str> =
+        summary.cells.iter().flat_map(|cell| cell.metrics.keys().map(String::as_str)).collect();
+    names.sort_unstable();
+    names.dedup();
+    let rank = |name: &&str| HEADLINES.iter().position(|known| known == name);
+    names.sort_by_key(|name| rank(name).unwrap_or(usize::MAX));
+    names
+}
+
+/// The results of every cell, by repetition.
+fn trials_by_cell<'a>(summary: &Summary, events: &'a [Event]) -> Vec<Vec<&'a TrialFinished>> {
+    let mut by_point: BTreeMap<String, Vec<&TrialFinished>> = BTreeMap::new();
+    for trial in finished_trials(events) {
+        by_point.entry(matrix::point_key(&trial.point)).or_default().push(trial);
+    }
+    let mut of_cell = |point| by_point.remove(&matrix::point_key(point)).unwrap_or_default();
+    let mut trials: Vec<Vec<&TrialFinished>> =
+        summary.cells.iter().map(|cell| of_cell(&cell.point)).collect();
+    trials.iter_mut().for_each(|trials| trials.sort_by_key(|trial| trial.repetition));
+    trials
+}
+
+/// The range `first..end` of `all` in words, counted from 1; empty where it is everything.
+fn part(first: usize, end: usize, all: usize) -> String {
+    if end - first == all { String::new() } else { format!("{} to {end} of {all}", first + 1) }
+}
+
+/// `value` with five significant digits: more than any picture or table shows, and less than half
+/// of what it would take in full.
+fn lean(value: f64) -> Value {
+    if value == 0.0 || !value.is_finite() {
+        return if value == 0.0 { Value::from(0) } else { Value::Null };
+    }
+    let scale = 10f64.powi(4 - value.abs().log10().floor() as i32);
+    let rounded = (value * scale).round() / scale;
+    let is_whole = rounded.fract() == 0.0 && rounded.abs() < WHOLE_MAX;
+    if is_whole { Value::from(rounded as i64) } else { Value::from(rounded) }
+}
+
+/// Whole numbers below this are exact as floating point.
+const WHOLE_MAX: f64 = 9e15;
+
+/// Metrics for the first screen, in the order in which they are preferred.
+const FIRST: [&str; 5] = [
+    "response_time_ns.p99",
+    "delivery_time_ns.p99",
+    "response_time_ns.p50",
+    "delivery_time_ns.p50",
+    "throughput_out_per_s",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lean_numbers_keep_five_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (123_456.7, "123460"),
+            (0.012_345_67, "0.012346"),
+            (-2.5, "-2.5"),
+            (f64::INFINITY, "null"),
+        ] {
+            assert_eq!(lean(value).to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! What happened in a cell second by second: rates, times, processors, the generator's own lag.
+//! The warm-up, which no figure counts, is shaded.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use weigh_model::event::{Event, Interval, TrialFinished};
+
+use super::{Kind, Matrix, Picture, lean};
+
+/// A picture for every cell whose trials have intervals.
+pub(crate) fn pictures(
+    matrix: &Matrix,
+    trials: &[Vec<&TrialFinished>],
+    events: &[Event],
+) -> Vec<Picture> {
+    let mut by_trial: BTreeMap<&str, Vec<Moment>> = BTreeMap::new();
+    for event in events {
+        if let Event::Interval(interval) = event {
+            let moments = by_trial.entry(interval.trial.as_str()).or_default();
+            let before_ns = moments.last().map_or(0, |moment| moment.at_ns);
+            // A trial that was begun anew after a crash starts over.
+            if interval.at_ns <= before_ns {
+                moments.clear();
+            }
+            let before_ns = moments.last().map_or(0, |moment| moment.at_ns);
+            moments.extend(Moment::of(interval, before_ns));
+        }
+    }
+    let cells: Vec<Vec<&Vec<Moment>>> = trials
+        .iter()
+        .map(|trials| trials.iter().filter_map(|t| by_trial.get(t.trial.as_str())).collect())
+        .collect();
+    let points: usize = cells.iter().flatten().map(|moments| moments.len()).sum();
+    let detail = Detail::within(points, cells.iter().map(Vec::len).max().unwrap_or(0));
+    let having = cells.iter().enumerate().filter(|(_, runs)| !runs.is_empty());
+    having.map(|(cell, runs)| picture(cell, matrix, runs, detail)).collect()
+}
+
+/// One interval of a trial; what was not measured is `None`.
+#[derive(Clone, Debug, PartialEq)]
+struct Moment {
+    at_ns: u64,
+    is_warmup: bool,
+    values: [Option<f64>; PANELS_LINES],
+}
+
+impl Moment {
+    /// The interval's counts as rates. An interval without length has none.
+    fn of(interval: &Interval, before_ns: u64) -> Option<Moment> {
+        let seconds = interval.at_ns.checked_sub(before_ns).filter(|ns| *ns > 0)? as f64 / 1e9;
+        let rate = |number: u64| Some(number as f64 / seconds);
+        let times = Measured::of(interval);
+        Some(Moment {
+            at_ns: interval.at_ns,
+            is_warmup: interval.warmup,
+            values: [
+                rate(interval.sent),
+                rate(interval.acknowledged).filter(|rate| *rate > 0.0),
+                rate(interval.delivered).filter(|rate| *rate > 0.0),
+                rate(interval.errors).filter(|rate| *rate > 0.0),
+                Some(interval.connections as f64),
+                times.p50_ns,
+                times.p99_ns,
+                times.target_cpu_percent,
+                times.generator_cpu_percent,
+                times.send_lag_p99_ns,
+            ],
+        })
+    }
+}
+
+/// What an interval may tell beside its counts. Journals that do not hold it leave it open, and
+/// its panel is left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Measured {
+    p50_ns: Option<f64>,
+    p99_ns: Option<f64>,
+    target_cpu_percent: Option<f64>,
+    generator_cpu_percent: Option<f64>,
+    send_lag_p99_ns: Option<f64>,
+}
+
+impl Measured {
+    /// Intervals of `weigh/journal/1` hold counts only.
+    fn of(_: &Interval) -> Measured {
+        Measured::default()
+    }
+}
+
+/// How much of every cell is drawn: a large run is thinned so that the page stays small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Detail {
+    has_repetitions: bool,
+    points_max: usize,
+}
+
+impl Detail {
+    /// Every repetition where that is little; otherwise the means, of every interval or fewer.
+    fn within(points: usize, repetitions: usize) -> Detail {
+        let means = points / repetitions.max(1);
+        let has_repetitions = points <= POINTS_MAX;
+        let points_max = if means <= POINTS_MAX { usize::MAX } else { THINNED };
+        Detail { has_repetitions, points_max }
+    }
+}
+
+fn picture(cell: usize, matrix: &Matrix, runs: &[&Vec<Moment>], detail: Detail) -> Picture {
+    let panels: Vec<&Panel> = PANELS.iter().filter(|panel| panel.is_filled(runs)).collect();
+    let shade = runs.iter().flat_map(|run| run.iter()).filter(|moment| moment.is_warmup);
+    let warm_s = shade.map(|moment| moment.at_ns).max().map(|ns| ns as f64 / 1e9);
+    let (mut grids, mut x, mut y, mut series) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let end = runs.iter().filter_map(|run| run.last()).map(|moment| moment.at_ns).max();
+    for (index, panel) in panels.iter().enumerate() {
+        let top = 24 + index as u32 * (PANEL + GAP);
+        grids.push(json!({ "top": top, "left": 70, "right": 18, "height": PANEL }));
+        x.push(json!({
+            "type": "value", "gridIndex": index, "min": 0, "splitLine": { "show": false },
+            "max": lean(end.unwrap_or(0) as f64 / 1e9), "axisLine": { "show": true },
+            "axisLabel": { "formatter": "@seconds", "show": index + 1 == panels.len() },
+        }));
+        y.push(json!({
+            "type": "value", "gridIndex": index, "min": 0, "splitNumber": 3, "name": panel.title,
+            "nameTextStyle": { "align": "left", "padding": [0, 0, 0, -60] }, "nameGap": 10,
+            "axisLabel": { "formatter": panel.marks },
+        }));
+        series.extend(panel.series(index, runs, detail, warm_s));
+    }
+    let names: Vec<&str> = panels
+        .iter()
+        .flat_map(|panel| panel.lines.iter().filter(|line| line.is_filled(runs)))
+        .map(|line| line.name)
+        .collect();
+    Picture {
+        name: format!("over-time-{:03}", cell + 1),
+        kind: Kind::OverTime,
+        subject: cell.to_string(),
+        part: String::new(),
+        title: format!("{} over time", matrix.labels[cell]),
+        note: note(runs, detail, warm_s),
+        height: 24 + panels.len() as u32 * (PANEL + GAP),
+        about: json!({}),
+        option: json!({
+            "grid": grids, "legend": { "data": names },
+            "axisPointer": { "link": [{ "xAxisIndex": "all" }] },
+            "tooltip": { "trigger": "axis", "formatter": "@moment" },
+            "xAxis": x, "yAxis": y, "series": series,
+        }),
+    }
+}
+
+fn note(runs: &[&Vec<Moment>], detail: Detail, warm_s: Option<f64>) -> String {
+    let mut text = match (runs.len(), detail.has_repetitions) {
+        (1, _) => "One repetition.".to_owned(),
+        (n, true) => format!("Bold: the mean of {n} repetitions; thin: each of them."),
+        (n, false) => format!("The mean of {n} repetitions; thinned, each is in the journal."),
+    };
+    if runs.iter().any(|run| run.len() > detail.points_max) {
+        text += " Neighbouring intervals are put together.";
+    }
+    if warm_s.is_some() {
+        text += " Shaded: warm-up, in no figure.";
+    }
+    text
+}
+
+/// One scale with its lines.
+struct Panel {
+    title: &'static str,
+    marks: &'static str,
+    unit: &'static str,
+    lines: &'static [Line],
+}
+
+/// One line: which of the values of a moment.
+struct Line {
+    name: &'static str,
+    value: usize,
+    colour: &'static str,
+}
+
+impl Line {
+    fn is_filled(&self, runs: &[&Vec<Moment>]) -> bool {
+        runs.iter().any(|run| run.iter().any(|moment| moment.values[self.value].is_some()))
+    }
+}
+
+impl Panel {
+    fn is_filled(&self, runs: &[&Vec<Moment>]) -> bool {
+        self.lines.iter().any(|line| line.is_filled(runs))
+    }
+
+    fn series(
+        &self,
+        index: usize,
+        runs: &[&Vec<Moment>],
+        detail: Detail,
+        warm_s: Option<f64>,
+    ) -> Vec<Value> {
+        let mut all = Vec::new();
+        for line in self.lines.iter().filter(|line| line.is_filled(runs)) {
+            if detail.has_repetitions && runs.len() > 1 {
+                all.extend(runs.iter().enumerate().map(|(number, run)| {
+                    let moments = run.iter().map(|m| (m.at_ns as f64, m.values[line.value]));
+                    let id = format!("{}|{}|{number}", self.unit, line.name);
+                    let data = points(&moments.collect::<Vec<_>>(), detail);
+                    self.one(index, line, &id, data, THIN)
+                }));
+            }
+            let id = format!("{}|{}|mean", self.unit, line.name);
+            let mut mean =
+                self.one(index, line, &id, points(&means(runs, line.value), detail), 2.0);
+            if let Some(end) = warm_s.filter(|_| all.iter().all(|s| s["markArea"].is_null())) {
+                mean["markArea"] = json!({
+                    "silent": true, "itemStyle": { "color": "$shade" },
+                    "data": [[{ "xAxis": 0 }, { "xAxis": lean(end) }]],
+                });
+            }
+            all.push(mean);
+        }
+        all
+    }
+
+    fn one(&self, index: usize, line: &Line, id: &str, data: Value, width: f64) -> Value {
+        let is_mean = id.ends_with("|mean");
+        let mut one = json!({
+            "type": "line", "id": id, "name": line.name, "color": line.colour,
+            "xAxisIndex": index, "yAxisIndex": index, "showSymbol": false, "look": 0,
+            "data": data, "lineStyle": { "width": width },
+        });
+        if !is_mean {
+            one["lineStyle"]["opacity"] = json!(0.3);
+            one["silent"] = json!(true);
+            one["tooltip"] = json!({ "show": false });
+        }
+        one
+    }
+}
+
+/// The mean over the repetitions, interval by interval.
+fn means(runs: &[&Vec<Moment>], value: usize) -> Vec<(f64, Option<f64>)> {
+    let longest = runs.iter().map(|run| run.len()).max().unwrap_or(0);
+    let mean = |values: Vec<f64>| {
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    (0..longest)
+        .map(|index| {
+            let moments = || runs.iter().filter_map(|run| run.get(index));
+            let at = mean(moments().map(|moment| moment.at_ns as f64).collect());
+            (at.unwrap_or(0.0), mean(moments().filter_map(|m| m.values[value]).collect()))
+        })
+        .collect()
+}
+
+/// Seconds and values, neighbours put together where there are too many. Where they are evenly
+/// spaced, as nearly always, only the step is written.
+fn points(moments: &[(f64, Option<f64>)], detail: Detail) -> Value {
+    let together = moments.len().div_ceil(detail.points_max).max(1);
+    let chunks = moments.chunks(together).filter(|chunk| !chunk.is_empty());
+    let point = |chunk: &[(f64, Option<f64>)]| {
+        let values: Vec<f64> = chunk.iter().filter_map(|(_, value)| *value).collect();
+        let at_s = chunk.last().map_or(0.0, |(at_ns, _)| at_ns / 1e9);
+        (at_s, lean(values.iter().sum::<f64>() / values.len() as f64))
+    };
+    let points: Vec<(f64, Value)> = chunks.map(point).collect();
+    let step = points.first().map_or(1.0, |point| point.0);
+    let is_even = |(index, (at_s, _)): (usize, &(f64, Value))| {
+        (at_s - step * (index + 1) as f64).abs() < step / 20.0
+    };
+    if points.iter().enumerate().all(is_even) {
+        let values: Vec<Value> = points.into_iter().map(|(_, value)| value).collect();
+        return json!({ "$steps": [lean(step), values] });
+    }
+    points.into_iter().map(|(at_s, value)| json!([lean(at_s), value])).collect()
+}
+
+/// What is drawn, from top to bottom.
+const PANELS: [Panel; 5] = [
+    Panel {
+        title: "messages/s",
+        marks: "@plain",
+        unit: "1/s",
+        lines: &[
+            Line { name: "sent", value: 0, colour: "$c0" },
+            Line { name: "confirmed", value: 1, colour: "$c3" },
+            Line { name: "delivered", value: 2, colour: "$c2" },
+            Line { name: "error answers", value: 3, colour: "$c1" },
+        ],
+    },
+    Panel {
+        title: "response time",
+        marks: "@nanoseconds",
+        unit: "ns",
+        lines: &[
+            Line { name: "p50", value: 5, colour: "$c5" },
+            Line { name: "p99", value: 6, colour: "$c0" },
+        ],
+    },
+    Panel {
+        title: "processor, % of a core",
+        marks: "@plain",
+        unit: "%",
+        lines: &[
+            Line { name: "target CPU", value: 7, colour: "$c6" },
+            Line { name: "generator CPU", value: 8, colour: "$c7" },
+        ],
+    },
+    Panel {
+        title: "send lag p99",
+        marks: "@nanoseconds",
+        unit: "ns",
+        lines: &[Line { name: "send lag p99", value: 9, colour: "$c4" }],
+    },
+    Panel {
+        title: "connections",
+        marks: "@plain",
+        unit: "count",
+        lines: &[Line { name: "open", value: 4, colour: "$c7" }],
+    },
+];
+
+/// Values of a moment.
+const PANELS_LINES: usize = 10;
+
+/// Intervals of a whole run up to which every repetition is drawn, and up to which every
+/// interval is.
+const POINTS_MAX: usize = 6_000;
+
+const THIN: f64 = 0.8;
+
+/// Points of a line in a large run.
+const THINNED: usize = 60;
+const PANEL: u32 = 110;
+const GAP: u32 = 40;

@@ -1,0 +1,89 @@
+//! Where a scale begins and ends, and what stands on it.
+
+use serde_json::{Value, json};
+
+/// An axis for figures from `low` to `high` (both from values, not intervals): from zero where
+/// they are of one size, by powers of ten where they are not. `reach` is the end of the widest
+/// interval: the scale follows it as far as it does not press the values together.
+pub(crate) fn axis(low: f64, high: f64, reach: f64) -> Value {
+    if low > 0.0 && high / low > LOGARITHMIC_FROM {
+        return logarithmic(low, high);
+    }
+    let end = reach.max(high).min(high * BEYOND_VALUES);
+    let mut axis = json!({ "type": "value", "min": 0, "axisLabel": { "formatter": "@mark" } });
+    if end > 0.0 {
+        let step = nice(end / MARKS);
+        axis["max"] = super::lean((end / step).ceil() * step);
+        axis["interval"] = super::lean(step);
+    }
+    axis
+}
+
+/// A logarithmic axis with marks at 1, 2 and 5 times the powers of ten, or the powers alone where
+/// there are many.
+pub(crate) fn logarithmic(low: f64, high: f64) -> Value {
+    let mut marks = vec![mark_at_most(low)];
+    while *marks.last().unwrap_or(&high) < high {
+        marks.push(next_mark(*marks.last().unwrap_or(&high)));
+    }
+    let ends = (marks[0], *marks.last().unwrap_or(&high));
+    if marks.len() > MARKS_MAX {
+        marks.retain(|mark| (mark.log10() - mark.log10().round()).abs() < 1e-9);
+    }
+    let marks: Vec<Value> = marks.into_iter().map(super::lean).collect();
+    json!({
+        "type": "log", "min": super::lean(ends.0), "max": super::lean(ends.1),
+        "axisLabel": { "formatter": "@mark", "customValues": marks },
+        "axisTick": { "show": false, "customValues": marks },
+    })
+}
+
+/// The next number above `value` of the form 1, 2, 2.5 or 5 times a power of ten.
+fn nice(value: f64) -> f64 {
+    let power = 10f64.powf(value.log10().floor());
+    let steps = [1.0, 2.0, 2.5, 5.0, 10.0];
+    let fits = steps.iter().find(|step| *step * power >= value * (1.0 - 1e-9));
+    fits.unwrap_or(&10.0) * power
+}
+
+fn mark_at_most(value: f64) -> f64 {
+    let power = 10f64.powf(value.log10().floor());
+    let fits = [5.0, 2.0, 1.0].iter().find(|step| *step * power <= value * (1.0 + 1e-9)).copied();
+    fits.unwrap_or(1.0) * power
+}
+
+fn next_mark(mark: f64) -> f64 {
+    let power = 10f64.powf((mark * (1.0 + 1e-9)).log10().floor());
+    match (mark / power).round() as u32 {
+        1 => 2.0 * power,
+        2 => 5.0 * power,
+        _ => 10.0 * power,
+    }
+}
+
+/// Figures that differ by more than this are drawn by powers of ten.
+const LOGARITHMIC_FROM: f64 = 30.0;
+
+/// How far a scale reaches beyond its largest value, at most, to show intervals.
+const BEYOND_VALUES: f64 = 1.5;
+
+const MARKS: f64 = 5.0;
+const MARKS_MAX: usize = 9;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_end_at_round_figures() {
+        let scale = axis(3.0, 8.7, 9.0);
+        assert_eq!((&scale["min"], &scale["max"]), (&json!(0), &json!(10)));
+        let scale = axis(3.0, 8.7, 900.0);
+        assert_eq!(scale["max"], json!(15), "an interval beyond every value is cut");
+        let scale = axis(15.0, 900.0, 900.0);
+        assert_eq!((&scale["type"], &scale["min"]), (&json!("log"), &json!(10)));
+        let marks = &scale["axisLabel"]["customValues"];
+        assert_eq!(*marks, json!([10, 20, 50, 100, 200, 500, 1000]));
+        assert_eq!(axis(0.0, 0.0, 0.0)["max"], Value::Null);
+    }
+}

@@ -1,0 +1,151 @@
+//! The page and its pictures, as far as text shows it; `tests/page` looks at them in a browser.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use weigh_model::event::Event;
+use weigh_report::Summary;
+use weigh_report::page::{Provenance, page};
+use weigh_report::pictures::{Gallery, Kind};
+
+use crate::story::{Told, run, started};
+
+fn summary() -> Summary {
+    Summary::from_events(&run()).unwrap()
+}
+
+/// The page without the libraries that it carries.
+fn own(text: &str) -> String {
+    text.replace(weigh_charts::BUNDLE, "")
+}
+
+#[test]
+fn the_page_loads_nothing_and_forbids_it() {
+    let text = page(&summary(), &run(), &Provenance::default());
+    assert!(text.contains("default-src 'none'"));
+    let own = own(&text);
+    for forbidden in ["http:", "https:", "src=", "url(", "@import", "<link"] {
+        assert!(!own.contains(forbidden), "{forbidden}");
+    }
+    let links = own.match_indices("href=").filter(|(at, _)| !own[*at..].starts_with("href=\"#"));
+    assert_eq!(links.count(), 0, "links lead nowhere but to the page itself");
+}
+
+#[test]
+fn what_is_shown_is_escaped() {
+    let mut hostile = summary();
+    hostile.cells[0].name = "<script>alert(1)</script>".to_owned();
+    hostile.run.id = "\"><img>".to_owned();
+    hostile.failures[0].error = "</script><b>".to_owned();
+    let text = own(&page(&hostile, &run(), &Provenance::default()));
+    assert!(!text.contains("<script>alert") && !text.contains("<img") && !text.contains("<b>\""));
+    let scripts = |text: &str| text.matches("</script>").count();
+    assert_eq!(scripts(&text), scripts(&own(&page(&summary(), &run(), &Provenance::default()))));
+}
+
+#[test]
+fn the_first_screen_says_what_the_verdicts_say() {
+    let text = own(&page(&summary(), &run(), &Provenance::default()));
+    let shown = |start: &str, end: &str| {
+        let (_, rest) = text.split_once(start).unwrap();
+        rest.split_once(end).unwrap().0.to_owned()
+    };
+    let answer = shown("<div class=\"answer\">", "</div>");
+    assert_eq!(answer.matches("<p>").count(), 2, "two sentences: {answer}");
+    assert!(
+        answer.contains("messages were lost") && answer.contains("nobody can know"),
+        "{answer}"
+    );
+    assert!(shown("<h1>", "</h1>").starts_with("How do"), "a question");
+    assert!(text.contains("The run is interrupted"));
+    assert!(shown("id=\"short-title\"", "</section>").contains("<b>invalid</b>"));
+    assert!(text.contains("1883 is in use"), "what could not be done");
+}
+
+#[test]
+fn machine_plan_and_digest_stand_on_the_page() {
+    let provenance = Provenance { journal_sha256: Some("abc123".to_owned()) };
+    let text = own(&page(&summary(), &run(), &provenance));
+    for wanted in ["abc123", "6.1.0", "[load]", "arrival = &quot;constant&quot;", "seed"] {
+        assert!(text.contains(wanted), "{wanted}");
+    }
+}
+
+#[test]
+fn an_empty_run_makes_a_page_that_says_so() {
+    let events = [started("closed")];
+    let empty = Summary::from_events(&events).unwrap();
+    let text = own(&page(&empty, &events, &Provenance::default()));
+    assert!(text.contains("Nothing was weighed") && text.contains("</html>"));
+    assert!(Gallery::new(&empty, &events).pictures.is_empty());
+}
+
+/// Five repetitions at four levels: a run with an axis.
+fn along_an_axis() -> Vec<Event> {
+    let mut events = vec![started("constant")];
+    for (number, protocol) in ["http1", "tcp"].into_iter().enumerate() {
+        for connections in [10, 20, 40, 80] {
+            for repetition in 0..5 {
+                let told = Told { repetition, ..Told::new(protocol, None, "reference") };
+                events.extend(told.events().map(|event| match event {
+                    Event::TrialFinished(mut trial) => {
+                        trial.point.insert("load.connections".into(), connections.into());
+                        trial.trial = format!("{protocol}-{connections}-{repetition}");
+                        let value = f64::from((number as u32 + 1) * connections + repetition);
+                        trial.metrics.insert("response_time_ns.p99".into(), value * 1e4);
+                        Event::TrialFinished(trial)
+                    }
+                    Event::Interval(mut interval) => {
+                        interval.trial = format!("{protocol}-{connections}-{repetition}");
+                        Event::Interval(interval)
+                    }
+                    other => other,
+                }));
+            }
+        }
+    }
+    events
+}
+
+#[test]
+fn a_key_that_varies_is_an_axis_with_a_line_for_each_rest() {
+    let events = along_an_axis();
+    let summary = Summary::from_events(&events).unwrap();
+    let gallery = Gallery::new(&summary, &events);
+    let headline = gallery.headline(&summary).unwrap();
+    assert_eq!(headline.kind, Kind::Axis);
+    assert_eq!(headline.name, "axis-load.connections-response_time_ns.p99");
+    let lines = &gallery.shared["axes"][0];
+    assert_eq!((&lines[0][0], &lines[1][0]), (&"http1".into(), &"tcp".into()));
+    let places: Vec<f64> =
+        lines[0][1].as_array().unwrap().iter().filter_map(|place| place[0].as_f64()).collect();
+    assert_eq!(places, [10.0, 20.0, 40.0, 80.0]);
+    let text = own(&page(&summary, &events, &Provenance::default()));
+    assert!(text.contains("http1 is lowest at all 4 places"), "{text}");
+}
+
+/// The mean of p50 over five repetitions of the story is 200 µs: what pictures and tables show
+/// comes from the summary, to five digits.
+#[test]
+fn pictures_share_the_figures_of_the_summary() {
+    let gallery = Gallery::new(&summary(), &run());
+    let rows = gallery.shared["metrics"]["response_time_ns.p50"]["rows"].as_array().unwrap();
+    let http = rows.iter().find(|row| row[1] == 200_000).expect("http1 on reference");
+    assert_eq!(http[4], Value::from(vec![200_000, 202_000, 198_000, 201_000, 199_000]));
+    // 200,000 ± 2.776445 (Student's t, 4 degrees of freedom, 95 %) × 1,581.14 / √5.
+    assert_eq!((&http[2], &http[3]), (&Value::from(198_040), &Value::from(201_960)));
+}
+
+#[test]
+fn every_kind_of_picture_is_there_and_has_its_own_name() {
+    let events = along_an_axis();
+    let summary = Summary::from_events(&events).unwrap();
+    let gallery = Gallery::new(&summary, &events);
+    let names: BTreeSet<&str> = gallery.pictures.iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(names.len(), gallery.pictures.len(), "names are files");
+    assert!(names.iter().all(|name| !name.contains(['/', ' '])), "{names:?}");
+    let kinds: BTreeSet<Kind> = gallery.pictures.iter().map(|picture| picture.kind).collect();
+    for kind in [Kind::Dots, Kind::Axis, Kind::Curve, Kind::Flow, Kind::Histogram, Kind::OverTime] {
+        assert!(kinds.contains(&kind), "{kind:?}");
+    }
+}

@@ -1,0 +1,218 @@
+// The report as a reader uses it: in Chromium, from the disk, without a network.
+//
+// `REPORT` names the report.html of the synthetic run (crates/report/examples/synthetic.rs), whose
+// figures are known; `CHROMIUM` the browser. Without a browser the tests say SKIPPED, except with
+// CI=true, where that is a failure.
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { chromium } from 'playwright-core';
+
+const report = process.env.REPORT;
+const known = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const executablePath = process.env.CHROMIUM ?? known.find(existsSync);
+assert.ok(report && existsSync(report), 'REPORT must name a report.html');
+if (!executablePath) {
+  assert.notEqual(process.env.CI, 'true', 'chromium is not installed: apt-get install chromium');
+  console.log('SKIPPED: chromium is not installed');
+}
+const options = { skip: !executablePath };
+
+const METRICS = ['response_time_ns.p50', 'response_time_ns.p99', 'target_cpu_us_per_message'];
+const SECTIONS = [
+  'All cases', 'One metric closely', 'Times by percentile', 'What a message costs',
+  'One case closely', 'Verdicts', 'How every figure was computed', 'Doubts, and what to do',
+  'Machine, versions, plan',
+];
+
+let browser;
+let folder;
+before(async () => {
+  if (!executablePath) return;
+  folder = mkdtempSync(join(tmpdir(), 'weigh-page-'));
+  browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+});
+after(async () => {
+  await browser?.close();
+  if (folder) rmSync(folder, { recursive: true });
+});
+
+/** The page at a width, with everything that it should never do noted in `faults`. */
+async function open(width, colorScheme = 'light') {
+  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+  const faults = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) faults.push(message.text());
+  });
+  page.on('pageerror', (error) => faults.push(error.message));
+  page.on('request', (request) => {
+    if (!/^(file|data|blob):/.test(request.url())) faults.push(`request: ${request.url()}`);
+  });
+  await page.goto(pathToFileURL(report).href);
+  await page.waitForSelector('html[data-ready]');
+  return { page, faults };
+}
+
+/** Scrolls through everything, so that every picture is drawn. */
+async function read(page) {
+  const pictures = page.locator('[data-picture]');
+  for (let index = 0; index < (await pictures.count()); index += 1) {
+    await pictures.nth(index).scrollIntoViewIfNeeded();
+    await pictures.nth(index).locator('svg').waitFor();
+  }
+  return pictures.count();
+}
+
+for (const [width, scheme] of [[390, 'light'], [390, 'dark'], [1280, 'light'], [1280, 'dark']]) {
+  test(`every picture is drawn at ${width} pixels, ${scheme}, and nothing overflows`, options, async () => {
+    const { page, faults } = await open(width, scheme);
+    assert.ok((await read(page)) >= 8, 'there are pictures');
+    const [inner, scrolled] = await page.evaluate(() =>
+      [document.documentElement.clientWidth, document.documentElement.scrollWidth]);
+    assert.equal(scrolled, inner, 'the page is no wider than the screen');
+    const wider = await page.$$eval('[data-picture] svg', (all) =>
+      all.filter((svg) => svg.getBoundingClientRect().right > innerWidth + 1).length);
+    assert.equal(wider, 0, 'no picture is wider than the screen');
+    const paint = await page.$eval('body', (body) => getComputedStyle(body).backgroundColor);
+    assert.equal(paint === 'rgb(255, 255, 255)', scheme === 'light', paint);
+    const texts = await page.$eval('.first svg', (svg) => svg.textContent);
+    assert.match(texts, /ms|µs/, 'the scale has units');
+    assert.deepEqual(faults, []);
+    await page.close();
+  });
+}
+
+test('the first screen has question, answer, picture and doubts', options, async () => {
+  const { page } = await open(1280);
+  assert.match(await page.textContent('h1'), /^How do .* compare/);
+  const sentences = await page.locator('.answer p').allTextContents();
+  assert.equal(sentences.length, 2);
+  assert.match(sentences[0], /tcp is lowest/, 'the synthetic tcp is the fastest');
+  assert.match(sentences[1], /sent messages were lost/);
+  assert.match(await page.textContent('section.short'), /lost share/);
+  await page.close();
+});
+
+test('a click on a heading sorts up, then down, and the keyboard does too', options, async () => {
+  const { page } = await open(1280);
+  const table = page.locator('#metric-table table');
+  const heading = table.locator('th', { hasText: 'mean' });
+  const means = () => table.locator('tbody tr').evaluateAll((rows) =>
+    rows.map((row) => Number(row.cells[2].dataset.value)));
+  const before = await means();
+  const up = [...before].sort((a, b) => a - b);
+  assert.notDeepEqual(before, up, 'the plan has an order of its own');
+  await heading.locator('button').click();
+  assert.equal(await heading.getAttribute('aria-sort'), 'ascending');
+  assert.deepEqual(await means(), up);
+  await heading.locator('button').focus();
+  await page.keyboard.press('Enter');
+  assert.equal(await heading.getAttribute('aria-sort'), 'descending');
+  assert.deepEqual(await means(), up.reverse());
+  await page.close();
+});
+
+test('the table of all cases sorts by what the figures mean, not by their letters', options, async () => {
+  const { page } = await open(1280);
+  const table = page.locator('#overview table');
+  await table.locator('th', { hasText: 'p50' }).first().locator('button').click();
+  const times = await table.locator('tbody tr:not(.group)').evaluateAll((rows) =>
+    rows.map((row) => row.cells[1].textContent));
+  const ns = times.map((text) => parseFloat(text) * (text.includes('ms') ? 1e6 : 1e3));
+  assert.deepEqual(ns, [...ns].sort((a, b) => a - b), times.join(', '));
+  await page.close();
+});
+
+test('another metric changes table, definition and pictures', options, async () => {
+  const { page, faults } = await open(1280);
+  for (const metric of METRICS) {
+    await page.selectOption('#metric-choice', metric);
+    const names = await page.locator('#metric-pictures [data-picture]').evaluateAll((all) =>
+      all.map((place) => place.dataset.picture));
+    assert.ok(names.length >= 2 && names.every((name) => name.includes(metric)), names.join());
+    assert.ok((await page.textContent('#metric-what')).length > 20);
+    await page.locator('#metric-pictures').scrollIntoViewIfNeeded();
+    await page.locator('#metric-pictures [data-picture] svg').first().waitFor();
+  }
+  assert.match(await page.textContent('#metric-table tbody'), /µs/);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('another case changes the flow, and the flow says what was lost', options, async () => {
+  const { page } = await open(1280);
+  const flow = page.locator('#case [data-picture^="flow-"]');
+  await flow.scrollIntoViewIfNeeded();
+  await flow.locator('svg').waitFor();
+  assert.match(await flow.textContent(), /server dropped/, 'the case with losses comes first');
+  await page.selectOption('#cell-choice', '0');
+  await flow.locator('svg').waitFor();
+  assert.doesNotMatch(await flow.textContent(), /server dropped/);
+  await page.close();
+});
+
+test('hovering shows the value with its interval', options, async () => {
+  const { page } = await open(1280);
+  const place = page.locator('.first [data-picture]');
+  await place.scrollIntoViewIfNeeded();
+  await place.locator('svg').waitFor();
+  const box = await place.boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  const tooltip = place.locator('div', { hasText: 'connections:' }).last();
+  await tooltip.waitFor();
+  assert.match(await tooltip.textContent(), /tcp: [\d.]+ [mµ]s \([\d.]+ [mµ]s to [\d.]+ [mµ]s\)/);
+  await page.close();
+});
+
+test('how a figure was computed is one click away', options, async () => {
+  const { page } = await open(1280);
+  const details = page.locator('details[data-metric="response_time_ns.p99"]');
+  await details.locator('summary').click();
+  const text = await details.textContent();
+  for (const wanted of ['due', 'Unit: ns', "Student's t", '95 %', 'tcp']) {
+    assert.ok(text.includes(wanted), wanted);
+  }
+  await page.close();
+});
+
+test('on paper every section and picture is there', options, async () => {
+  const { page, faults } = await open(1280, 'dark');
+  const path = join(folder, 'report.pdf');
+  await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+  const [places, drawn] = await page.evaluate(() => [
+    document.querySelectorAll('[data-picture]').length,
+    document.querySelectorAll('[data-picture] svg').length,
+  ]);
+  assert.equal(drawn, places, 'every picture is drawn, seen before or not');
+  await page.emulateMedia({ media: 'print', colorScheme: 'light' });
+  const headings = await page.locator('h2:visible').allTextContents();
+  for (const section of SECTIONS) {
+    assert.ok(headings.some((heading) => heading.startsWith(section)), section);
+  }
+  assert.ok(await page.locator('details.plan pre').isVisible(), 'the plan is open');
+  const values = page.locator('details[data-metric="response_time_ns.p99"] table');
+  assert.ok(await values.isVisible(), 'the values of the headline metrics are open');
+  await page.pdf({ path, format: 'A4' });
+  const pdf = readFileSync(path);
+  assert.equal(pdf.subarray(0, 5).toString(), '%PDF-');
+  assert.ok(pdf.length > 50_000, `${pdf.length} bytes`);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('headings, names and tables are what a screen reader needs', options, async () => {
+  const { page } = await open(1280);
+  const unnamed = await page.$$eval('[role="img"], [role="region"], section', (all) =>
+    all.filter((each) => !each.getAttribute('aria-label') && !each.getAttribute('aria-labelledby')).length);
+  assert.equal(unnamed, 0);
+  assert.equal(await page.locator('h1').count(), 1);
+  const levels = await page.$$eval('h1, h2, h3', (all) => all.map((each) => Number(each.tagName[1])));
+  const jumps = levels.filter((level, index) => index > 0 && level > levels[index - 1] + 1);
+  assert.deepEqual(jumps, [], `levels ${levels}`);
+  const selects = await page.$$eval('select', (all) => all.filter((each) => each.labels.length === 0).length);
+  assert.equal(selects, 0);
+  await page.close();
+});
