@@ -9,7 +9,7 @@ use weigh_engine::outcome::Outcome;
 use weigh_engine::record::{Beside, put_together};
 use weigh_model::event::{Event, HostFacts, JOURNAL_SCHEMA, RunStarted, TrialFinished};
 use weigh_model::load::{Load, Pattern};
-use weigh_model::plan::{Plan, Repeat};
+use weigh_model::plan::{Observe, Plan, Repeat};
 use weigh_model::{Guarantee, Nanos, Rule, units::parse_rate};
 use weigh_report::Summary;
 use weigh_report::lint::saturation::{self, AxisPoint};
@@ -222,8 +222,18 @@ fn plan(setup: &Setup, arrival: &str) -> Plan {
     let mut load = setup.load.clone();
     load.arrival = arrival.parse().unwrap();
     load.rate = load.arrival.needs_rate().then(|| parse_rate("2000/s").unwrap());
-    let repeat = Repeat { count: 5, cool_down: Nanos(0) };
-    Plan { name: "lint".to_owned(), seed: setup.seed, load, repeat, cases: Vec::new() }
+    let repeat = Repeat::exactly(5);
+    Plan {
+        name: "lint".to_owned(),
+        question: None,
+        seed: setup.seed,
+        thresholds: Vec::new(),
+        load,
+        repeat,
+        stop: BTreeMap::new(),
+        observe: Observe::default(),
+        cases: Vec::new(),
+    }
 }
 
 fn trial(

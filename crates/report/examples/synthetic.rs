@@ -134,6 +134,13 @@ impl Told {
                 delivered: sent - lost,
                 errors: 0,
                 connections: self.connections() as u64,
+                length_ns: Some(1_000_000_000),
+                response_time_ns_p50: Some((1e6 * (1.0 + chance.next_f64())) as u64),
+                response_time_ns_p99: Some((5e6 * (1.0 + chance.next_f64())) as u64),
+                send_lag_ns_p99: Some((1e5 * (1.0 + chance.next_f64())) as u64),
+                target_cpu_percent: Some(40.0 + 5.0 * chance.next_f64()),
+                target_memory_bytes: Some(8 << 20),
+                generator_cpu_percent: Some(30.0 + 5.0 * chance.next_f64()),
             })
         };
         (0..number).map(interval).collect()

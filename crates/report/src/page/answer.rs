@@ -10,6 +10,9 @@ use crate::summary::{Cell, Comparison, Summary, Verdict};
 
 /// What was asked: by the plan, or else by what it weighs.
 pub(crate) fn question(summary: &Summary, matrix: &Matrix) -> String {
+    if let Some(question) = &summary.run.plan.question {
+        return question.clone();
+    }
     let mut names: Vec<&str> = match matrix.axes.first() {
         Some(axis) => axis.lines.iter().map(|line| line.name.as_str()).collect(),
         None => matrix.labels.iter().map(String::as_str).collect(),

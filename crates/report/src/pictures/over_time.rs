@@ -82,9 +82,15 @@ struct Measured {
 }
 
 impl Measured {
-    /// Intervals of `weigh/journal/1` hold counts only.
-    fn of(_: &Interval) -> Measured {
-        Measured::default()
+    fn of(interval: &Interval) -> Measured {
+        let number = |value: Option<u64>| value.map(|value| value as f64);
+        Measured {
+            p50_ns: number(interval.response_time_ns_p50),
+            p99_ns: number(interval.response_time_ns_p99),
+            target_cpu_percent: interval.target_cpu_percent,
+            generator_cpu_percent: interval.generator_cpu_percent,
+            send_lag_p99_ns: number(interval.send_lag_ns_p99),
+        }
     }
 }
 
