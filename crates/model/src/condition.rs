@@ -50,7 +50,7 @@ pub enum Limit {
     Change(f64),
 }
 
-/// The share of sent messages that were lost; infinite where nobody knows what arrived.
+/// The share of sent messages that were lost; not measured where nobody knows what arrived.
 pub const LOSS_RATIO: &str = "loss_ratio";
 
 /// The number of lost messages.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::condition::{LOSS_RATIO, LOST};
 use crate::doubt::DoubtRecord;
 use crate::ledger::Ledger;
 use crate::plan::Plan;
@@ -167,6 +168,21 @@ pub struct TrialFinished {
     pub counters: BTreeMap<String, f64>,
     /// Recorded times as HdrHistogram V2 in base64, by name (`response_time_ns`).
     pub histograms: BTreeMap<String, String>,
+}
+
+impl TrialFinished {
+    /// The figure that a [`Condition`](crate::Condition) or a precision speaks of, in the metric's
+    /// own unit: a value of [`TrialFinished::metrics`], or what was lost by the ledger. `None`
+    /// where it was not measured, and for losses where nobody knows what arrived.
+    pub fn figure(&self, metric: &str) -> Option<f64> {
+        let lost = self.ledger.lost.map(|lost| lost as f64);
+        match metric {
+            LOST => lost,
+            LOSS_RATIO if self.ledger.sent == 0 => None,
+            LOSS_RATIO => lost.map(|lost| lost / self.ledger.sent as f64),
+            _ => self.metrics.get(metric).copied(),
+        }
+    }
 }
 
 fn null_is_infinite<'de, D>(deserializer: D) -> Result<BTreeMap<String, f64>, D::Error>
