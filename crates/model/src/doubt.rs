@@ -73,6 +73,8 @@ pub enum Doubt {
     ConnectionsLost(u64, u64, String),
     /// X (R + Z) / N of a closed loop differs from 1 by this much.
     LittleResidual(f64),
+    /// The rate was not steady within the window, in so many of so many repetitions: its course.
+    NotSteady(&'static str, u32, u32),
     /// Others used this percentage of a core.
     Disturbed(f64),
     /// The generator waited this long for the record of single messages to be written.
@@ -185,6 +187,11 @@ impl Doubt {
                 Rule::L01.code(),
                 format!("Little's law is off by {:.1} %", residual * 100.0),
                 "the window was not steady: measure longer",
+            ),
+            Doubt::NotSteady(course, have, of) => (
+                "not-steady",
+                format!("{course} within the measured window, in {have} of {of} repetitions"),
+                "warm up longer (--warmup) or measure longer; look at the rate over time",
             ),
             Doubt::Disturbed(percent) => (
                 "disturbed",

@@ -36,6 +36,9 @@ pub enum Method {
     BootstrapOverRunsAndBlocks,
     /// Studentised bootstrap over runs.
     StudentisedBootstrap,
+    /// From the lower of the lower ends to the higher of the higher ends of Student's t and the
+    /// studentised bootstrap over runs.
+    TOrStudentised,
     /// Percentile bootstrap over runs.
     PercentileBootstrap,
     /// Order statistics with exact binomial probabilities.
@@ -62,6 +65,7 @@ impl Method {
             Method::BcaOverRuns => "BCa bootstrap over runs",
             Method::BootstrapOverRunsAndBlocks => "bootstrap over runs, then blocks",
             Method::StudentisedBootstrap => "studentised bootstrap over runs",
+            Method::TOrStudentised => "t or studentised bootstrap over runs, the farther ends",
             Method::PercentileBootstrap => "percentile bootstrap over runs",
             Method::OrderStatistics => "order statistics",
             Method::BatchMeans => "t over batch means",
