@@ -210,6 +210,7 @@ impl Compare {
                 Ok(stop.exit())
             }
             Some(_) => Ok(Exit::Internal),
+            None if !finished.summary.thresholds_hold() => Ok(Exit::Finding),
             None => Ok(Exit::Done),
         }
     }

@@ -124,7 +124,7 @@ impl Told {
         let warm = number / 10;
         let interval = |index: u32| {
             let sent = (1_000.0 * (1.0 + 0.05 * chance.next_f64())) as u64;
-            let lost = if self.loses() && index > warm { sent / 9 } else { 0 };
+            let lost = if self.loses() && index >= warm { sent / 9 } else { 0 };
             Event::Interval(Interval {
                 trial: self.id(),
                 at_ns: u64::from(index + 1) * 1_000_000_000,

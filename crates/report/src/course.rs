@@ -164,7 +164,8 @@ mod tests {
     #[test]
     fn few_messages_are_counted_over_longer_windows() {
         let told = intervals(&[1; 100], 0);
-        assert_eq!(rates_of(&told, None), [10.0; 4]);
+        let rates_seen = rates_of(&told, None);
+        assert!(rates_seen.len() == 4 && rates_seen.iter().all(|rate| (rate - 10.0).abs() < 1e-9));
         assert_eq!(rates(&intervals(&[0; 9], 0).iter().collect::<Vec<_>>(), None), None);
     }
 

@@ -67,8 +67,9 @@ pub fn between(value: f64, ends: Option<(f64, f64)>) -> String {
     let (below, above) = (value - low, high - value);
     let decimals = decimals_beside(value, below.min(above));
     let text = |number: f64| fixed(number, decimals);
-    if (above - below).abs() <= LOPSIDED * (above + below) {
-        return format!("{} ± {}", text(value), text((above + below) / 2.0));
+    let (shorter, longer) = (below.min(above), below.max(above));
+    if longer <= LOPSIDED * shorter {
+        return format!("{} ± {}", text(value), text(longer));
     }
     format!("{} +{}/-{}", text(value), text(above), text(below))
 }
@@ -84,7 +85,8 @@ fn decimals_beside(value: f64, distance: f64) -> usize {
 
 /// With so many decimals, and separators where there are none.
 fn fixed(number: f64, decimals: usize) -> String {
-    if decimals == 0 && number >= 1000.0 {
+    // 999.8 is rounded up to a number with a separator.
+    if decimals == 0 && number >= 999.5 {
         return count(number.round() as u64);
     }
     format!("{number:.decimals$}")
@@ -145,8 +147,9 @@ fn two_digits(value: f64) -> String {
 
 const DECIMALS_MAX: i32 = 12;
 
-/// Ends whose distances differ by less than this share of both are evenly spaced.
-const LOPSIDED: f64 = 0.05;
+/// Where the longer side of an interval is at most so many times the shorter, it stands for both:
+/// "±" may promise less than is known, never more.
+const LOPSIDED: f64 = 1.5;
 
 #[cfg(test)]
 mod tests {
@@ -190,8 +193,10 @@ mod tests {
         assert_eq!(time(1.234e6, 1.194e6, 1.274e6), "1.23 ± 0.04 ms");
         assert_eq!(time(200_000.0, 199_700.0, 200_300.0), "200.0 ± 0.3 µs");
         assert_eq!(time(1.234e6, 1.1e6, 1.6e6), "1.23 +0.37/-0.13 ms");
+        assert_eq!(time(1.234e6, 1.2e6, 1.28e6), "1.23 ± 0.05 ms");
         assert_eq!(time_between(2.5e9, None, true), "2.50 s");
         assert_eq!(between(1_000.4, Some((988.4, 1_012.4))), "1,000 ± 12");
+        assert_eq!(between(999.8, Some((999.8, 999.8))), "1,000 ± 0");
         assert_eq!(between(12_345.0, Some((12_000.0, 12_690.0))), "12,345 ± 345");
         assert_eq!(between(8.5, Some((8.5, 8.5))), "8.50 ± 0.00");
         assert_eq!(between(0.0, Some((0.0, 0.0))), "0 ± 0");

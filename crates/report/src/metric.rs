@@ -19,7 +19,7 @@ pub struct Metric {
     pub low: Option<f64>,
     /// Upper end of the interval at 95 %; null where there is none.
     pub high: Option<f64>,
-    /// How the interval was made, such as `t over runs`; null where there is none.
+    /// How the interval was made, such as `t over runs, corrected for skewness`; null where there is none.
     #[serde(default)]
     pub method: Option<String>,
     /// Why there is no interval; absent where there is one.
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn an_interval_says_how_it_was_made_or_why_there_is_none() {
         let five = Metric::new("response_time_ns.p50", &[10.0, 11.0, 9.5, 10.4, 10.1]);
-        assert_eq!(five.method.as_deref(), Some("t over runs"));
+        assert_eq!(five.method.as_deref(), Some("t over runs, corrected for skewness"));
         assert_eq!(five.beside.unwrap().method, "studentised bootstrap over runs");
         assert!(five.refused.is_none() && five.median.unwrap().low.is_none());
         let two = Metric::new("response_time_ns.p50", &[10.0, 11.0]);

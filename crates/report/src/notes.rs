@@ -82,8 +82,8 @@ fn legend(summary: &Summary) -> Vec<String> {
     }
     if cells.iter().flat_map(|cell| cell.metrics.values()).any(|metric| metric.low.is_some()) {
         lines.push(
-            "± half the interval of the mean at 95 %, +a/-b where it is not even; how each was \
-             made is in summary.json and report.html"
+            "± the longer side of the mean's interval at 95 %, +a/-b where one is far longer; how \
+             each was made is in summary.json and report.html"
                 .to_owned(),
         );
     }

@@ -26,8 +26,9 @@ pub(crate) fn lines(summary: &Summary) -> Vec<String> {
         let title = format!("{}, from place to place", spoken(metric));
         lines.extend(titled(title, said.iter().map(Meeting::steps).collect()));
     }
-    if !lines.is_empty() {
-        lines.push(together(summary));
+    let together = together(summary);
+    if !lines.is_empty() && !together.is_empty() {
+        lines.push(together);
     }
     lines
 }
@@ -47,14 +48,17 @@ fn titled(title: String, mut lines: Vec<String>) -> Vec<String> {
     all
 }
 
-/// What so many verdicts mean for each.
+/// What so many verdicts mean for each; empty for a single one.
 fn together(summary: &Summary) -> String {
     let of = &summary.multiplicity;
+    if of.compared < 2 {
+        return String::new();
+    }
     let mut text = format!(
-        "  {} comparisons, {} called different; were all equal, {} would be called by chance",
+        "  {} comparisons, {} called different; were all equal, {:.1} would be called by chance",
         count(of.compared.into()),
         count(of.called.into()),
-        three_digits(of.expected_by_chance),
+        of.expected_by_chance,
     );
     if of.standing < of.called {
         text += &format!("; {} stand when all are taken together, ? marks the others", of.standing);

@@ -41,10 +41,9 @@ pub(crate) fn method(name: &str) -> &'static str {
 const METHODS: &[(Method, &str)] = &[
     (Method::TOverRuns, "Student's t over the repetitions' values, n - 1 degrees of freedom."),
     (
-        Method::TOrStudentised,
-        "The values lean to one side (skewness above half its standard error), so the interval \
-         goes from the lower of the lower ends to the higher of the higher ends of Student's t \
-         and of the studentised bootstrap over repetitions (P. Hall, 1988; 2,000 resamples).",
+        Method::SkewnessCorrectedT,
+        "Student's t over the repetitions' values, n - 1 degrees of freedom, its side towards the \
+         longer tail lengthened for skewness (N. J. Johnson, 1978).",
     ),
 ];
 
