@@ -136,6 +136,11 @@ fn figure(cell: &Cell, name: &str) -> (Judged, Option<f64>) {
     }
 }
 
+/// The number that a condition on `name` is judged by; `None` where nothing was measured.
+pub(crate) fn figure_of(cell: &Cell, name: &str) -> Option<f64> {
+    figure(cell, name).1
+}
+
 /// Whether the interval holds values for which the condition holds and others for which it does
 /// not.
 fn is_close(condition: &Condition, judged: &Judged) -> bool {
@@ -150,32 +155,35 @@ fn is_of_ledger(name: &str) -> bool {
     name == LOST || name == LOSS_RATIO
 }
 
-/// A sentence for each threshold, and whether it holds: the condition and what it met.
+/// A sentence for each threshold, and whether it holds.
 pub(crate) fn sentences(summary: &Summary, is_ascii: bool) -> Vec<(bool, String)> {
-    let all = summary.cells.len();
-    let sentence = |threshold: &Threshold| {
-        let mut text = threshold.condition.clone();
-        if let Some(reason) = &threshold.reason {
-            text += &format!(": {reason}");
-        }
-        let said = |judged: &Judged| {
-            let figure =
-                judged.figure.map(|figure| figure_text(&threshold.metric, figure, is_ascii));
-            let figure = figure.or_else(|| judged.reason.clone()).unwrap_or_default();
-            format!("{} {figure}", judged.cell)
-        };
-        let kinds = [(&threshold.failed, "fails"), (&threshold.close, "too close to call")];
-        for (judged, what) in kinds.into_iter().filter(|(judged, _)| !judged.is_empty()) {
-            let shown: Vec<String> = judged.iter().take(NAMES_MAX).map(said).collect();
-            let more = match judged.len() - shown.len() {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            text += &format!("; {what} in {} of {all}: {}{more}", judged.len(), shown.join(", "));
-        }
-        (threshold.holds, text)
+    let said = |threshold: &Threshold| {
+        (threshold.holds, sentence(threshold, summary.cells.len(), is_ascii))
     };
-    summary.thresholds.iter().map(sentence).collect()
+    summary.thresholds.iter().map(said).collect()
+}
+
+/// The condition and what it met among `all` cells.
+fn sentence(threshold: &Threshold, all: usize, is_ascii: bool) -> String {
+    let mut text = threshold.condition.clone();
+    if let Some(reason) = &threshold.reason {
+        text += &format!(": {reason}");
+    }
+    let said = |judged: &Judged| {
+        let figure = judged.figure.map(|figure| figure_text(&threshold.metric, figure, is_ascii));
+        let figure = figure.or_else(|| judged.reason.clone()).unwrap_or_default();
+        format!("{} {figure}", judged.cell)
+    };
+    let kinds = [(&threshold.failed, "fails"), (&threshold.close, "too close to call")];
+    for (judged, what) in kinds.into_iter().filter(|(judged, _)| !judged.is_empty()) {
+        let shown: Vec<String> = judged.iter().take(NAMES_MAX).map(said).collect();
+        let more = match judged.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        text += &format!("; {what} in {} of {all}: {}{more}", judged.len(), shown.join(", "));
+    }
+    text
 }
 
 /// A figure in the unit of its metric.
@@ -198,3 +206,112 @@ impl Judged {
 /// Cells that a sentence names.
 const NAMES_MAX: usize = 4;
 const NOT_MEASURED: &str = "not measured";
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::json;
+    use weigh_model::Guarantee;
+    use weigh_model::ledger::Ledger;
+
+    use super::*;
+    use crate::metric::Metric;
+
+    fn cell(name: &str, values: &[f64], lost: Option<u64>) -> Cell {
+        let metrics = match values {
+            [] => BTreeMap::new(),
+            _ => BTreeMap::from([(P95.to_owned(), Metric::new(P95, values))]),
+        };
+        Cell {
+            name: name.to_owned(),
+            point: BTreeMap::from([("protocol".to_owned(), json!(name))]),
+            guarantee: Guarantee::AtLeastOnce,
+            target: String::new(),
+            repetitions: 5,
+            valid: true,
+            metrics,
+            ledger: Ledger { sent: 1_000, lost, ..Ledger::zero() },
+            doubts: Vec::new(),
+            granted: BTreeMap::new(),
+            steady_state: BTreeMap::new(),
+        }
+    }
+
+    fn judged(condition: &str, cells: &[Cell]) -> Threshold {
+        one(&condition.parse().unwrap(), cells, &[])
+    }
+
+    fn fast() -> Cell {
+        cell("fast", &[4e6, 4.1e6, 3.9e6, 4.05e6, 3.95e6], Some(0))
+    }
+
+    fn slow() -> Cell {
+        cell("slow", &[6e6, 6.1e6, 5.9e6, 6.05e6, 5.95e6], Some(10))
+    }
+
+    #[test]
+    fn it_holds_of_every_cell_or_names_those_of_which_it_does_not() {
+        let both = judged("response_time p(95) < 5ms", &[fast(), slow()]);
+        assert!(!both.holds && both.close.is_empty() && both.reason.is_none());
+        assert_eq!(both.failed.len(), 1);
+        assert_eq!((both.failed[0].cell.as_str(), both.failed[0].figure), ("slow", Some(6e6)));
+        assert!(judged("response_time p(95) < 7ms", &[fast(), slow()]).holds);
+    }
+
+    #[test]
+    fn a_limit_within_the_interval_is_too_close_to_call() {
+        let near = judged("response_time p(95) < 4.05ms", &[fast(), slow()]);
+        assert_eq!(near.close.len(), 1);
+        assert_eq!(near.close[0].cell, "fast");
+        assert_eq!(near.failed.len(), 1, "the estimate decides");
+    }
+
+    #[test]
+    fn losses_are_those_of_the_ledger() {
+        assert!(!judged("loss == 0", &[fast(), slow()]).holds);
+        assert!(judged("loss <= 1 %", &[fast(), slow()]).holds);
+        assert_eq!(judged("first loss", &[slow()]).failed, []);
+        let unknown = judged("loss == 0", &[cell("unknown", &[1e6], None)]);
+        assert_eq!(unknown.failed[0].reason.as_deref(), Some("not measured"));
+    }
+
+    #[test]
+    fn what_was_not_measured_fails_and_says_so() {
+        let some = judged("response_time p(95) < 5ms", &[fast(), cell("without", &[], Some(0))]);
+        assert_eq!(some.failed[0].reason.as_deref(), Some("not measured"));
+        let lost = cell("lossy", &[1e6, f64::INFINITY, 1e6], Some(5));
+        let lost = judged("response_time p(95) < 5ms", &[lost]);
+        assert_eq!(lost.failed[0].reason.as_deref(), Some("in the lost share"));
+        let nobody = judged("delivery_time p(95) < 5ms", &[fast()]);
+        assert!(!nobody.holds && nobody.reason.unwrap().contains("delivery_time_ns.p95"));
+        assert!(!judged("response_time_ns.p95 > +5%", &[fast()]).holds);
+        assert!(!judged("loss == 0", &[]).holds);
+    }
+
+    #[test]
+    fn a_case_without_any_result_fails() {
+        let failure = Failure {
+            trial: "x".to_owned(),
+            point: BTreeMap::from([("protocol".to_owned(), json!("gone"))]),
+            error: "no server".to_owned(),
+        };
+        let failures = [failure.clone(), failure];
+        let found = one(&"loss == 0".parse().unwrap(), &[fast()], &failures);
+        assert_eq!(found.failed.len(), 1);
+        assert_eq!(found.failed[0].reason.as_deref(), Some("not done"));
+    }
+
+    #[test]
+    fn a_sentence_says_what_it_met_in_the_unit_of_the_metric() {
+        let said =
+            |threshold: Threshold, cells: Vec<Cell>| sentence(&threshold, cells.len(), false);
+        let text =
+            said(judged("response_time p(95) < 5ms", &[fast(), slow()]), vec![fast(), slow()]);
+        assert_eq!(text, "response_time p(95) < 5ms; fails in 1 of 2: slow 6.00 ms");
+        let text = said(judged("loss == 0", &[slow()]), vec![slow()]);
+        assert_eq!(text, "loss == 0; fails in 1 of 1: slow 1.00 %");
+    }
+
+    const P95: &str = "response_time_ns.p95";
+}
