@@ -81,7 +81,7 @@ fn one(condition: &Condition, cells: &[Cell], failures: &[Failure]) -> Threshold
             without.push(failure);
         }
     }
-    let not_done = |failure: &&Failure| Judged::without(point_name(&failure.point), "not done");
+    let not_done = |failure: &&Failure| Judged::without(point_name(&failure.point), NOT_DONE);
     threshold.failed.extend(without.iter().map(not_done));
     threshold.holds = threshold.failed.is_empty();
     threshold
@@ -158,7 +158,9 @@ fn is_of_ledger(name: &str) -> bool {
 /// A sentence for each threshold, and whether it holds.
 pub(crate) fn sentences(summary: &Summary, is_ascii: bool) -> Vec<(bool, String)> {
     let said = |threshold: &Threshold| {
-        (threshold.holds, sentence(threshold, summary.cells.len(), is_ascii))
+        let without = threshold.failed.iter().filter(|j| j.reason.as_deref() == Some(NOT_DONE));
+        let all = summary.cells.len() + without.count();
+        (threshold.holds, sentence(threshold, all, is_ascii))
     };
     summary.thresholds.iter().map(said).collect()
 }
@@ -205,6 +207,7 @@ impl Judged {
 
 /// Cells that a sentence names.
 const NAMES_MAX: usize = 4;
+const NOT_DONE: &str = "not done";
 const NOT_MEASURED: &str = "not measured";
 
 #[cfg(test)]

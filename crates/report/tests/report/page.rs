@@ -8,7 +8,7 @@ use weigh_report::Summary;
 use weigh_report::page::{Provenance, page};
 use weigh_report::pictures::{Gallery, Kind};
 
-use crate::story::{Told, run, started};
+use crate::story::{along, run, started};
 
 fn summary() -> Summary {
     Summary::from_events(&run()).unwrap()
@@ -80,32 +80,8 @@ fn an_empty_run_makes_a_page_that_says_so() {
     assert!(Gallery::new(&empty, &events).pictures.is_empty());
 }
 
-/// Five repetitions at four levels: a run with an axis.
 fn along_an_axis() -> Vec<Event> {
-    let mut events = vec![started("constant")];
-    for (number, protocol) in ["http1", "tcp"].into_iter().enumerate() {
-        for connections in [10, 20, 40, 80] {
-            for repetition in 0..5 {
-                let told = Told { repetition, ..Told::new(protocol, None, "reference") };
-                events.extend(told.events().map(|event| match event {
-                    Event::TrialFinished(mut trial) => {
-                        trial.point.insert("load.connections".into(), connections.into());
-                        trial.trial = format!("{protocol}-{connections}-{repetition}");
-                        let value = f64::from((number as u32 + 1) * connections + repetition);
-                        trial.metrics.insert("response_time_ns.p99".into(), value * 1e4);
-                        trial.samples.insert("response_time_ns".into(), 1_000);
-                        Event::TrialFinished(trial)
-                    }
-                    Event::Interval(mut interval) => {
-                        interval.trial = format!("{protocol}-{connections}-{repetition}");
-                        Event::Interval(interval)
-                    }
-                    other => other,
-                }));
-            }
-        }
-    }
-    events
+    along(&["http1", "tcp"], &[10, 20, 40, 80])
 }
 
 #[test]
