@@ -174,7 +174,8 @@ fn sentence(threshold: &Threshold, all: usize, is_ascii: bool) -> String {
     let said = |judged: &Judged| {
         let figure = judged.figure.map(|figure| figure_text(&threshold.metric, figure, is_ascii));
         let figure = figure.or_else(|| judged.reason.clone()).unwrap_or_default();
-        format!("{} {figure}", judged.cell)
+        let name = judged.cell.strip_suffix(" on reference").unwrap_or(&judged.cell);
+        format!("{name} {figure}")
     };
     let kinds = [(&threshold.failed, "fails"), (&threshold.close, "too close to call")];
     for (judged, what) in kinds.into_iter().filter(|(judged, _)| !judged.is_empty()) {
@@ -206,7 +207,7 @@ impl Judged {
 }
 
 /// Cells that a sentence names.
-const NAMES_MAX: usize = 4;
+const NAMES_MAX: usize = 3;
 const NOT_DONE: &str = "not done";
 const NOT_MEASURED: &str = "not measured";
 
