@@ -4,6 +4,7 @@
 pub mod cells;
 mod cells_csv;
 pub mod comparisons;
+pub mod diff;
 pub mod exports;
 pub mod figures;
 pub mod journal;

@@ -136,7 +136,7 @@ fn draw(
 }
 
 /// The horizontal styles rule off every row: keep the rules around the heading and at the end.
-fn without_rules_between_rows(lines: impl Iterator<Item = String>) -> Vec<String> {
+pub(crate) fn without_rules_between_rows(lines: impl Iterator<Item = String>) -> Vec<String> {
     let lines: Vec<String> = lines.collect();
     let is_rule = |line: &String| line.chars().all(|c| "─═-=+".contains(c)) && !line.is_empty();
     let header_end =
@@ -209,7 +209,7 @@ fn colour(text: &str, style: Style) -> String {
     text.lines().map(paint).collect()
 }
 
-fn to_ascii(text: &str) -> String {
+pub(crate) fn to_ascii(text: &str) -> String {
     let replaced = text.replace('≤', "<=").replace('µ', "u").replace('±', "+-").replace('∞', "inf");
     replaced.replace('–', "-").chars().map(|c| if c.is_ascii() { c } else { '?' }).collect()
 }

@@ -1,5 +1,6 @@
 //! The tests of the report as its users see it: the table, the page, and the run's folder.
 
+mod diff;
 mod messages;
 mod page;
 mod recording;
