@@ -16,6 +16,7 @@ mod output;
 #[cfg(feature = "plots")]
 mod plots;
 mod record;
+mod run_list;
 mod series;
 mod target;
 mod terminal;
