@@ -63,7 +63,13 @@ fn of_change(condition: &Condition, share: f64, row: &Row) -> (Holds, String) {
             let holds = condition.holds_for_change(1.0) == Some(true);
             return (if holds { Holds::Yes } else { Holds::No }, reason);
         }
-        return (without_ratio(row, is_above), reason);
+        // A ratio that has no bounds must still be beyond the limit itself.
+        let beyond = row.ratio.map(|ratio| condition.holds_for_change(ratio.value) == Some(true));
+        let holds = match (without_bounds(row, is_above), beyond) {
+            (Holds::Yes, Some(false)) | (Holds::No, Some(true)) => Holds::CannotTell,
+            (holds, _) => holds,
+        };
+        return (holds, reason);
     };
     let [at_value, at_low, at_high] =
         [value, low, high].map(|ratio| condition.holds_for_change(ratio) == Some(true));
@@ -83,7 +89,7 @@ fn of_change(condition: &Condition, share: f64, row: &Row) -> (Holds, String) {
 
 /// Without bounds of a ratio, ranks or lost quantiles may still say that a figure grew from
 /// nothing, or without bound: beyond every limit on that side.
-fn without_ratio(row: &Row, is_above: bool) -> Holds {
+fn without_bounds(row: &Row, is_above: bool) -> Holds {
     let is_infinite = row.method.is_none();
     match (row.verdict, is_above) {
         (Verdict::Higher, true) => Holds::Yes,

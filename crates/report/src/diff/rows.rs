@@ -126,7 +126,9 @@ impl Pair<'_> {
                 let is_higher = mean(of_b) > mean(of_a);
                 row.verdict = if is_higher { Verdict::Higher } else { Verdict::Lower };
                 row.method = Some("Mann-Whitney");
-                row.reason = Some("A cannot be told from 0, so ranks decide".to_owned());
+                row.reason = Some(
+                    "A cannot be told from 0, so the ratio has no bounds: ranks decide".to_owned(),
+                );
             }
             (Some(_), _) => {}
             // Without any spread over both there is one value, and nothing changed.
@@ -211,7 +213,7 @@ fn words(refusal: Refusal, knows_repetitions: bool) -> String {
         Refusal::FewValues => {
             format!("fewer than {INTERVAL_VALUES_MIN} repetitions on one side: no verdict")
         }
-        Refusal::UnboundedRatio => "A cannot be told from 0: there is no ratio".to_owned(),
+        Refusal::UnboundedRatio => "A cannot be told from 0, so the ratio has no bounds".to_owned(),
         other => other.to_string(),
     }
 }
