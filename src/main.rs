@@ -17,6 +17,7 @@ mod output;
 mod plots;
 mod record;
 mod run_list;
+mod run_record;
 mod series;
 mod target;
 mod terminal;

@@ -21,7 +21,7 @@ pub struct Writer {
 impl Writer {
     /// Begins a new journal; refuses a file that is there already.
     pub fn create(path: &Path) -> Result<Writer, RecordError> {
-        let file = OpenOptions::new().write(true).create_new(true).open(path);
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
         let file = file.map_err(|problem| RecordError::new(path, problem))?;
         hold(&file);
         Ok(Writer { file, path: path.to_owned(), length_bytes: 0 })
@@ -51,6 +51,18 @@ impl Writer {
             let _ = self.file.seek(SeekFrom::Start(self.length_bytes));
         }
         written.map_err(|problem| RecordError::new(&self.path, problem))
+    }
+
+    /// Reads everything that stands in it, also where its folder has been removed meanwhile.
+    pub fn read_back(&mut self) -> Result<Journal, RecordError> {
+        let mut read = || -> io::Result<Journal> {
+            self.file.seek(SeekFrom::Start(0))?;
+            let written = (&self.file).take(self.length_bytes);
+            let journal = Reader::new(BufReader::new(written)).read()?;
+            self.file.seek(SeekFrom::Start(self.length_bytes))?;
+            Ok(journal)
+        };
+        read().map_err(|problem| RecordError::new(&self.path, problem))
     }
 
     fn append(&mut self, event: &Event) -> io::Result<()> {

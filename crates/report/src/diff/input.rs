@@ -44,7 +44,14 @@ impl Side {
             return Side::read_summary(path);
         }
         let failed = |problem| RecordError::new(path, problem);
-        let journal = Reader::open(path)?.read().map_err(failed)?;
+        let folder = path.parent().filter(|_| path.ends_with(JOURNAL));
+        let journal = match folder {
+            // The folder knows what of a journal counts.
+            Some(folder) => {
+                RunFolder::find(folder, &folder.display().to_string())?.read_journal()?
+            }
+            None => Reader::open(path)?.read().map_err(failed)?,
+        };
         check_schema(path, first_schema(&journal), JOURNAL_SCHEMA)?;
         let mut side = Side::from_events(&journal.events).map_err(|error| {
             RecordError::saying(path, error.to_string(), "name the journal of a run")
