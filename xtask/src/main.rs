@@ -1,5 +1,6 @@
 //! Chores of the project: the data set, the benchmark against other tools, the checks.
 
+mod aa;
 mod bench;
 mod ci;
 mod dataset;
@@ -23,6 +24,8 @@ enum Chore {
     Dataset,
     /// Weigh the generator against wrk, h2load, mosquitto_pub and the floor, side by side.
     Bench(bench::Options),
+    /// Compare runs of the same lane with each other and count false verdicts.
+    Aa(aa::Options),
     /// Run what .ci/run runs, without installing anything.
     Ci(ci::Options),
 }
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().chore {
         Chore::Dataset => dataset::write(&root),
         Chore::Bench(options) => bench::run(&root, &options),
+        Chore::Aa(options) => aa::run(&root, &options),
         Chore::Ci(options) => ci::run(&root, &options),
     };
     match done {
