@@ -4,6 +4,7 @@ mod aa;
 mod bench;
 mod ci;
 mod dataset;
+mod journal;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,6 +27,8 @@ enum Chore {
     Bench(bench::Options),
     /// Compare runs of the same lane with each other and count false verdicts.
     Aa(aa::Options),
+    /// What the journal of a run cost, against the generator's processor time.
+    Journal(journal::Options),
     /// Run what .ci/run runs, without installing anything.
     Ci(ci::Options),
 }
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
         Chore::Dataset => dataset::write(&root),
         Chore::Bench(options) => bench::run(&root, &options),
         Chore::Aa(options) => aa::run(&root, &options),
+        Chore::Journal(options) => journal::run(&options),
         Chore::Ci(options) => ci::run(&root, &options),
     };
     match done {
