@@ -12,7 +12,6 @@ use weigh_model::random::Random;
 use weigh_model::{Load, Trial};
 use weigh_report::Summary;
 use weigh_report::exports;
-use weigh_report::journal::Writer;
 use weigh_report::record_error::RecordError;
 use weigh_report::run_folder::{RunFolder, rfc3339};
 use weigh_stage::catalogue::Catalogue;
@@ -22,6 +21,7 @@ use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
 use crate::lanes::Lane;
 use crate::material::Material;
+use crate::run_record::RunRecord;
 use crate::series::Series;
 use crate::terminal::Display;
 use crate::trial_run::{self, Surroundings, Weighed};
@@ -85,8 +85,7 @@ impl Experiment<'_> {
         let folder = RunFolder::create(self.runs, &self.name, started).map_err(not_recorded)?;
         let plan = self.plan();
         folder.write_plan(&plan).map_err(not_recorded)?;
-        let mut record =
-            Record { journal: folder.create_journal().map_err(not_recorded)?, events: Vec::new() };
+        let mut record = RunRecord::new(folder.create_journal().map_err(not_recorded)?);
         record.note(Event::RunStarted(Box::new(RunStarted {
             schema: JOURNAL_SCHEMA.to_owned(),
             id: folder.id().to_owned(),
@@ -108,12 +107,12 @@ impl Experiment<'_> {
             (None, None) => "done",
         };
         let mut unwritten = record.note(Event::RunFinished { outcome: outcome.to_owned() }).err();
-        let summary = match folder.write_results(&record.events) {
+        let events = record.events()?;
+        let summary = match folder.write_results(&events) {
             Ok(summary) => summary,
             Err(error) => {
                 unwritten = unwritten.or(Some(not_recorded(error)));
-                Summary::from_events(&record.events)
-                    .map_err(|error| Stop::new(Exit::Internal, error))?
+                Summary::from_events(&events).map_err(|error| Stop::new(Exit::Internal, error))?
             }
         };
         unrecorded = unrecorded.or(unwritten);
@@ -127,7 +126,7 @@ impl Experiment<'_> {
         &self,
         folder: &RunFolder,
         interrupts: &Interrupts,
-        record: &mut Record,
+        record: &mut RunRecord,
     ) -> Result<Option<Stop>, Stop> {
         let order = self.order();
         let display = Display::new(order.len() as u64, self.is_quiet);
@@ -172,7 +171,7 @@ impl Experiment<'_> {
         interrupts: &Interrupts,
         display: &Display,
         name: &str,
-        record: &mut Record,
+        record: &mut RunRecord,
     ) -> Result<(), Stop> {
         let (progress, heard) = std::sync::mpsc::channel();
         let id = trial.id.clone();
@@ -274,32 +273,6 @@ impl Case {
     }
 }
 
-/// The journal, and what was written to it.
-struct Record {
-    journal: Writer,
-    events: Vec<Event>,
-}
-
-impl Record {
-    /// Keeps the event in memory too, so that a full disk takes nothing from the result.
-    fn note(&mut self, event: Event) -> Result<(), Stop> {
-        let written = self.journal.write(&event);
-        self.events.push(event);
-        written.map_err(not_recorded)
-    }
-
-    /// True if a target did something that its log may explain. Otherwise the files and logs of
-    /// targets are of no interest after a run.
-    fn has_suspect_targets(&self) -> bool {
-        self.events.iter().any(|event| match event {
-            Event::TrialFinished(trial) => {
-                trial.doubts.iter().any(|doubt| SUSPICIOUS.contains(&doubt.code.as_str()))
-            }
-            _ => false,
-        })
-    }
-}
-
 fn not_recorded(error: RecordError) -> Stop {
     Stop::new(Exit::Record, error)
 }
@@ -319,9 +292,6 @@ fn fnv1a(bytes: &[u8]) -> u64 {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)
     })
 }
-
-/// Doubts after which a reader wants to see the log of a target.
-const SUSPICIOUS: [&str; 2] = ["target-died", "connections-lost"];
 
 /// The random stream of the order of trials.
 const ORDER_STREAM: u64 = 1;

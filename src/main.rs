@@ -16,6 +16,8 @@ mod output;
 #[cfg(feature = "plots")]
 mod plots;
 mod record;
+mod run_list;
+mod run_record;
 mod series;
 mod target;
 mod terminal;
@@ -49,6 +51,8 @@ enum Command {
     Report(commands::report::Report),
     /// A run in the formats of other tools: CSV, OpenMetrics, JMeter.
     Export(commands::export::Export),
+    /// Two runs, cell by cell: what became faster, slower, or is too close to call.
+    Diff(commands::diff::Diff),
     /// What has been weighed and kept.
     Runs(commands::runs::Runs),
     /// Mean, interval and verdict for a file of numbers.
@@ -73,6 +77,7 @@ fn main() -> std::process::ExitCode {
         Command::Audit(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Export(command) => command.run(),
+        Command::Diff(command) => command.run(),
         Command::Runs(command) => command.run(),
         Command::Stats(command) => command.run(),
     };

@@ -3,6 +3,7 @@
 
 mod auditing;
 mod commands;
+mod diff;
 mod endings;
 mod exports;
 mod loads;
@@ -11,6 +12,7 @@ mod readme;
 mod recording;
 mod refusals;
 mod rig;
+mod runs;
 mod serving;
 mod strangers;
 mod weighing;

@@ -21,8 +21,9 @@ pub struct Writer {
 impl Writer {
     /// Begins a new journal; refuses a file that is there already.
     pub fn create(path: &Path) -> Result<Writer, RecordError> {
-        let file = OpenOptions::new().write(true).create_new(true).open(path);
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
         let file = file.map_err(|problem| RecordError::new(path, problem))?;
+        hold(&file);
         Ok(Writer { file, path: path.to_owned(), length_bytes: 0 })
     }
 
@@ -30,6 +31,7 @@ impl Writer {
     pub fn resume(path: &Path) -> Result<Writer, RecordError> {
         let open = || -> io::Result<(File, u64)> {
             let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+            hold(&file);
             let length_bytes = whole_lines_bytes(&mut file)?;
             file.set_len(length_bytes)?;
             file.seek(SeekFrom::Start(length_bytes))?;
@@ -51,6 +53,18 @@ impl Writer {
         written.map_err(|problem| RecordError::new(&self.path, problem))
     }
 
+    /// Reads everything that stands in it, also where its folder has been removed meanwhile.
+    pub fn read_back(&mut self) -> Result<Journal, RecordError> {
+        let mut read = || -> io::Result<Journal> {
+            self.file.seek(SeekFrom::Start(0))?;
+            let written = (&self.file).take(self.length_bytes);
+            let journal = Reader::new(BufReader::new(written)).read()?;
+            self.file.seek(SeekFrom::Start(self.length_bytes))?;
+            Ok(journal)
+        };
+        read().map_err(|problem| RecordError::new(&self.path, problem))
+    }
+
     fn append(&mut self, event: &Event) -> io::Result<()> {
         let mut line = serde_json::to_vec(event)?;
         line.push(b'\n');
@@ -65,6 +79,12 @@ impl Writer {
 
 fn ends_something(event: &Event) -> bool {
     matches!(event, Event::TrialFinished(_) | Event::TrialFailed { .. } | Event::RunFinished { .. })
+}
+
+/// Shows to whoever lists runs that somebody writes here, until the process ends, however it ends.
+/// A file system without locks takes nothing from the record.
+fn hold(file: &File) {
+    let _ = file.try_lock();
 }
 
 /// Length of the file up to the end of its last line that has an end.

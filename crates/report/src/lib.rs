@@ -6,6 +6,7 @@ pub mod cells;
 mod cells_csv;
 pub mod comparisons;
 mod course;
+pub mod diff;
 pub mod exports;
 pub mod figures;
 pub mod journal;

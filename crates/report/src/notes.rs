@@ -272,7 +272,7 @@ fn titled(title: &str, lines: Vec<String>) -> Vec<String> {
 }
 
 /// Breaks a line at blanks; what follows is indented by four more. Markdown gets lists instead.
-fn wrap(line: &str, style: Style) -> String {
+pub(crate) fn wrap(line: &str, style: Style) -> String {
     if style.is_markdown {
         let item = line.strip_prefix("  ").map(|item| format!("- {item}"));
         return item.unwrap_or_else(|| format!("{line}  ")) + "\n";

@@ -223,7 +223,7 @@ fn colour(text: &str, style: Style) -> String {
     text.lines().map(paint).collect()
 }
 
-fn to_ascii(text: &str) -> String {
+pub(crate) fn to_ascii(text: &str) -> String {
     let replaced = text
         .replace('≤', "<=")
         .replace('…', "...")
