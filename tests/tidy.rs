@@ -445,6 +445,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("charts", &[]),
     ("report", &["model", "stats", "charts"]),
     ("audit", &["model", "stats"]),
+    ("sequence", &["model", "stats"]),
 ];
 
 /// Words that must be absent from the code below a folder, and why.

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::{env, fs, io};
 
 use serde_json::json;
-use weigh_model::event::{Event, HostFacts, Interval, JOURNAL_SCHEMA, RunStarted, TrialFinished};
+use weigh_model::event::{Event, HostFacts, Interval, JOURNAL_SCHEMA, RunStarted, Setup, TrialFinished};
 use weigh_model::ledger::{Cause, Ledger};
 use weigh_model::plan::Plan;
 use weigh_model::random::Random;
@@ -97,6 +97,7 @@ fn started(levels: u32, repetitions: u32) -> Event {
             ..HostFacts::default()
         },
         plan,
+        setup: Setup::default(),
     }))
 }
 
