@@ -1,15 +1,14 @@
 //! A whole run: trials in an order drawn from the seed, a journal that is written as they go,
 //! and the results from it.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::SystemTime;
 
 use weigh_engine::job::interval_length;
+use weigh_model::Trial;
 use weigh_model::event::{Event, JOURNAL_SCHEMA, RunStarted};
-use weigh_model::plan::{Observe, Plan, Repeat};
+use weigh_model::plan::Plan;
 use weigh_model::random::Random;
-use weigh_model::{Load, Trial};
 use weigh_report::Summary;
 use weigh_report::exports;
 use weigh_report::journal::Writer;
@@ -18,34 +17,19 @@ use weigh_report::run_folder::{RunFolder, rfc3339};
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::pinning::Pinning;
 
+use crate::cases::Case;
 use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
-use crate::lanes::Lane;
-use crate::material::Material;
 use crate::series::Series;
 use crate::terminal::Display;
 use crate::trial_run::{self, Surroundings, Weighed};
 
-/// A lane with the load that is put on it.
-pub struct Case {
-    /// The lane.
-    pub lane: Lane,
-    /// Its load.
-    pub load: Load,
-}
-
 /// Everything a run is made of.
 pub struct Experiment<'e> {
-    /// What the run is called.
-    pub name: String,
-    /// The seed of all its chance.
-    pub seed: u64,
-    /// What is weighed.
+    /// What was asked, resolved.
+    pub plan: Plan,
+    /// What is weighed: the plan's cases, index by index.
     pub cases: Vec<Case>,
-    /// How often.
-    pub repetitions: u32,
-    /// What bodies and traces are made of.
-    pub material: Material,
     /// The real servers that can be started.
     pub catalogue: &'e Catalogue,
     /// Who runs where.
@@ -56,8 +40,6 @@ pub struct Experiment<'e> {
     pub runs: &'e Path,
     /// Says nothing on the way.
     pub is_quiet: bool,
-    /// Keeps every single message.
-    pub keeps_messages: bool,
 }
 
 /// What a run came to.
@@ -78,13 +60,13 @@ impl Experiment<'_> {
     /// Runs all trials. What was measured is on the disk whatever happens.
     pub fn run(self) -> Result<Finished, Stop> {
         for case in &self.cases {
-            trial_run::check(&case.lane, &self.trial(case, 0), &self.material, self.shards)?;
+            trial_run::check(&case.lane, &self.trial(case, 0), &case.material, self.shards)?;
         }
         let interrupts = Interrupts::listen()?;
         let started = SystemTime::now();
-        let folder = RunFolder::create(self.runs, &self.name, started).map_err(not_recorded)?;
-        let plan = self.plan();
-        folder.write_plan(&plan).map_err(not_recorded)?;
+        let folder =
+            RunFolder::create(self.runs, &self.plan.name, started).map_err(not_recorded)?;
+        folder.write_plan(&self.plan).map_err(not_recorded)?;
         let mut record =
             Record { journal: folder.create_journal().map_err(not_recorded)?, events: Vec::new() };
         record.note(Event::RunStarted(Box::new(RunStarted {
@@ -93,7 +75,7 @@ impl Experiment<'_> {
             started: rfc3339(started),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             host: weigh_observe::host::facts(),
-            plan,
+            plan: self.plan.clone(),
         })))?;
         let (first_failure, mut unrecorded) =
             match self.run_trials(&folder, &interrupts, &mut record) {
@@ -177,7 +159,8 @@ impl Experiment<'_> {
         let (progress, heard) = std::sync::mpsc::channel();
         let id = trial.id.clone();
         let joined = (trial_run::told_every(&case.load), interval_length(&case.load));
-        let messages = self.keeps_messages.then(|| exports::message_files::path(folder, &trial.id));
+        let messages =
+            self.plan.observe.messages.then(|| exports::message_files::path(folder, &trial.id));
         let (result, intervals) = std::thread::scope(|scope| {
             let series = Series::new(joined.0, joined.1);
             let follower = scope.spawn(move || display.follow(name, &heard, series));
@@ -190,7 +173,7 @@ impl Experiment<'_> {
                 progress,
                 messages,
             };
-            let result = trial_run::run(&case.lane, trial, &self.material, &around);
+            let result = trial_run::run(&case.lane, trial, &case.material, &around);
             drop(around);
             (result, follower.join().unwrap_or_default())
         });
@@ -209,9 +192,9 @@ impl Experiment<'_> {
     /// All trials, repetition by repetition, each round in an order of its own, so that a drift
     /// of the machine falls on all cases alike.
     fn order(&self) -> Vec<(usize, u32)> {
-        let mut random = Random::stream(self.seed, ORDER_STREAM);
+        let mut random = Random::stream(self.plan.seed, ORDER_STREAM);
         let mut order = Vec::new();
-        for repetition in 0..self.repetitions {
+        for repetition in 0..self.plan.repeat.at_least {
             let mut round: Vec<usize> = (0..self.cases.len()).collect();
             for last in (1..round.len()).rev() {
                 round.swap(last, random.below(last as u64 + 1) as usize);
@@ -222,10 +205,10 @@ impl Experiment<'_> {
     }
 
     fn trial(&self, case: &Case, repetition: u32) -> Trial {
-        let point = case.lane.point(&case.load);
+        let point = case.point.clone();
         // The point's own text decides its seed, so that adding a case changes no other.
         let load = serde_json::to_string(&case.load).unwrap_or_default();
-        let text = format!("{point:?}/{load}/{repetition}/{}", self.seed);
+        let text = format!("{point:?}/{load}/{repetition}/{}", self.plan.seed);
         let hash = fnv1a(text.as_bytes());
         Trial {
             id: format!("{hash:016x}"),
@@ -238,39 +221,6 @@ impl Experiment<'_> {
             load: case.load.clone(),
             settings: case.lane.settings.clone(),
         }
-    }
-
-    fn plan(&self) -> Plan {
-        let cases = self
-            .cases
-            .iter()
-            .map(|case| {
-                let point = case.lane.point(&case.load);
-                point.into_iter().map(|(key, value)| (key, plan_value(&value))).collect()
-            })
-            .collect::<Vec<BTreeMap<String, toml::Value>>>();
-        let load = self.cases[0].load.clone();
-        Plan {
-            name: self.name.clone(),
-            question: None,
-            seed: self.seed,
-            thresholds: Vec::new(),
-            load,
-            repeat: Repeat::exactly(self.repetitions),
-            stop: BTreeMap::new(),
-            observe: Observe::default(),
-            cases,
-        }
-    }
-}
-
-impl Case {
-    fn title(&self) -> String {
-        let given: Vec<String> =
-            self.lane.shown().map(|(key, value)| format!("{key} {value}")).collect();
-        let settings =
-            if given.is_empty() { String::new() } else { format!(" {}", given.join(" ")) };
-        format!("{}{settings} ({})", self.lane.protocol.name(), self.lane.against.name())
     }
 }
 
@@ -302,15 +252,6 @@ impl Record {
 
 fn not_recorded(error: RecordError) -> Stop {
     Stop::new(Exit::Record, error)
-}
-
-fn plan_value(value: &serde_json::Value) -> toml::Value {
-    match value {
-        serde_json::Value::Bool(flag) => (*flag).into(),
-        serde_json::Value::Number(number) => number.as_i64().unwrap_or_default().into(),
-        serde_json::Value::String(text) => text.as_str().into(),
-        other => other.to_string().into(),
-    }
 }
 
 /// FNV-1a, 64 bits (Fowler, Noll, Vo; draft-eastlake-fnv): names trials, guards nothing.

@@ -1,5 +1,6 @@
 //! `weigh`: one workload over every messaging protocol, every message accounted for.
 
+mod cases;
 mod commands;
 mod counters;
 mod exit;
@@ -15,6 +16,7 @@ mod options;
 mod output;
 #[cfg(feature = "plots")]
 mod plots;
+mod preflight;
 mod record;
 mod series;
 mod target;

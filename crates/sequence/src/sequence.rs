@@ -154,9 +154,7 @@ impl Sequence {
             let undone = |to: u32| (0..to).filter(|at| !state.done.contains_key(at)).count() as u64;
             remaining.most += undone(self.most());
             if !self.axes.may_leave_out(case, is_weighed) {
-                remaining.least += undone(self.repeat.at_least).max(u64::from(
-                    self.most() > self.repeat.at_least && state.done.is_empty(),
-                ));
+                remaining.least += undone(self.repeat.at_least);
             }
         }
         remaining
@@ -233,8 +231,10 @@ impl Sequence {
             state.looks += 1;
             let results: Vec<&[Option<f64>]> =
                 state.done.range(..count).filter_map(|(_, done)| done.as_deref()).collect();
-            let is_precise = precision::is_reached(&self.repeat.until, &results);
-            state.is_settled = is_precise || count >= most;
+            let is_reached = precision::is_reached(&self.repeat.until, &results);
+            let is_measured = results.iter().any(|figures| figures.iter().any(Option::is_some));
+            let is_precise = is_reached && is_measured;
+            state.is_settled = is_reached || count >= most;
             if state.is_settled && !self.repeat.until.is_empty() {
                 let (point, looks) = (self.points[case].clone(), state.looks);
                 return vec![Event::CaseSettled { point, repetitions: count, looks, is_precise }];
