@@ -11,7 +11,9 @@ use std::path::PathBuf;
 use std::{env, fs, io};
 
 use serde_json::json;
-use weigh_model::event::{Event, HostFacts, Interval, JOURNAL_SCHEMA, RunStarted, Setup, TrialFinished};
+use weigh_model::event::{
+    Event, HostFacts, Interval, JOURNAL_SCHEMA, RunStarted, Setup, TrialFinished,
+};
 use weigh_model::ledger::{Cause, Ledger};
 use weigh_model::plan::Plan;
 use weigh_model::random::Random;

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use weigh_model::Condition;
 use weigh_model::event::{AxisEnded, TrialFinished};
 use weigh_model::plan::Plan;
 use weigh_model::trial::Point;
 use weigh_model::units::{parse_duration, parse_rate, parse_size};
-use weigh_model::Condition;
 
 /// All axes of a plan that have a stop rule.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -121,7 +121,8 @@ fn lanes(axis: &str, points: &[Point]) -> Vec<(Point, Vec<(usize, Value)>)> {
         let sizes: Option<Vec<f64>> = steps.iter().map(|(_, value)| size(value)).collect();
         // Values that are no quantities ascend as the plan has them.
         if let Some(sizes) = sizes {
-            let mut sized: Vec<(f64, (usize, Value))> = sizes.into_iter().zip(steps.drain(..)).collect();
+            let mut sized: Vec<(f64, (usize, Value))> =
+                sizes.into_iter().zip(steps.drain(..)).collect();
             sized.sort_by(|left, right| left.0.total_cmp(&right.0));
             steps.extend(sized.into_iter().map(|(_, step)| step));
         }

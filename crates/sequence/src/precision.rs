@@ -26,7 +26,8 @@ mod tests {
 
     fn is_within(within: &str, values: &[f64]) -> bool {
         let until = [within.parse().unwrap()];
-        let figures: Vec<Vec<Option<f64>>> = values.iter().map(|value| vec![Some(*value)]).collect();
+        let figures: Vec<Vec<Option<f64>>> =
+            values.iter().map(|value| vec![Some(*value)]).collect();
         let results: Vec<&[Option<f64>]> = figures.iter().map(Vec::as_slice).collect();
         is_reached(&until, &results)
     }

@@ -280,7 +280,8 @@ fn is_cut_short(result: &TrialFinished) -> bool {
 fn is_same_decision(left: &Event, right: &Event) -> bool {
     match (left, right) {
         (Event::AxisEnded(left), Event::AxisEnded(right)) => {
-            let key = |ended: &AxisEnded| (ended.axis.clone(), ended.lane.clone(), ended.at.clone());
+            let key =
+                |ended: &AxisEnded| (ended.axis.clone(), ended.lane.clone(), ended.at.clone());
             key(left) == key(right)
         }
         (Event::CaseSettled { point: left, .. }, Event::CaseSettled { point: right, .. }) => {

@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
+use weigh_model::Nanos;
 use weigh_model::doubt::Doubt;
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::ledger::Ledger;
 use weigh_model::plan::Plan;
 use weigh_model::protocol::Guarantee;
 use weigh_model::trial::Point;
-use weigh_model::Nanos;
 use weigh_sequence::{Next, Sequence, Step};
 
 /// What a plan looks like, as far as order goes.
@@ -44,7 +44,9 @@ impl Shape {
         }
         if self.stop_above > 0 {
             let above = self.stop_above;
-            text += &format!("[stop]\n\"load.connections\" = [\"target_cpu_percent.mean > {above}\"]\n");
+            text += &format!(
+                "[stop]\n\"load.connections\" = [\"target_cpu_percent.mean > {above}\"]\n"
+            );
         }
         for lane in 0..self.lanes {
             for value in 1..=self.values {
@@ -253,15 +255,8 @@ proptest! {
 /// Two lanes of three values: they climb together, and only then is the order free.
 #[test]
 fn lanes_climb_together_and_each_ends_where_its_condition_holds() {
-    let shape = Shape {
-        seed: 3,
-        lanes: 2,
-        values: 5,
-        at_least: 2,
-        at_most: 2,
-        within: 0,
-        stop_above: 30,
-    };
+    let shape =
+        Shape { seed: 3, lanes: 2, values: 5, at_least: 2, at_most: 2, within: 0, stop_above: 30 };
     let run = Run { plan: shape.plan(), chance: 12 };
     let mut events = Vec::new();
     let mut sequence = Sequence::new(&run.plan);
@@ -305,7 +300,9 @@ fn no_trial_begins_that_would_end_after_the_budget() {
     let left = loop {
         match sequence.next(Nanos::from_secs(2 * count)) {
             Step::Trial(next) => {
-                for event in [run.started(next, Nanos::from_secs(2 * count)), run.ended(next, false)] {
+                for event in
+                    [run.started(next, Nanos::from_secs(2 * count)), run.ended(next, false)]
+                {
                     sequence.note(&event);
                     events.push(event);
                 }

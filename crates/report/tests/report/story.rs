@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use weigh_model::doubt::DoubtRecord;
-use weigh_model::event::{Event, HostFacts, Interval, JOURNAL_SCHEMA, RunStarted, Setup, TrialFinished};
+use weigh_model::event::{
+    Event, HostFacts, Interval, JOURNAL_SCHEMA, RunStarted, Setup, TrialFinished,
+};
 use weigh_model::ledger::{Cause, Ledger, NotSentCause};
 use weigh_model::plan::Plan;
 use weigh_model::trial::Point;
