@@ -183,6 +183,11 @@ fn resolve(word: &str, catalogue: &Catalogue) -> Result<(&'static dyn Protocol, 
 }
 
 impl Lane {
+    /// True if somebody else runs its target.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self.against, Against::Foreign(_))
+    }
+
     /// A lane whose settings differ from the defaults by `given`.
     pub fn new(
         protocol: &'static dyn Protocol,

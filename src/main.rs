@@ -1,11 +1,14 @@
 //! `weigh`: one workload over every messaging protocol, every message accounted for.
 
 mod cases;
+mod chronicle;
 mod commands;
 mod counters;
 mod exit;
 mod experiment;
+mod identity;
 mod interrupts;
+mod kept;
 mod lanes;
 mod material;
 mod messages;
@@ -18,7 +21,9 @@ mod output;
 mod plots;
 mod preflight;
 mod record;
+mod resumption;
 mod series;
+mod sitting;
 mod target;
 mod terminal;
 mod trial_run;

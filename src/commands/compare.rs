@@ -20,6 +20,7 @@ use crate::lanes::{Against, BROKER_PASSWORD, Given, Lane, lanes};
 use crate::options::LoadOptions;
 use crate::output;
 use crate::preflight;
+use crate::resumption;
 
 /// The flags of `weigh compare`.
 #[derive(Args)]
@@ -96,7 +97,9 @@ impl Compare {
         let shards = preflight::shards(&cases, self.shards);
         preflight::examine(&catalogue, &cases, shards)?;
         let allowed = CoreSet::allowed()?;
+        let user = self.user.as_deref();
         let experiment = Experiment {
+            setup: resumption::setup(shards, self.data.as_deref(), user, &cases)?,
             plan,
             cases,
             catalogue: &catalogue,

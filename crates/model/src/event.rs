@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::condition::{LOSS_RATIO, LOST};
-use crate::doubt::DoubtRecord;
+use crate::doubt::{Doubt, DoubtRecord};
 use crate::ledger::Ledger;
 use crate::plan::Plan;
 use crate::protocol::Guarantee;
@@ -251,6 +251,12 @@ pub struct TrialFinished {
 }
 
 impl TrialFinished {
+    /// True if a signal cut it short: a resumed run does the trial again.
+    pub fn is_cut_short(&self) -> bool {
+        let interrupted = Doubt::Interrupted.record().code;
+        self.doubts.iter().any(|doubt| doubt.code == interrupted)
+    }
+
     /// The figure that a [`Condition`](crate::Condition) or a precision speaks of, in the metric's
     /// own unit: a value of [`TrialFinished::metrics`], or what was lost by the ledger. `None`
     /// where it was not measured, and for losses where nobody knows what arrived.

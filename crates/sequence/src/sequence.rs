@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use weigh_model::Nanos;
 use weigh_model::event::{AxisEnded, Event, TrialFinished};
 use weigh_model::plan::{Plan, Repeat};
 use weigh_model::trial::Point;
 use weigh_model::units::parse_duration;
-use weigh_model::{Doubt, Nanos};
 
 use crate::axes::Axes;
 use crate::clock::Clock;
@@ -57,6 +57,11 @@ pub struct Remaining {
     pub least: u64,
     /// If no axis ends and no figure is ever precise.
     pub most: u64,
+    /// How long [`Remaining::least`] trials take, by what trials took so far and by the plan; 0
+    /// where nothing is known.
+    pub time_least: Nanos,
+    /// How long [`Remaining::most`] trials take.
+    pub time_most: Nanos,
 }
 
 /// What is known of one case.
@@ -125,7 +130,7 @@ impl Sequence {
                 }
                 Vec::new()
             }
-            Event::TrialFinished(result) if is_cut_short(result) => Vec::new(),
+            Event::TrialFinished(result) if result.is_cut_short() => Vec::new(),
             Event::TrialFinished(result) => match self.find(&result.point) {
                 Some(case) => self.finished(case, result),
                 None => Vec::new(),
@@ -152,18 +157,16 @@ impl Sequence {
                 continue;
             }
             let undone = |to: u32| (0..to).filter(|at| !state.done.contains_key(at)).count() as u64;
-            remaining.most += undone(self.most());
+            let (least, most) = (undone(self.repeat.at_least), undone(self.most()));
+            let each = self.clock.expected(case).0;
+            remaining.most += most;
+            remaining.time_most.0 += most * each;
             if !self.axes.may_leave_out(case, is_weighed) {
-                remaining.least += undone(self.repeat.at_least);
+                remaining.least += least;
+                remaining.time_least.0 += least * each;
             }
         }
         remaining
-    }
-
-    /// How long the next trial of a case is expected to take, by what its trials took and what the
-    /// plan says; 0 where nothing is known.
-    pub fn expected(&self, case: usize) -> Nanos {
-        self.clock.expected(case)
     }
 
     /// How many trials have ended.
@@ -269,12 +272,6 @@ fn planned(plan: &Plan, point: &Point) -> Option<Nanos> {
     let duration = of_point("load.duration").or(plan.load.duration)?;
     let warmup = of_point("load.warmup").unwrap_or(plan.load.warmup);
     Some(plan.repeat.cool_down + warmup + duration)
-}
-
-/// True for a result that was cut short by a signal: the trial is to be done again.
-fn is_cut_short(result: &TrialFinished) -> bool {
-    let interrupted = Doubt::Interrupted.record().code;
-    result.doubts.iter().any(|doubt| doubt.code == interrupted)
 }
 
 fn is_same_decision(left: &Event, right: &Event) -> bool {
