@@ -44,6 +44,8 @@ struct Arguments {
 enum Command {
     /// One load over several protocols or targets, one table.
     Compare(Box<commands::compare::Compare>),
+    /// An experiment that was written down, or one that ended early.
+    Run(Box<commands::run::Run>),
     /// A reference server in the foreground.
     Serve(commands::serve::Serve),
     /// The real servers that can be started and weighed.
@@ -74,6 +76,7 @@ fn main() -> std::process::ExitCode {
     };
     let result = match arguments.command {
         Command::Compare(command) => command.run(),
+        Command::Run(command) => command.run(),
         Command::Serve(command) => command.run(),
         Command::Targets(command) => command.run(),
         Command::Doctor(command) => command.run(),

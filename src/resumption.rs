@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use weigh_model::endpoint::Credentials;
 use weigh_model::event::{Event, RunStarted, Setup};
 use weigh_report::journal::Writer;
 use weigh_report::run_folder::{JOURNAL, RunFolder};
 
-use crate::cases::Case;
+use crate::cases::{Case, Secrets};
 use crate::exit::{Exit, Stop};
 use crate::identity::material_check;
 
@@ -64,6 +65,46 @@ impl Begun {
         self.started.setup.data.as_ref().map(PathBuf::from)
     }
 
+    /// What must be given again because no journal holds it: a user, by `--user` or as it was, and
+    /// settings as `KEY=VALUE`.
+    ///
+    /// # Errors
+    /// If something is missing, or is none of the run's secrets.
+    pub fn secrets(&self, user: Option<&str>, sets: &[String]) -> Result<Secrets, Stop> {
+        let setup = &self.started.setup;
+        let mut secrets = Secrets::default();
+        for text in sets {
+            let (key, value) = text.split_once('=').unwrap_or((text, ""));
+            if !setup.secrets.iter().any(|known| known == key) {
+                return Err(Stop::usage(format!(
+                    "--set {key}: everything but passwords is as it was when the run was started: \
+                     leave it out"
+                )));
+            }
+            secrets.settings.insert(key.to_owned(), value.to_owned());
+        }
+        if let Some(user) = user.or(setup.user.as_deref()) {
+            let password = std::env::var("WEIGH_PASSWORD").map_err(|_| {
+                Stop::usage(format!("the password of {user} is in no journal: set WEIGH_PASSWORD"))
+            })?;
+            secrets.user = Some(Credentials { user: user.to_owned(), password });
+        }
+        let is_given = |name: &String| {
+            let is_url = name.contains("://");
+            if is_url { secrets.user.is_some() } else { secrets.settings.contains_key(name) }
+        };
+        match setup.secrets.iter().find(|name| !is_given(name)) {
+            None => Ok(secrets),
+            Some(url) if url.contains("://") => Err(Stop::usage(format!(
+                "{url}: the credentials that stood in it are in no journal: type --user NAME and \
+                 set WEIGH_PASSWORD"
+            ))),
+            Some(key) => {
+                Err(Stop::usage(format!("{key} is in no journal: type --set {key}=PASSWORD")))
+            }
+        }
+    }
+
     /// Refuses to go on with bodies or due times that are not those of the trials before.
     ///
     /// # Errors
@@ -116,22 +157,23 @@ impl Begun {
     }
 }
 
-/// What the journal must hold beside the plan, so that the run can be resumed. `user` is a name
-/// without its password.
+/// What the journal must hold beside the plan, so that the run can be resumed. Of what is secret
+/// it holds names.
 ///
 /// # Errors
 /// If there is no current folder.
 pub fn setup(
     shards: u32,
     data: Option<&Path>,
-    user: Option<&str>,
+    secrets: &Secrets,
     cases: &[Case],
 ) -> Result<Setup, Stop> {
     let folder = std::env::current_dir().map_err(|error| Stop::new(Exit::Internal, error))?;
     Ok(Setup {
         shards,
         data: data.map(|data| data.display().to_string()),
-        user: user.map(str::to_owned),
+        user: secrets.user.as_ref().map(|own| own.user.clone()),
+        secrets: secrets.by_url.keys().chain(secrets.settings.keys()).cloned().collect(),
         folder: Some(folder.display().to_string()),
         material: Some(material_check(cases)),
     })

@@ -97,9 +97,8 @@ impl Compare {
         let shards = preflight::shards(&cases, self.shards);
         preflight::examine(&catalogue, &cases, shards)?;
         let allowed = CoreSet::allowed()?;
-        let user = self.user.as_deref();
         let experiment = Experiment {
-            setup: resumption::setup(shards, self.data.as_deref(), user, &cases)?,
+            setup: resumption::setup(shards, self.data.as_deref(), &secrets, &cases)?,
             plan,
             cases,
             catalogue: &catalogue,
@@ -190,7 +189,7 @@ impl Compare {
         ))
     }
 
-    fn show(&self, finished: Finished) -> Result<Exit, Stop> {
+    pub fn show(&self, finished: Finished) -> Result<Exit, Stop> {
         if self.json {
             output::put(&finished.summary.to_json())?;
         } else {

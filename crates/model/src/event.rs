@@ -111,6 +111,10 @@ pub struct Setup {
     /// User name at targets given by URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// What else it was given that must not be written down: URLs that had credentials in them,
+    /// and plan keys of secret settings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
     /// The folder it was started in, from which relative paths of the plan lead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
