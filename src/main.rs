@@ -2,10 +2,13 @@
 
 mod cases;
 mod commands;
+mod conduct;
 mod counters;
 mod exit;
 mod experiment;
+mod forecast;
 mod interrupts;
+mod known;
 mod lanes;
 mod material;
 mod messages;
@@ -39,6 +42,8 @@ struct Arguments {
 enum Command {
     /// One load over several protocols or targets, one table.
     Compare(Box<commands::compare::Compare>),
+    /// An experiment that was written down in a file: a whole matrix, repeated.
+    Run(Box<commands::run::Run>),
     /// A reference server in the foreground.
     Serve(commands::serve::Serve),
     /// The real servers that can be started and weighed.
@@ -69,6 +74,7 @@ fn main() -> std::process::ExitCode {
     };
     let result = match arguments.command {
         Command::Compare(command) => command.run(),
+        Command::Run(command) => command.run(),
         Command::Serve(command) => command.run(),
         Command::Targets(command) => command.run(),
         Command::Doctor(command) => command.run(),

@@ -5,6 +5,7 @@ pub mod compare;
 pub mod doctor;
 pub mod export;
 pub mod report;
+pub mod run;
 pub mod runs;
 pub mod serve;
 pub mod stats;
