@@ -7,15 +7,16 @@ use std::sync::Arc;
 use weigh_engine::schedule;
 use weigh_model::endpoint::Credentials;
 use weigh_model::plan::Plan;
+use weigh_model::protocol::Invalid;
 use weigh_model::trial::Point;
-use weigh_model::{Arrival, Endpoint, Load};
+use weigh_model::{Endpoint, Load};
 use weigh_plan::matrix::{self, Keys};
+use weigh_plan::world::REFERENCE;
 use weigh_protocols as registry;
 use weigh_stage::catalogue::Catalogue;
 
-use crate::exit::Stop;
 use crate::lanes::{Against, Lane};
-use crate::material::{self, Material};
+use crate::material::{Material, Shelf};
 
 /// A case of the plan, ready to be weighed.
 #[derive(Clone)]
@@ -45,7 +46,7 @@ pub struct Secrets {
 ///
 /// # Errors
 /// If a case names a protocol, target or key that there is not, or a file that cannot be read.
-pub fn decide(plan: &Plan, catalogue: &Catalogue, secrets: &Secrets) -> Result<Vec<Case>, Stop> {
+pub fn decide(plan: &Plan, catalogue: &Catalogue, secrets: &Secrets) -> Result<Vec<Case>, Invalid> {
     let mut shelf = Shelf::default();
     plan.cases
         .iter()
@@ -72,7 +73,7 @@ impl Case {
     }
 }
 
-fn lane(keys: &Keys, catalogue: &Catalogue, secrets: &Secrets) -> Result<Lane, Stop> {
+fn lane(keys: &Keys, catalogue: &Catalogue, secrets: &Secrets) -> Result<Lane, Invalid> {
     let text = |key: &str| keys.get(key).and_then(|value| value.as_str()).unwrap_or_default();
     let protocol = registry::find(text("protocol"))?;
     let against = against(text("target"), catalogue, secrets)?;
@@ -91,39 +92,17 @@ fn lane(keys: &Keys, catalogue: &Catalogue, secrets: &Secrets) -> Result<Lane, S
     Lane::new(protocol, against, given)
 }
 
-fn against(name: &str, catalogue: &Catalogue, secrets: &Secrets) -> Result<Against, Stop> {
+fn against(name: &str, catalogue: &Catalogue, secrets: &Secrets) -> Result<Against, Invalid> {
     if name == REFERENCE {
         return Ok(Against::Reference);
     }
     if !name.contains("://") {
-        catalogue.choose(name).map_err(Stop::usage)?;
+        let wrong = |error| Invalid::new("target", format!("{error}"), "see `weigh targets`");
+        catalogue.choose(name).map_err(wrong)?;
         return Ok(Against::Managed(name.to_owned()));
     }
-    let mut endpoint = Endpoint::parse(name).map_err(Stop::usage)?;
+    let mut endpoint = Endpoint::parse(name).map_err(|said| Invalid::new("target", said, ""))?;
     let own = secrets.by_url.get(&endpoint.to_string()).or(secrets.user.as_ref());
     endpoint.credentials = endpoint.credentials.or_else(|| own.cloned());
     Ok(Against::Foreign(endpoint))
 }
-
-/// What was read from files, each once.
-#[derive(Default)]
-struct Shelf(BTreeMap<(String, Option<String>), Arc<Material>>);
-
-impl Shelf {
-    fn fetch(&mut self, load: &Load) -> Result<Arc<Material>, Stop> {
-        let trace = match &load.arrival {
-            Arrival::Trace(path) => Some(path.clone()),
-            _ => None,
-        };
-        let name = (load.body.to_string(), trace.clone());
-        if let Some(material) = self.0.get(&name) {
-            return Ok(Arc::clone(material));
-        }
-        let material = Arc::new(material::material(&load.body, trace.as_deref())?);
-        self.0.insert(name, Arc::clone(&material));
-        Ok(material)
-    }
-}
-
-/// The target that Weighbridge carries.
-const REFERENCE: &str = "reference";

@@ -139,7 +139,7 @@ fn make(
 ) -> Result<Lane, Stop> {
     let pairs = lane.iter().chain(own);
     let given = pairs.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    Lane::new(protocol, against, given)
+    Ok(Lane::new(protocol, against, given)?)
 }
 
 /// The main job: every protocol against its reference server, and Mosquitto where it is
@@ -193,7 +193,7 @@ impl Lane {
         protocol: &'static dyn Protocol,
         against: Against,
         given: BTreeMap<String, String>,
-    ) -> Result<Lane, Stop> {
+    ) -> Result<Lane, Invalid> {
         let pairs = given.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let settings = Settings::new(protocol.name(), protocol.settings(), pairs)?;
         Ok(Lane { protocol, against, given, settings })

@@ -3,12 +3,15 @@
 mod cases;
 mod chronicle;
 mod commands;
+mod conduct;
 mod counters;
 mod exit;
 mod experiment;
+mod forecast;
 mod identity;
 mod interrupts;
 mod kept;
+mod known;
 mod lanes;
 mod material;
 mod messages;
@@ -44,7 +47,8 @@ struct Arguments {
 enum Command {
     /// One load over several protocols or targets, one table.
     Compare(Box<commands::compare::Compare>),
-    /// An experiment that was written down, or one that ended early.
+    /// An experiment that was written down in a file: a whole matrix, repeated; or the rest of a
+    /// run that ended early.
     Run(Box<commands::run::Run>),
     /// A reference server in the foreground.
     Serve(commands::serve::Serve),

@@ -13,6 +13,7 @@ use weigh_engine::message_log::MessageLog;
 use weigh_engine::outcome::{Outcome, SILENCE};
 use weigh_model::event::{Interval, TrialFinished};
 use weigh_model::ledger::Cause;
+use weigh_model::protocol::Invalid;
 use weigh_model::{Doubt, Endpoint, Load, Nanos, Pattern, Trial};
 use weigh_observe::cpu::monotonic_ns;
 use weigh_observe::sampler::{Recording, Sampler, Usage};
@@ -92,6 +93,11 @@ pub fn check(lane: &Lane, trial: &Trial, material: &Material, shards: u32) -> Re
              order, which one thread must see; type --shards 1 or -s 64B"
         )));
     }
+    Ok(check_protocol(lane, trial)?)
+}
+
+/// Asks the protocol whether it can do the trial.
+pub fn check_protocol(lane: &Lane, trial: &Trial) -> Result<(), Invalid> {
     let mut trial = trial.clone();
     let unspecified = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     trial.endpoint = Some(match &lane.against {

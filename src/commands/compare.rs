@@ -1,26 +1,18 @@
 //! `weigh compare`: one load over several protocols or targets, one table.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
-use std::path::PathBuf;
 
 use clap::Args;
 use weigh_model::Pattern;
-use weigh_model::endpoint::Credentials;
 use weigh_model::plan::{Observe, Plan, Repeat};
 use weigh_plan::matrix::{self, Decided};
-use weigh_report::table::{self, Style};
 use weigh_stage::catalogue::Catalogue;
-use weigh_stage::pinning::{CoreSet, Pinning};
 
-use crate::cases::{self, Secrets};
+use crate::cases::Secrets;
+use crate::conduct::Manner;
 use crate::exit::{Exit, Stop};
-use crate::experiment::{Experiment, Finished};
 use crate::lanes::{Against, BROKER_PASSWORD, Given, Lane, lanes};
 use crate::options::LoadOptions;
-use crate::output;
-use crate::preflight;
-use crate::resumption;
 
 /// The flags of `weigh compare`.
 #[derive(Args)]
@@ -46,9 +38,6 @@ pub struct Compare {
     /// Sets a key of a protocol, such as mqtt.version=5 or http1.keep_alive=false
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
-    /// User name at targets given by URL; the password comes from WEIGH_PASSWORD
-    #[arg(long, value_name = "NAME")]
-    user: Option<String>,
     /// Repetitions of every case
     #[arg(
         long,
@@ -60,54 +49,22 @@ pub struct Compare {
     /// Seed of all chance: due times, order of trials
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Threads of the generator, each with its own limit of open files [default: as many as
-    /// the connections need]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
-    shards: Option<u32>,
     /// Keeps every single message in messages/TRIAL.parquet of the run
     #[arg(long)]
     keep_messages: bool,
-    /// Prints summary.json instead of the table
-    #[arg(long)]
-    json: bool,
-    /// Says nothing on the way
-    #[arg(long, short = 'Q')]
-    quiet: bool,
     /// What the run is called
     #[arg(long, value_name = "NAME", default_value = "compare")]
     name: String,
-    /// Where runs are kept
-    #[arg(long, value_name = "DIR", default_value = "runs")]
-    runs: PathBuf,
-    /// A folder whose targets/*.toml come before those built in
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// Says that you may put load on targets beyond this machine
-    #[arg(long)]
-    i_may_load_this: bool,
+    #[command(flatten)]
+    manner: Manner,
 }
 
 impl Compare {
     /// Weighs and shows.
     pub fn run(self) -> Result<Exit, Stop> {
-        let catalogue = Catalogue::load(self.data.as_deref()).map_err(Stop::usage)?;
+        let catalogue = self.manner.catalogue()?;
         let (plan, secrets) = self.plan(&catalogue)?;
-        let cases = cases::decide(&plan, &catalogue, &secrets)?;
-        preflight::may_load(&cases, self.i_may_load_this)?;
-        let shards = preflight::shards(&cases, self.shards);
-        preflight::examine(&catalogue, &cases, shards)?;
-        let allowed = CoreSet::allowed()?;
-        let experiment = Experiment {
-            setup: resumption::setup(shards, self.data.as_deref(), &secrets, &cases)?,
-            plan,
-            cases,
-            catalogue: &catalogue,
-            pinning: Pinning::divide(&allowed, 1, shards as usize),
-            shards,
-            runs: &self.runs,
-            is_quiet: self.quiet,
-        };
-        self.show(experiment.run()?)
+        self.manner.conduct(&catalogue, plan, &secrets)
     }
 
     /// The plan that these flags ask for, and what no plan may hold.
@@ -125,6 +82,7 @@ impl Compare {
         if let Some(key) = unused(&given, &lanes) {
             return Err(self.useless(key));
         }
+        self.load.check_topology(drafts.iter().map(|draft| &draft.load))?;
         let (load, cases) = matrix::matrix(&drafts)?;
         let plan = Plan {
             name: self.name.clone(),
@@ -137,35 +95,23 @@ impl Compare {
             observe: Observe { every: None, messages: self.keep_messages },
             cases,
         };
-        Ok((plan, self.secrets(&lanes)?))
+        Ok((plan, self.secrets(&lanes)))
     }
 
-    fn secrets(&self, lanes: &[Lane]) -> Result<Secrets, Stop> {
-        let mut secrets = Secrets::default();
-        let mut has_foreign = false;
+    fn secrets(&self, lanes: &[Lane]) -> Secrets {
+        let mut by_url = BTreeMap::new();
+        let mut settings = BTreeMap::new();
         for lane in lanes {
             if let Against::Foreign(endpoint) = &lane.against {
-                has_foreign = true;
                 let credentials = endpoint.credentials.clone();
-                secrets.by_url.extend(credentials.map(|own| (endpoint.to_string(), own)));
+                by_url.extend(credentials.map(|own| (endpoint.to_string(), own)));
             }
             if let Some(password) = lane.given.get(BROKER_PASSWORD) {
                 let key = format!("{}.{BROKER_PASSWORD}", lane.protocol.name());
-                secrets.settings.insert(key, password.clone());
+                settings.insert(key, password.clone());
             }
         }
-        if let Some(user) = &self.user {
-            if !has_foreign {
-                return Err(Stop::usage(
-                    "--user: is for targets given by URL: name one, such as mqtt://HOST:PORT",
-                ));
-            }
-            let password = std::env::var("WEIGH_PASSWORD").unwrap_or_default();
-            secrets.user = Some(Credentials { user: user.clone(), password });
-            // A user who is named stands for all of them.
-            secrets.by_url.clear();
-        }
-        Ok(secrets)
+        self.manner.secrets(by_url, settings)
     }
 
     fn given(&self) -> Result<Given, Stop> {
@@ -187,31 +133,6 @@ impl Compare {
             "{flag}: belongs to {protocol}, which is not weighed here: leave it out, or name \
              {protocol}"
         ))
-    }
-
-    pub fn show(&self, finished: Finished) -> Result<Exit, Stop> {
-        if self.json {
-            output::put(&finished.summary.to_json())?;
-        } else {
-            let width = std::io::stdout().is_terminal().then(crate::terminal::width);
-            let style = Style::from_environment(width, |name| std::env::var(name).ok());
-            let table = table::render(&finished.summary, style);
-            output::put(&format!("{table}run: {}\n", finished.folder.path().display()))?;
-        }
-        if let Some(stop) = finished.unrecorded {
-            eprintln!("weigh: not everything could be recorded; what was measured is above");
-            return Err(stop);
-        }
-        if let Some(exit) = finished.interrupted {
-            return Ok(exit);
-        }
-        match finished.first_failure {
-            Some(stop) if finished.summary.cells.is_empty() || stop.exit() == Exit::Target => {
-                Ok(stop.exit())
-            }
-            Some(_) => Ok(Exit::Internal),
-            None => Ok(Exit::Done),
-        }
     }
 }
 
