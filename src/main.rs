@@ -1,10 +1,17 @@
 //! `weigh`: one workload over every messaging protocol, every message accounted for.
 
+mod cases;
+mod chronicle;
 mod commands;
+mod conduct;
 mod counters;
 mod exit;
 mod experiment;
+mod forecast;
+mod identity;
 mod interrupts;
+mod kept;
+mod known;
 mod lanes;
 mod material;
 mod messages;
@@ -15,10 +22,13 @@ mod options;
 mod output;
 #[cfg(feature = "plots")]
 mod plots;
+mod preflight;
 mod record;
+mod resumption;
 mod run_list;
 mod run_record;
 mod series;
+mod sitting;
 mod target;
 mod terminal;
 mod trial_run;
@@ -39,6 +49,9 @@ struct Arguments {
 enum Command {
     /// One load over several protocols or targets, one table.
     Compare(Box<commands::compare::Compare>),
+    /// An experiment that was written down in a file: a whole matrix, repeated; or the rest of a
+    /// run that ended early.
+    Run(Box<commands::run::Run>),
     /// A reference server in the foreground.
     Serve(commands::serve::Serve),
     /// The real servers that can be started and weighed.
@@ -71,6 +84,7 @@ fn main() -> std::process::ExitCode {
     };
     let result = match arguments.command {
         Command::Compare(command) => command.run(),
+        Command::Run(command) => command.run(),
         Command::Serve(command) => command.run(),
         Command::Targets(command) => command.run(),
         Command::Doctor(command) => command.run(),

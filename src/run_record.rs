@@ -16,9 +16,10 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// Goes on with this journal, which may hold events already.
-    pub fn new(journal: Writer) -> RunRecord {
-        RunRecord { journal, unwritten: Vec::new(), has_suspect_targets: false }
+    /// Goes on with this journal, in which these events stand already.
+    pub fn new(journal: Writer, events: &[Event]) -> RunRecord {
+        let has_suspect_targets = events.iter().any(is_suspect);
+        RunRecord { journal, unwritten: Vec::new(), has_suspect_targets }
     }
 
     /// Writes the event. Where that fails it is kept in memory.
@@ -41,8 +42,8 @@ impl RunRecord {
         Ok(events)
     }
 
-    /// True if a target did something in this process's part of the run that its log may explain.
-    /// Otherwise the files and logs of targets are of no interest after a run.
+    /// True if a target did something that its log may explain. Otherwise the files and logs of
+    /// targets are of no interest after a run.
     pub fn has_suspect_targets(&self) -> bool {
         self.has_suspect_targets
     }
@@ -53,12 +54,13 @@ fn is_suspect(event: &Event) -> bool {
         Event::TrialFinished(trial) => {
             trial.doubts.iter().any(|doubt| SUSPICIOUS.contains(&doubt.code.as_str()))
         }
+        Event::TrialFailed { .. } => true,
         _ => false,
     }
 }
 
 /// Doubts after which a reader wants to see the log of a target.
-const SUSPICIOUS: [&str; 2] = ["target-died", "connections-lost"];
+const SUSPICIOUS: [&str; 3] = ["target-died", "target-restarted", "connections-lost"];
 
 #[cfg(test)]
 mod tests {
@@ -73,7 +75,8 @@ mod tests {
     fn ten_hours_leave_nothing_in_memory() {
         let folder = std::env::temp_dir().join(format!("weigh-record-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let mut record = RunRecord::new(Writer::create(&folder.join("journal.jsonl")).unwrap());
+        let mut record =
+            RunRecord::new(Writer::create(&folder.join("journal.jsonl")).unwrap(), &[]);
         for second in 0..36_000u64 {
             let interval = Interval { at_ns: second * 1_000_000_000, ..Interval::default() };
             record.note(Event::Interval(interval)).unwrap();
@@ -91,7 +94,8 @@ mod tests {
     fn what_cannot_be_written_stands_before_the_end_of_the_run() {
         let folder = std::env::temp_dir().join(format!("weigh-unwritten-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let mut record = RunRecord::new(Writer::create(&folder.join("journal.jsonl")).unwrap());
+        let mut record =
+            RunRecord::new(Writer::create(&folder.join("journal.jsonl")).unwrap(), &[]);
         record.note(Event::RunFinished { outcome: "failed".to_owned() }).unwrap();
         record.unwritten.push(Event::Interval(Interval::default()));
         let events = record.events().unwrap();

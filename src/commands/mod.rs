@@ -6,6 +6,7 @@ pub mod diff;
 pub mod doctor;
 pub mod export;
 pub mod report;
+pub mod run;
 pub mod runs;
 pub mod serve;
 pub mod stats;

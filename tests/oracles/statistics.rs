@@ -222,6 +222,7 @@ fn summary(trials: Vec<TrialFinished>) -> Summary {
         started: "2026-11-21T00:00:00Z".to_owned(),
         version: "0".to_owned(),
         host: HostFacts::default(),
+        setup: weigh_model::event::Setup::default(),
         plan: Plan {
             name: "statistics".to_owned(),
             question: None,

@@ -63,6 +63,8 @@ pub enum Doubt {
     RateNotReached(f64, f64),
     /// The target ended before the trial did.
     TargetDied(String),
+    /// A kept target had ended before the trial, like this, and was started anew for it.
+    TargetRestarted(String),
     /// The trial was cut short by a signal.
     Interrupted,
     /// The reference server counted this many where the ledger has that many.
@@ -162,6 +164,11 @@ impl Doubt {
                 "target-died",
                 format!("the target ended before the trial: {how}"),
                 "read the target's log in the run folder",
+            ),
+            Doubt::TargetRestarted(how) => (
+                "target-restarted",
+                format!("the kept target had ended ({how}) and was started anew for this trial"),
+                "read the target's log in the run folder, and compare with the trials before",
             ),
             Doubt::Interrupted => (
                 "interrupted",

@@ -1,6 +1,7 @@
 //! Shows what was weighed. Everything here is made from the events of a run: live or read back
 //! from its journal, the result is the same.
 
+mod attempts;
 mod axis_table;
 pub mod cells;
 mod cells_csv;

@@ -107,7 +107,7 @@ fn a_torn_journal_is_resumed_after_its_last_whole_line() {
     let whole = fs::read(&path).unwrap();
     fs::write(&path, [&whole[..], b"{\"event\":\"trial_fin"].concat()).unwrap();
     assert_eq!(folder.read_journal().unwrap().torn_line, Some(6));
-    let mut journal = folder.resume_journal().unwrap();
+    let (mut journal, _) = folder.resume_journal().unwrap();
     events[5..].iter().for_each(|event| journal.write(event).unwrap());
     let read = folder.read_journal().unwrap();
     assert_eq!((read.events, read.torn_line), (events, None));
