@@ -201,7 +201,7 @@ fn legend(diff: &Diff) -> Vec<String> {
              Mann-Whitney, two-sided",
             rows::method()
         ),
-        "what drifted on the machine between the two runs is in the ratio, not in its interval"
+        "what drifted between runs is in the interval only with several runs a side, weighed in turn"
             .to_owned(),
     ]
 }
