@@ -82,5 +82,5 @@ Of several runs a side, weighed in turn, the values are the means of the runs: t
 between runs is in the intervals.
 
 A change (\"> +5%\") holds where the ratio is beyond it and its interval leaves 1 out: chance alone
-seldom does both. A value (\"> 500ms\", \"loss > 0\") is held against B's figure. What the data cannot
-carry is \"cannot tell\", and ends with code 99 only with --strict.";
+seldom does both. A value (\"> 500ms\", \"loss > 0\") is held against B's figure. What the data
+cannot carry is \"cannot tell\", and ends with code 99 only with --strict.";

@@ -201,8 +201,7 @@ fn legend(diff: &Diff) -> Vec<String> {
              Mann-Whitney, two-sided",
             rows::method()
         ),
-        "what drifted between runs is in the interval only with several runs a side, weighed in turn"
-            .to_owned(),
+        "what drifted between runs is in the interval of several runs a side only".to_owned(),
     ]
 }
 
