@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use weigh_model::condition::LOSS_RATIO;
+use weigh_model::doubt::DoubtRecord;
 use weigh_model::event::{Event, JOURNAL_SCHEMA};
 
 use crate::journal::{BadLine, Journal, Reader};
@@ -145,7 +146,13 @@ fn joined(of_runs: &[&Cell]) -> Cell {
     cell.metrics = metrics;
     cell.repetitions = of_runs.len() as u32;
     cell.valid = of_runs.iter().all(|cell| cell.valid);
-    of_runs.iter().skip(1).for_each(|other| cell.ledger.add(&other.ledger));
+    for other in of_runs.iter().skip(1) {
+        cell.ledger.add(&other.ledger);
+        let is_new =
+            |doubt: &&DoubtRecord| cell.doubts.iter().all(|known| known.code != doubt.code);
+        let new: Vec<DoubtRecord> = other.doubts.iter().filter(is_new).cloned().collect();
+        cell.doubts.extend(new);
+    }
     cell
 }
 
