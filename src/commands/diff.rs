@@ -15,7 +15,8 @@ use crate::output;
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Diff {
-    /// The run to compare with: an id, latest, latest~1, a folder, summary.json or journal.jsonl
+    /// The run to compare with: an id, latest, latest~1, a folder, summary.json or journal.jsonl;
+    /// or several with commas between them
     a: String,
     /// The run that is compared
     b: String,
@@ -77,6 +78,9 @@ fn percent(text: &str) -> Result<f64, String> {
 }
 
 const AFTER_HELP: &str = "\
+Of several runs a side, weighed in turn, the values are the means of the runs: then what drifts
+between runs is in the intervals.
+
 A change (\"> +5%\") holds where the ratio is beyond it and its interval leaves 1 out: chance alone
-seldom does both. A value (\"> 500ms\", \"loss > 0\") is held against B's figure. What the data cannot
-carry is \"cannot tell\", and ends with code 99 only with --strict.";
+seldom does both. A value (\"> 500ms\", \"loss > 0\") is held against B's figure. What the data
+cannot carry is \"cannot tell\", and ends with code 99 only with --strict.";

@@ -34,6 +34,12 @@ fn two_runs_are_compared_by_every_name_that_they_have() {
     std::fs::copy(place.folder().join(&summary), place.folder().join("kept/summary.json"))
         .expect("a copy");
     assert_eq!(place.weigh(&["diff", "kept", &b, "--json"]).with(0).json()["rows"], by_id["rows"]);
+    let several =
+        place.weigh(&["diff", "latest,latest~1", "latest,latest", "--json"]).with(0).json();
+    assert_eq!(
+        (&several["rows"][0]["a"]["n"], &several["rows"][0]["b"]["n"]),
+        (&2.into(), &2.into())
+    );
     let text = place.weigh(&["diff", &a, &b]).with(0).stdout;
     for part in ["tcp ", "response_time_ns.p99", "times A", "Mann-Whitney"] {
         assert!(text.contains(part), "{part}: {text}");

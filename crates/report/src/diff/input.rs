@@ -6,12 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use weigh_model::condition::LOSS_RATIO;
+use weigh_model::doubt::DoubtRecord;
 use weigh_model::event::{Event, JOURNAL_SCHEMA};
 
 use crate::journal::{BadLine, Journal, Reader};
 use crate::record_error::RecordError;
 use crate::run_folder::{JOURNAL, RunFolder};
-use crate::summary::{NotARun, SUMMARY_SCHEMA, Summary, finished_trials};
+use crate::summary::{Cell, Metric, NotARun, SUMMARY_SCHEMA, Summary, finished_trials};
 
 /// A run as it is compared with another one.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,8 +30,18 @@ pub struct Side {
 
 impl Side {
     /// Finds and reads a run: `latest`, `latest~2` (the third newest), an id below `runs`, a
-    /// folder with a journal or a summary, a journal (`*.jsonl`) or a summary (`*.json`).
-    pub fn find(runs: &Path, name: &str) -> Result<Side, RecordError> {
+    /// folder with a journal or a summary, a journal (`*.jsonl`) or a summary (`*.json`); or
+    /// several of these with commas between them, see [`Side::of_runs`].
+    pub fn find(runs: &Path, names: &str) -> Result<Side, RecordError> {
+        if Path::new(names).exists() || !names.contains(',') {
+            return Side::find_one(runs, names);
+        }
+        let found: Result<Vec<Side>, RecordError> =
+            names.split(',').map(|name| Side::find_one(runs, name.trim())).collect();
+        Ok(Side::of_runs(found?))
+    }
+
+    fn find_one(runs: &Path, name: &str) -> Result<Side, RecordError> {
         let path = match steps_back(name) {
             Some(back) => nth_newest(runs, back)?,
             None => file_of(runs, name)?,
@@ -74,6 +85,37 @@ impl Side {
         Ok(Side { summary, loss_ratios, path: PathBuf::new(), bad_lines: Vec::new() })
     }
 
+    /// Several runs as one side. The value of a metric is then the mean of each run, so that what
+    /// drifts between runs is in the intervals. Only cells that all runs have are kept; a result
+    /// that one of them calls invalid stays so.
+    ///
+    /// # Panics
+    /// If there is no run.
+    pub fn of_runs(runs: Vec<Side>) -> Side {
+        let mut all = runs[0].clone();
+        let others: Vec<&Side> = runs.iter().skip(1).collect();
+        all.summary.cells.retain(|cell| others.iter().all(|run| run.cell(cell).is_some()));
+        all.loss_ratios.clear();
+        for cell in &mut all.summary.cells {
+            let of_runs: Vec<&Cell> = runs.iter().filter_map(|run| run.cell(cell)).collect();
+            let ratios: Option<Vec<f64>> = of_runs.iter().map(|cell| loss_ratio(cell)).collect();
+            all.loss_ratios.extend(ratios.map(|ratios| (cell.name.clone(), ratios)));
+            *cell = joined(&of_runs);
+        }
+        let names: Vec<&str> = runs.iter().map(|run| run.summary.run.id.as_str()).collect();
+        all.summary.run.id = names.join(", ");
+        let cut_short = runs.iter().find(|run| run.summary.run.outcome != "done");
+        if let Some(run) = cut_short {
+            all.summary.run.outcome.clone_from(&run.summary.run.outcome);
+        }
+        all.bad_lines = runs.into_iter().flat_map(|run| run.bad_lines).collect();
+        all
+    }
+
+    fn cell(&self, like: &Cell) -> Option<&Cell> {
+        self.summary.cells.iter().find(|cell| cell.point == like.point)
+    }
+
     fn read_summary(path: &Path) -> Result<Side, RecordError> {
         let text = fs::read_to_string(path).map_err(|problem| RecordError::new(path, problem))?;
         let wrong = |problem: serde_json::Error| {
@@ -87,6 +129,36 @@ impl Side {
         let loss_ratios = BTreeMap::new();
         Ok(Side { summary, loss_ratios, path: path.to_owned(), bad_lines: Vec::new() })
     }
+}
+
+/// One cell of several runs: a value a run.
+fn joined(of_runs: &[&Cell]) -> Cell {
+    let mut cell = of_runs[0].clone();
+    let mut metrics = BTreeMap::new();
+    for name in cell.metrics.keys() {
+        let mean = |cell: &&Cell| {
+            let metric = cell.metrics.get(name)?;
+            Some(metric.value.unwrap_or(f64::INFINITY))
+        };
+        let means: Option<Vec<f64>> = of_runs.iter().map(mean).collect();
+        metrics.extend(means.map(|means| (name.clone(), Metric::new(name, &means))));
+    }
+    cell.metrics = metrics;
+    cell.repetitions = of_runs.len() as u32;
+    cell.valid = of_runs.iter().all(|cell| cell.valid);
+    for other in of_runs.iter().skip(1) {
+        cell.ledger.add(&other.ledger);
+        let is_new =
+            |doubt: &&DoubtRecord| cell.doubts.iter().all(|known| known.code != doubt.code);
+        let new: Vec<DoubtRecord> = other.doubts.iter().filter(is_new).cloned().collect();
+        cell.doubts.extend(new);
+    }
+    cell
+}
+
+fn loss_ratio(cell: &Cell) -> Option<f64> {
+    let sent = cell.ledger.sent;
+    cell.ledger.lost.filter(|_| sent > 0).map(|lost| lost as f64 / sent as f64)
 }
 
 /// How many runs before the newest one: 0 for `latest`, 1 for `latest~1`; `None` for other words.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use weigh_model::Condition;
 use weigh_model::condition::{Limit, Operator};
 
-use super::rows::Pair;
+use super::rows::{Pair, invalid};
 use super::text::{figure_text, times};
 use super::{Holds, Judgement, Row};
 use crate::summary::{Cell, Ratio, Verdict};
@@ -103,8 +103,8 @@ fn without_bounds(row: &Row, is_above: bool) -> Holds {
 /// A limit in the metric's own unit is held against B's figure alone, as thresholds of a plan
 /// are. An infinite quantile is beyond every limit.
 fn of_value(condition: &Condition, pair: &Pair, row: &Row) -> (Holds, String) {
-    if !pair.b.0.valid {
-        return (Holds::CannotTell, "invalid in B: see the doubts of that run".to_owned());
+    if let Some(reason) = invalid("B", pair.b.0) {
+        return (Holds::CannotTell, reason);
     }
     let Some(figure) = row.b else {
         return (Holds::CannotTell, "not measured in B".to_owned());

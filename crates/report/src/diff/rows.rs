@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use weigh_model::condition::{LOSS_RATIO, LOST};
+use weigh_model::doubt::Severity;
 use weigh_stats::estimate::INTERVAL_VALUES_MIN;
 use weigh_stats::{CONFIDENCE, Comparison, Method, Refusal, Verdict as Weighed};
 
@@ -83,8 +84,8 @@ impl Pair<'_> {
             (_, None) => return Some("not measured in B".to_owned()),
             _ => {}
         }
-        if let Some((name, _)) = [("A", a), ("B", b)].into_iter().find(|(_, cell)| !cell.valid) {
-            return Some(format!("invalid in {name}: see the doubts of that run"));
+        if let Some(reason) = invalid("A", a).or_else(|| invalid("B", b)) {
+            return Some(reason);
         }
         let of_b = Asked::of(&b.point, &side_b.summary.run.plan);
         let of_a = Asked::of(&a.point, &side_a.summary.run.plan);
@@ -146,6 +147,15 @@ impl Pair<'_> {
                 cell.metrics.contains_key(metric) || side.loss_ratios.contains_key(&cell.name)
             })
     }
+}
+
+/// Why the cell's result must not be used.
+pub(crate) fn invalid(name: &str, cell: &Cell) -> Option<String> {
+    let doubt = cell.doubts.iter().find(|doubt| doubt.severity == Severity::Invalid);
+    (!cell.valid).then(|| match doubt {
+        Some(doubt) => format!("invalid in {name} ({}): {}", doubt.code, doubt.text),
+        None => format!("invalid in {name}: see the doubts of that run"),
+    })
 }
 
 /// What one run says of a metric; losses come from the ledger.

@@ -201,8 +201,7 @@ fn legend(diff: &Diff) -> Vec<String> {
              Mann-Whitney, two-sided",
             rows::method()
         ),
-        "what drifted on the machine between the two runs is in the ratio, not in its interval"
-            .to_owned(),
+        "what drifted between runs is in the interval of several runs a side only".to_owned(),
     ]
 }
 

@@ -279,6 +279,37 @@ fn a_summary_alone_says_the_same_but_for_losses() {
     assert!(loss.reason.as_ref().unwrap().contains("journal"), "{loss:?}");
 }
 
+/// Runs that drift by 10 % from one to the next, and repetitions within them by 2 %: one run a
+/// side is called different nearly always, five a side, weighed in turn, are not.
+#[test]
+fn several_runs_a_side_put_their_drift_into_the_interval() {
+    let mut random = Random::new(77);
+    let mut seed = 100_000;
+    let mut drifting = |lost| {
+        seed += 1;
+        run(seed, &[Planted { slower: 1.0 + 0.1 * random.normal(), lost, ..PLAIN }])
+    };
+    let (mut of_one, mut of_five) = (0, 0);
+    for _ in 0..100 {
+        let mut sides = [Vec::new(), Vec::new()];
+        (0..10).for_each(|number| sides[number % 2].push(drifting(0)));
+        let is_called = |a: &Side, b: &Side| {
+            let verdict = row(&diff(a, b, &[]), "response_time_ns.p99").verdict;
+            u32::from(verdict != Verdict::TooClose)
+        };
+        of_one += is_called(&sides[0][0], &sides[1][0]);
+        let [a, b] = sides.map(Side::of_runs);
+        of_five += is_called(&a, &b);
+    }
+    println!("called different: {of_one} of one run a side, {of_five} of five");
+    assert!(of_one >= 60 && of_five <= 12, "{of_one} and {of_five} of 100");
+    let joined = Side::of_runs(vec![drifting(0), drifting(30), drifting(0)]);
+    let cell = &joined.summary.cells[0];
+    assert_eq!((cell.repetitions, cell.ledger.lost, cell.ledger.sent), (3, Some(300), 300_000));
+    assert_eq!(joined.loss_ratios[&cell.name], [0.0, 0.003, 0.0]);
+    assert_eq!(joined.summary.run.id.split(", ").count(), 3);
+}
+
 #[test]
 fn the_host_may_say_what_it_shows_between_equals() {
     let slow = run(2, &[Planted { slower: 1.05, ..PLAIN }]);
