@@ -184,6 +184,7 @@ impl Manner {
                 Ok(stop.exit())
             }
             Some(_) => Ok(Exit::Internal),
+            None if !finished.summary.thresholds_hold() => Ok(Exit::Finding),
             None => Ok(Exit::Done),
         }
     }

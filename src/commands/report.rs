@@ -58,9 +58,10 @@ impl Report {
             let number = crate::plots::write(plots, &Gallery::new(&summary, &journal.events))?;
             eprintln!("weigh: wrote {number} pictures to {}", plots.display());
         }
+        let exit = if summary.thresholds_hold() { Exit::Done } else { Exit::Finding };
         if self.json {
             output::put(&summary.to_json())?;
-            return Ok(Exit::Done);
+            return Ok(exit);
         }
         let style = if self.markdown {
             Style::markdown()
@@ -69,6 +70,6 @@ impl Report {
             Style::from_environment(width, |name| std::env::var(name).ok())
         };
         output::put(&table::render(&summary, style))?;
-        Ok(Exit::Done)
+        Ok(exit)
     }
 }

@@ -20,4 +20,5 @@ mod rig;
 mod scripted;
 mod sizes;
 mod small;
+mod statistics;
 mod storms;

@@ -65,6 +65,16 @@ pub enum Doubt {
     TargetDied(String),
     /// A kept target had ended before the trial, like this, and was started anew for it.
     TargetRestarted(String),
+    /// A stop rule of this axis held here, and larger values were not weighed: which axis, what
+    /// held, and how many values.
+    AxisEnded(String, String, usize),
+    /// How many repetitions there are was decided by the figures themselves, which were looked at
+    /// so often; whether they became as precise as the plan asks.
+    OptionalStopping(u32, bool),
+    /// The time budget of the plan was spent after so many repetitions of so many.
+    BudgetSpent(u32, u32),
+    /// The run was interrupted and resumed under other conditions: which.
+    ResumedElsewhere(String),
     /// The trial was cut short by a signal.
     Interrupted,
     /// The reference server counted this many where the ledger has that many.
@@ -75,6 +85,8 @@ pub enum Doubt {
     ConnectionsLost(u64, u64, String),
     /// X (R + Z) / N of a closed loop differs from 1 by this much.
     LittleResidual(f64),
+    /// The rate was not steady within the window, in so many of so many repetitions: its course.
+    NotSteady(&'static str, u32, u32),
     /// Others used this percentage of a core.
     Disturbed(f64),
     /// The generator waited this long for the record of single messages to be written.
@@ -168,6 +180,30 @@ impl Doubt {
                 format!("the kept target had ended ({how}) and was started anew for this trial"),
                 "read the target's log in the run folder, and compare with the trials before",
             ),
+            Doubt::AxisEnded(axis, held, left_out) => (
+                "axis-ended",
+                format!("{axis} ends here: {held}; {left_out} larger values were not weighed"),
+                "it was decided in one trial, the first: see whether the others agree",
+            ),
+            Doubt::OptionalStopping(looks, is_precise) => (
+                "optional-stopping",
+                match is_precise {
+                    true => format!("repeated until it was precise: looked at {looks} times"),
+                    false => format!("not as precise as the plan asks after {looks} looks"),
+                },
+                "whoever stops when an interval is narrow gets one that is a little too narrow; \
+                 for a claim repeat a number of times that is fixed before",
+            ),
+            Doubt::BudgetSpent(done, asked) => (
+                "budget-spent",
+                format!("{done} of {asked} repetitions: the time budget was spent"),
+                "raise repeat.budget, or ask for fewer repetitions or cases",
+            ),
+            Doubt::ResumedElsewhere(what) => (
+                "resumed-elsewhere",
+                format!("the run was resumed with another {what}: its trials are not all alike"),
+                "repeat it as a whole if trials from before and after differ",
+            ),
             Doubt::Interrupted => (
                 "interrupted",
                 "the trial was cut short by a signal".to_owned(),
@@ -192,6 +228,11 @@ impl Doubt {
                 Rule::L01.code(),
                 format!("Little's law is off by {:.1} %", residual * 100.0),
                 "the window was not steady: measure longer",
+            ),
+            Doubt::NotSteady(course, have, of) => (
+                "not-steady",
+                format!("{course} within the measured window, in {have} of {of} repetitions"),
+                "warm up longer (--warmup) or measure longer; look at the rate over time",
             ),
             Doubt::Disturbed(percent) => (
                 "disturbed",

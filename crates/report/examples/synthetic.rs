@@ -3,11 +3,13 @@
 //!
 //! `cargo run -p weigh-report --example synthetic -- FOLDER LEVELS REPETITIONS INTERVALS [journal]`
 //! writes four protocols at each level of connections, the journal and all results, or the journal
-//! alone. The last protocol loses messages from 80 connections on.
+//! alone. The last protocol loses messages from 80 connections on. With `results` in place of the
+//! numbers the results of a journal that is there are made, and it is said how long that took.
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 use std::{env, fs, io};
 
 use serde_json::json;
@@ -19,13 +21,16 @@ use weigh_model::plan::Plan;
 use weigh_model::random::Random;
 use weigh_model::trial::Point;
 use weigh_model::{Doubt, Guarantee};
-use weigh_report::RunFolder;
 use weigh_report::run_folder::JOURNAL;
+use weigh_report::{RunFolder, Summary};
 use weigh_stats::Histogram;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = env::args().skip(1);
     let folder = PathBuf::from(arguments.next().unwrap_or_else(|| "synthetic".to_owned()));
+    if env::args().nth(2).is_some_and(|word| word == "results") {
+        return results(&folder);
+    }
     let mut number = |default: u32| -> Result<u32, std::num::ParseIntError> {
         arguments.next().map_or(Ok(default), |text| text.parse())
     };
@@ -50,8 +55,24 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if env::args().nth(5).is_some_and(|word| word == "journal") {
         return Ok(());
     }
-    let folder = RunFolder::find(&folder, &folder.to_string_lossy())?;
-    folder.write_results(&folder.read_journal()?.events)?;
+    results(&folder)
+}
+
+/// Makes everything from the journal.
+fn results(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let folder = RunFolder::find(folder, &folder.to_string_lossy())?;
+    let start = Instant::now();
+    let journal = folder.read_journal()?;
+    let read = start.elapsed();
+    let summary = Summary::from_events(&journal.events)?;
+    let summed_up = start.elapsed();
+    folder.write_results(&journal.events)?;
+    eprintln!(
+        "{} cells: journal read in {read:?}, summed up in {:?}, all results written in {:?}",
+        summary.cells.len(),
+        summed_up - read,
+        start.elapsed() - summed_up
+    );
     Ok(())
 }
 
@@ -127,7 +148,7 @@ impl Told {
         let warm = number / 10;
         let interval = |index: u32| {
             let sent = (1_000.0 * (1.0 + 0.05 * chance.next_f64())) as u64;
-            let lost = if self.loses() && index > warm { sent / 9 } else { 0 };
+            let lost = if self.loses() && index >= warm { sent / 9 } else { 0 };
             Event::Interval(Interval {
                 trial: self.id(),
                 at_ns: u64::from(index + 1) * 1_000_000_000,

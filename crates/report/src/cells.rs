@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
 use serde_json::Value;
 use weigh_model::Doubt;
 use weigh_model::doubt::{DoubtRecord, Severity};
@@ -10,40 +11,53 @@ use weigh_model::ledger::Ledger;
 use weigh_model::plan::Plan;
 use weigh_model::trial::Point;
 
+use crate::course::{self, Courses};
 use crate::lint;
-use crate::summary::{Cell, Failure, Metric};
+use crate::metric::Metric;
+use crate::summary::{Cell, Failure};
 
 /// Repetitions below which no comparison should be believed (rule L13).
 pub const REPETITIONS_MIN: u32 = 5;
 
 /// One cell for every point among `trials`, in the order of the plan: trials run in an order of
 /// their own.
-pub(crate) fn build(trials: &[&TrialFinished], failures: &[Failure], plan: &Plan) -> Vec<Cell> {
-    let mut points: Vec<&Point> = Vec::new();
-    for trial in trials {
-        if !points.contains(&&trial.point) {
-            points.push(&trial.point);
-        }
+pub(crate) fn build(
+    trials: &[&TrialFinished],
+    failures: &[Failure],
+    plan: &Plan,
+    courses: &Courses,
+) -> Vec<Cell> {
+    let order: BTreeMap<String, usize> =
+        plan.cases.iter().enumerate().rev().map(|(at, case)| (text_of(case), at)).collect();
+    let mut of_points: BTreeMap<String, Vec<&TrialFinished>> = BTreeMap::new();
+    let mut first_seen: BTreeMap<String, usize> = BTreeMap::new();
+    for (index, trial) in trials.iter().copied().enumerate() {
+        let key = text_of(&trial.point);
+        first_seen.entry(key.clone()).or_insert(index);
+        of_points.entry(key).or_default().push(trial);
     }
-    let cases: Vec<Option<Value>> =
-        plan.cases.iter().map(|case| serde_json::to_value(case).ok()).collect();
-    points.sort_by_key(|point| {
-        let point = serde_json::to_value(point).ok();
-        cases.iter().position(|case| *case == point).unwrap_or(usize::MAX)
+    let mut groups: Vec<(String, Vec<&TrialFinished>)> = of_points.into_iter().collect();
+    groups.sort_by_key(|(key, _)| {
+        (order.get(key).copied().unwrap_or(usize::MAX), first_seen.get(key).copied())
     });
+    let points: Vec<&Point> = groups.iter().map(|(_, trials)| &trials[0].point).collect();
     let varied = varied_keys(&points);
-    let mut cells: Vec<Cell> = points
+    let mut cells: Vec<Cell> = groups
         .into_iter()
-        .map(|point| {
-            let mut of_point: Vec<&TrialFinished> =
-                trials.iter().copied().filter(|trial| trial.point == *point).collect();
+        .map(|(key, mut of_point)| {
             of_point.sort_by_key(|trial| trial.repetition);
-            let failed = failures.iter().filter(|failure| failure.point == *point);
-            cell(name(point, &varied), &of_point, failed, plan)
+            let failed = failures.iter().filter(|failure| text_of(&failure.point) == key);
+            let name = name(&of_point[0].point, &varied);
+            cell(name, &of_point, failed.collect(), (plan, courses))
         })
         .collect();
     lint::cells::add(&mut cells, plan);
     cells
+}
+
+/// A point as a text that tells it from others: keys are in order in it.
+fn text_of(point: &impl Serialize) -> String {
+    serde_json::to_string(point).unwrap_or_default()
 }
 
 /// True if the cell's target is a reference server, which Weighbridge carries itself.
@@ -51,16 +65,18 @@ pub fn is_reference(cell: &Cell) -> bool {
     cell.point.get("target").is_none_or(|target| target == "reference")
 }
 
-fn cell<'a>(
+fn cell(
     name: String,
     trials: &[&TrialFinished],
-    failed: impl Iterator<Item = &'a Failure>,
-    plan: &Plan,
+    failed: Vec<&Failure>,
+    (plan, courses): (&Plan, &Courses),
 ) -> Cell {
     let first = trials[0];
     let mut ledger = Ledger::zero();
     trials.iter().for_each(|trial| ledger.add(&trial.ledger));
-    let doubts = doubts(trials, &ledger, failed, plan);
+    let steady_state = courses.counts(trials, plan);
+    let mut doubts = doubts(trials, &ledger, failed, plan);
+    doubts.extend(course::doubt(&steady_state).map(|doubt| doubt.record()));
     Cell {
         name,
         point: first.point.clone(),
@@ -72,15 +88,31 @@ fn cell<'a>(
         ledger,
         doubts,
         granted: granted(trials),
+        steady_state,
     }
 }
 
 fn metrics(trials: &[&TrialFinished]) -> BTreeMap<String, Metric> {
-    let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for (name, value) in trials.iter().flat_map(|trial| &trial.metrics) {
-        values.entry(name).or_default().push(*value);
+    let mut values: BTreeMap<&str, Vec<(u32, f64)>> = BTreeMap::new();
+    for trial in trials {
+        for (name, value) in &trial.metrics {
+            values.entry(name).or_default().push((trial.repetition, *value));
+        }
     }
-    values.into_iter().map(|(name, values)| (name.to_owned(), Metric::new(name, &values))).collect()
+    let metric = |(name, values): (&str, Vec<(u32, f64)>)| {
+        (name.to_owned(), Metric::of(name, &values, samples_min(trials, name)))
+    };
+    values.into_iter().map(metric).collect()
+}
+
+/// How many values stand behind the metric `name` in the repetition with the fewest: those of its
+/// recorded time, and the lost messages, which are infinite ones.
+fn samples_min(trials: &[&TrialFinished], name: &str) -> Option<u64> {
+    let (time, _) = name.split_once('.')?;
+    let having = trials.iter().filter(|trial| trial.metrics.contains_key(name));
+    let samples =
+        |trial: &&TrialFinished| Some(trial.samples.get(time)? + trial.ledger.lost.unwrap_or(0));
+    having.filter_map(samples).min()
 }
 
 fn granted(trials: &[&TrialFinished]) -> BTreeMap<String, u64> {
@@ -94,10 +126,10 @@ fn granted(trials: &[&TrialFinished]) -> BTreeMap<String, u64> {
 
 /// The doubts of all repetitions, each once (with the figures of the first that has it), and
 /// those that only the whole cell can have.
-fn doubts<'a>(
+fn doubts(
     trials: &[&TrialFinished],
     ledger: &Ledger,
-    failed: impl Iterator<Item = &'a Failure>,
+    failed: Vec<&Failure>,
     plan: &Plan,
 ) -> Vec<DoubtRecord> {
     let mut doubts: Vec<DoubtRecord> = Vec::new();
@@ -145,15 +177,17 @@ fn without_figures(text: &str) -> Vec<&str> {
 /// The keys whose values are not the same in all points of one protocol, and the pattern where
 /// it is not the same in all: beside the protocol they tell every two points apart.
 fn varied_keys<'a>(points: &[&'a Point]) -> BTreeSet<&'a str> {
-    let keys = points.iter().flat_map(|point| point.keys().map(String::as_str));
-    keys.filter(|key| {
-        let differ = |left: &&Point, right: &&Point| {
-            let is_alike = *key == PATTERN || left.get("protocol") == right.get("protocol");
-            is_alike && left.get(*key) != right.get(*key)
-        };
-        points.iter().any(|left| points.iter().any(|right| differ(left, right)))
-    })
-    .collect()
+    let keys: BTreeSet<&str> =
+        points.iter().flat_map(|point| point.keys().map(String::as_str)).collect();
+    let is_varied = |key: &&str| {
+        let mut first: BTreeMap<String, Option<&Value>> = BTreeMap::new();
+        points.iter().any(|point| {
+            let among = if *key == PATTERN { None } else { point.get("protocol") };
+            let value = point.get(*key);
+            *first.entry(among.map_or_else(String::new, plain)).or_insert(value) != value
+        })
+    };
+    keys.into_iter().filter(is_varied).collect()
 }
 
 /// A point's name outside the table: `mqtt qos=1 on reference`.

@@ -1,12 +1,17 @@
-//! Compares cells pair by pair in the headline metrics, like with like only.
+//! Compares cells that differ in one factor in the headline metrics, like with like only.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weigh_model::arrival::Arrival;
 use weigh_model::plan::Plan;
-use weigh_stats::comparison::{self, Comparison as Weighed};
+use weigh_stats::comparison::{self, Comparison as Weighed, standing};
 
 use crate::lint;
-use crate::summary::{Cell, Comparison, Ratio, Verdict};
+use crate::pairs::pairs;
+use crate::summary::Cell;
+
+pub use crate::pairs::LANE;
 
 /// The metrics in which cells are compared.
 pub const HEADLINES: &[&str] = &[
@@ -17,47 +22,183 @@ pub const HEADLINES: &[&str] = &[
     "target_cpu_us_per_message",
 ];
 
-/// All pairs of `cells` in every headline metric that both have. Delivery time stands in where
-/// one of the two has no response time.
+/// Two cells in one metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// The metric's name.
+    pub metric: String,
+    /// Name of the left cell.
+    pub left: String,
+    /// Name of the right cell.
+    pub right: String,
+    /// What tells the two apart: `lane` for protocol, target and settings at one place of all
+    /// axes, or the key of the axis along which they are neighbours (`load.connections`).
+    #[serde(default)]
+    pub factor: String,
+    /// Left over right; null where the two must not be put in one ratio.
+    pub ratio: Option<Ratio>,
+    /// `lower`, `higher`, `too close to call` or `refused`: left as seen from right.
+    pub verdict: Verdict,
+    /// Why it was refused; null where it was not.
+    pub reason: Option<String>,
+    /// How probable so large a difference is between equals, by the interval of the ratio; null
+    /// where there is none.
+    #[serde(default)]
+    pub p: Option<f64>,
+    /// The same by the ranks alone (Mann and Whitney); null where it was refused.
+    #[serde(default)]
+    pub rank_p: Option<f64>,
+    /// The shift of left against right (Hodges and Lehmann); null where it was refused.
+    #[serde(default)]
+    pub shift: Option<Shift>,
+    /// Whether a `lower` or `higher` stands when all comparisons of the run are taken together
+    /// (Benjamini and Hochberg at 5 %); false for other verdicts.
+    #[serde(default)]
+    pub stands: bool,
+}
+
+/// Left over right.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ratio {
+    /// The ratio of the means.
+    pub value: f64,
+    /// Lower end of the interval at 95 %; null with fewer than 3 repetitions a side.
+    pub low: Option<f64>,
+    /// Upper end of the interval at 95 %; null with fewer than 3 repetitions a side.
+    pub high: Option<f64>,
+}
+
+/// By how much left is larger than right, in the metric's unit: the median of all differences of
+/// their repetitions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Shift {
+    /// The shift.
+    pub value: f64,
+    /// Lower end of the interval at 95 %; null with fewer than 4 repetitions a side.
+    pub low: Option<f64>,
+    /// Upper end of the interval at 95 %; null with fewer than 4 repetitions a side.
+    pub high: Option<f64>,
+}
+
+/// What can be said of left, as seen from right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Verdict {
+    /// The interval of the ratio is below 1.
+    #[serde(rename = "lower")]
+    Lower,
+    /// The interval of the ratio is above 1.
+    #[serde(rename = "higher")]
+    Higher,
+    /// The interval of the ratio contains 1.
+    #[serde(rename = "too close to call")]
+    TooClose,
+    /// The two must not be, or cannot be, compared.
+    #[serde(rename = "refused")]
+    Refused,
+}
+
+impl Verdict {
+    /// The words in which it is reported.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Lower => "lower",
+            Verdict::Higher => "higher",
+            Verdict::TooClose => "too close to call",
+            Verdict::Refused => "refused",
+        }
+    }
+}
+
+/// What many comparisons together mean for each of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Multiplicity {
+    /// Comparisons with a verdict.
+    pub compared: u32,
+    /// Those of them that are `lower` or `higher`.
+    pub called: u32,
+    /// How many would be called by chance were all cells equal: one in twenty.
+    pub expected_by_chance: f64,
+    /// Those that stand when all are taken together: at most one in twenty of them is expected to
+    /// be false.
+    pub standing: u32,
+}
+
+/// The pairs of `cells` that differ in one factor in every headline metric that both have.
+/// Delivery time stands in where one of the two has no response time.
 pub(crate) fn build(cells: &[Cell], plan: &Plan) -> Vec<Comparison> {
     let mut all = Vec::new();
-    for (index, left) in cells.iter().enumerate() {
-        for right in &cells[index + 1..] {
-            let have = |metric: &str| {
-                left.metrics.contains_key(metric) && right.metrics.contains_key(metric)
-            };
-            let has_response = have("response_time_ns.p99");
-            let metrics = HEADLINES.iter().filter(|metric| {
-                have(metric) && !(has_response && metric.starts_with("delivery_time_ns"))
-            });
-            all.extend(metrics.map(|metric| compare(metric, left, right, plan)));
-        }
+    for pair in pairs(cells) {
+        let (left, right) = (&cells[pair.left], &cells[pair.right]);
+        let have =
+            |metric: &str| left.metrics.contains_key(metric) && right.metrics.contains_key(metric);
+        let has_response = have("response_time_ns.p99");
+        let metrics = HEADLINES.iter().filter(|metric| {
+            have(metric) && !(has_response && metric.starts_with("delivery_time_ns"))
+        });
+        all.extend(metrics.map(|metric| compare(metric, left, right, &pair.factor, plan)));
     }
     all
 }
 
-fn compare(metric: &str, left: &Cell, right: &Cell, plan: &Plan) -> Comparison {
-    let (ratio, verdict, reason) = match unlike(metric, left, right, plan) {
-        Some(reason) => (None, Verdict::Refused, Some(reason)),
-        None => weigh(metric, left, right),
+/// Marks those that stand when all are taken together, and counts.
+pub(crate) fn together(all: &mut [Comparison]) -> Multiplicity {
+    let probabilities: Vec<f64> = all.iter().filter_map(|comparison| comparison.p).collect();
+    let stand = standing(&probabilities, CHANCE);
+    let mut multiplicity = Multiplicity {
+        compared: stand.len() as u32,
+        expected_by_chance: CHANCE * stand.len() as f64,
+        ..Multiplicity::default()
     };
-    let (left, right) = (left.name.clone(), right.name.clone());
-    Comparison { metric: metric.to_owned(), left, right, ratio, verdict, reason }
+    let judged = all.iter_mut().filter(|comparison| comparison.p.is_some());
+    for (comparison, stands) in judged.zip(stand) {
+        let is_called = matches!(comparison.verdict, Verdict::Lower | Verdict::Higher);
+        comparison.stands = stands && is_called;
+        multiplicity.called += u32::from(is_called);
+        multiplicity.standing += u32::from(comparison.stands);
+    }
+    multiplicity
 }
 
-fn weigh(metric: &str, left: &Cell, right: &Cell) -> (Option<Ratio>, Verdict, Option<String>) {
+fn compare(metric: &str, left: &Cell, right: &Cell, factor: &str, plan: &Plan) -> Comparison {
+    let mut comparison = Comparison {
+        metric: metric.to_owned(),
+        left: left.name.clone(),
+        right: right.name.clone(),
+        factor: factor.to_owned(),
+        ratio: None,
+        verdict: Verdict::Refused,
+        reason: unlike(metric, left, right, plan),
+        p: None,
+        rank_p: None,
+        shift: None,
+        stands: false,
+    };
+    if comparison.reason.is_none() {
+        weigh(&mut comparison, left, right);
+    }
+    comparison
+}
+
+fn weigh(comparison: &mut Comparison, left: &Cell, right: &Cell) {
     let values = |cell: &Cell| -> Vec<f64> {
-        cell.metrics[metric].values.iter().copied().flatten().collect()
+        cell.metrics[&comparison.metric].values.iter().copied().flatten().collect()
     };
     let weighed = Weighed::of(&values(left), &values(right));
-    let ratio = weighed.ratio.map(|r| Ratio { value: r.value, low: r.low, high: r.high });
-    let verdict = match weighed.verdict {
+    comparison.ratio = weighed.ratio.map(|r| Ratio { value: r.value, low: r.low, high: r.high });
+    comparison.verdict = match weighed.verdict {
         comparison::Verdict::Lower => Verdict::Lower,
         comparison::Verdict::Higher => Verdict::Higher,
         comparison::Verdict::TooClose => Verdict::TooClose,
         comparison::Verdict::Refused => Verdict::Refused,
     };
-    (ratio, verdict, weighed.refusal.map(|refusal| refusal.to_string()))
+    comparison.reason = weighed.refusal.map(|refusal| refusal.to_string());
+    comparison.p = weighed.p;
+    comparison.rank_p = weighed.rank.map(|rank| rank.p);
+    comparison.shift = weighed.rank.map(|rank| {
+        let interval = rank.interval.ok();
+        let [low, high] = [interval.map(|i| i.low), interval.map(|i| i.high)];
+        Shift { value: rank.shift, low, high }
+    });
 }
 
 /// Why the two must not be put in one ratio; `None` if they may.
@@ -72,8 +213,15 @@ fn unlike(metric: &str, left: &Cell, right: &Cell, plan: &Plan) -> Option<String
         return Some(format!("{} is invalid: see its doubts", cell.name));
     }
     let lost = |cell: &&Cell| cell.metrics[metric].values.iter().any(Option::is_none);
-    let cell = [left, right].into_iter().find(lost)?;
-    Some(format!("{} falls into the lost share of {}", metric, cell.name))
+    if let Some(cell) = [left, right].into_iter().find(lost) {
+        return Some(format!("{} falls into the lost share of {}", metric, cell.name));
+    }
+    // Fewer than three repetitions have a reason of their own.
+    let beyond = |cell: &Cell| {
+        let metric = &cell.metrics[metric];
+        metric.refused.clone().filter(|_| metric.n > 2)
+    };
+    [left, right].into_iter().find_map(beyond)
 }
 
 /// Whether the schedule never waits for answers.
@@ -82,3 +230,7 @@ fn is_open(cell: &Cell, plan: &Plan) -> bool {
     let arrival = of_point.and_then(|text| text.parse::<Arrival>().ok());
     arrival.as_ref().unwrap_or(&plan.load.arrival).is_open()
 }
+
+/// The share of equals that a single comparison calls different, and of those that stand that is
+/// expected to be false.
+const CHANCE: f64 = 0.05;

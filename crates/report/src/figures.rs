@@ -45,6 +45,53 @@ pub fn time(nanoseconds: f64, is_ascii: bool) -> String {
     format!("{} {unit}", three_digits(nanoseconds / divisor))
 }
 
+/// A time with its interval, all in one unit: `1.23 ± 0.04 ms`; ends at unequal distances stand
+/// one by one, `1.23 +0.37/-0.12 ms`. Without an interval it is [`time`].
+pub fn time_between(nanoseconds: f64, ends: Option<(f64, f64)>, is_ascii: bool) -> String {
+    let Some((low, high)) = ends else { return time(nanoseconds, is_ascii) };
+    let whole = time(nanoseconds, is_ascii);
+    let unit = whole.rsplit(' ').next().unwrap_or_default();
+    let divisor = match unit {
+        "ns" => 1.0,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => 1e3,
+    };
+    let [value, low, high] = [nanoseconds, low, high].map(|number| number / divisor);
+    format!("{} {unit}", between(value, Some((low, high))))
+}
+
+/// A plain number with its interval: `1,000 ± 12`, `21.3 +4.1/-0.8`.
+pub fn between(value: f64, ends: Option<(f64, f64)>) -> String {
+    let Some((low, high)) = ends else { return three_digits(value) };
+    let (below, above) = (value - low, high - value);
+    let decimals = decimals_beside(value, below.min(above));
+    let text = |number: f64| fixed(number, decimals);
+    let (shorter, longer) = (below.min(above), below.max(above));
+    if longer <= LOPSIDED * shorter {
+        return format!("{} ± {}", text(value), text(longer));
+    }
+    format!("{} +{}/-{}", text(value), text(above), text(below))
+}
+
+/// As many decimals as three digits of the value need, or one digit of what stands beside it, but
+/// at most two more.
+fn decimals_beside(value: f64, distance: f64) -> usize {
+    let places = |digits: i32, number: f64| digits - number.abs().log10().floor() as i32;
+    let of_value = if value == 0.0 { 0 } else { places(2, value).clamp(0, DECIMALS_MAX) };
+    let of_distance = if distance == 0.0 { 0 } else { places(0, distance) };
+    of_distance.clamp(of_value, of_value + 2) as usize
+}
+
+/// With so many decimals, and separators where there are none.
+fn fixed(number: f64, decimals: usize) -> String {
+    // 999.8 is rounded up to a number with a separator.
+    if decimals == 0 && number >= 999.5 {
+        return count(number.round() as u64);
+    }
+    format!("{number:.decimals$}")
+}
+
 /// A size given in bytes: `512 B`, `1.50 KiB`, `3.21 MiB`.
 pub fn bytes(size: f64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -100,6 +147,10 @@ fn two_digits(value: f64) -> String {
 
 const DECIMALS_MAX: i32 = 12;
 
+/// Where the longer side of an interval is at most so many times the shorter, it stands for both:
+/// "±" may promise less than is known, never more.
+const LOPSIDED: f64 = 1.5;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,6 +185,22 @@ mod tests {
         assert_eq!(count(0), "0");
         assert_eq!(count(1_000), "1,000");
         assert_eq!(count(12_345_678), "12,345,678");
+    }
+
+    #[test]
+    fn intervals_stand_beside_in_the_same_unit_and_with_the_same_decimals() {
+        let time = |value, low, high| time_between(value, Some((low, high)), false);
+        assert_eq!(time(1.234e6, 1.194e6, 1.274e6), "1.23 ± 0.04 ms");
+        assert_eq!(time(200_000.0, 199_700.0, 200_300.0), "200.0 ± 0.3 µs");
+        assert_eq!(time(1.234e6, 1.1e6, 1.6e6), "1.23 +0.37/-0.13 ms");
+        assert_eq!(time(1.234e6, 1.2e6, 1.28e6), "1.23 ± 0.05 ms");
+        assert_eq!(time_between(2.5e9, None, true), "2.50 s");
+        assert_eq!(between(1_000.4, Some((988.4, 1_012.4))), "1,000 ± 12");
+        assert_eq!(between(999.8, Some((999.8, 999.8))), "1,000 ± 0");
+        assert_eq!(between(12_345.0, Some((12_000.0, 12_690.0))), "12,345 ± 345");
+        assert_eq!(between(8.5, Some((8.5, 8.5))), "8.50 ± 0.00");
+        assert_eq!(between(0.0, Some((0.0, 0.0))), "0 ± 0");
+        assert_eq!(between(1.0, Some((0.999_999, 1.000_001))), "1.0000 ± 0.0000");
     }
 
     #[test]

@@ -7,9 +7,12 @@ use serde::Serialize;
 use weigh_model::doubt::{DoubtRecord, Severity};
 
 use crate::cells::{is_reference, point_name};
-use crate::figures::{count, share, three_digits};
-use crate::summary::{Cell, Comparison, Failure, Ratio, Summary, Verdict};
-use crate::table::{INVALID_MARK, Style, shows_delivery_time};
+use crate::comparisons::HEADLINES;
+use crate::figures::{count, share};
+use crate::summary::{Cell, Failure, Summary};
+use crate::table::{ELSEWHERE, INVALID_MARK, RED, RESET, Style, shows_delivery_time};
+use crate::thresholds::sentences;
+use crate::verdict_lines;
 
 /// All notes, each block after an empty line; empty blocks are left out.
 pub(crate) fn below(summary: &Summary, style: Style) -> String {
@@ -17,6 +20,8 @@ pub(crate) fn below(summary: &Summary, style: Style) -> String {
         legend(summary),
         losses(summary),
         differences(summary),
+        thresholds(summary, style),
+        standing_apart(summary),
         doubts(summary),
         failures(summary),
         outcome(summary),
@@ -25,10 +30,22 @@ pub(crate) fn below(summary: &Summary, style: Style) -> String {
     for block in blocks.iter().filter(|block| !block.is_empty()) {
         text.push('\n');
         for line in block {
-            text.push_str(&wrap(line, style));
+            text.push_str(&paint(&wrap(line, style), style));
         }
     }
     text
+}
+
+/// Thresholds in colour: those that hold green, those that fail red.
+fn paint(text: &str, style: Style) -> String {
+    let start = text.trim_start();
+    let colour = match () {
+        () if !style.has_colour => return text.to_owned(),
+        () if start.starts_with(TICK) || start.starts_with("ok ") => GREEN,
+        () if start.starts_with(CROSS) || start.starts_with("FAILED ") => RED,
+        () => return text.to_owned(),
+    };
+    format!("{colour}{}{RESET}\n", text.trim_end_matches('\n'))
 }
 
 fn legend(summary: &Summary) -> Vec<String> {
@@ -62,6 +79,13 @@ fn legend(summary: &Summary) -> Vec<String> {
     }
     if cells.iter().any(|cell| cell.repetitions > 1) {
         lines.push("times and rates are means over repetitions, messages are sums".to_owned());
+    }
+    if cells.iter().flat_map(|cell| cell.metrics.values()).any(|metric| metric.low.is_some()) {
+        lines.push(
+            "± the longer side of the mean's interval at 95 %, +a/-b where one is far longer; how \
+             each was made is in summary.json and report.html"
+                .to_owned(),
+        );
     }
     lines
 }
@@ -103,7 +127,7 @@ fn losses(summary: &Summary) -> Vec<String> {
             }
         }
     }
-    titled("messages", lines)
+    titled("messages", capped(lines))
 }
 
 fn by_cause<'a, C: Serialize + 'a>(causes: impl IntoIterator<Item = (&'a C, &'a u64)>) -> String {
@@ -120,24 +144,61 @@ fn by_cause<'a, C: Serialize + 'a>(causes: impl IntoIterator<Item = (&'a C, &'a 
     texts.collect::<Vec<_>>().join(", ")
 }
 
-/// Every pair of cells of which something can be said, metric by metric.
+/// What the verdicts say.
 fn differences(summary: &Summary) -> Vec<String> {
-    let mut lines = Vec::new();
-    for comparison in &summary.comparisons {
-        let verdict = match comparison.verdict {
-            Verdict::Lower => "lower",
-            Verdict::Higher => "higher",
-            Verdict::TooClose => "too close to call",
-            Verdict::Refused => continue,
-        };
-        let Some(Ratio { value, low: Some(low), high: Some(high) }) = comparison.ratio else {
-            continue;
-        };
-        let [value, low, high] = [value, low, high].map(three_digits);
-        let Comparison { metric, left, right, .. } = comparison;
-        lines.push(format!("{metric}: {left} / {right} = {value} ({low} to {high}): {verdict}"));
+    let lines = verdict_lines::lines(summary);
+    if lines.is_empty() {
+        return lines;
     }
-    titled("ratios of means, with their intervals at 95 % over the repetitions", lines)
+    let mut block =
+        vec!["compared by the ratio of means, ± its interval at 95 % over repetitions:".to_owned()];
+    block.extend(lines);
+    block
+}
+
+/// The thresholds of the plan: a tick or a cross, the condition, and what it met.
+fn thresholds(summary: &Summary, style: Style) -> Vec<String> {
+    let line = |(holds, text): (bool, String)| {
+        let mark = match (holds, style.is_ascii) {
+            (true, false) => TICK,
+            (false, false) => CROSS,
+            (true, true) => "ok",
+            (false, true) => "FAILED",
+        };
+        format!("{mark} {text}")
+    };
+    let mut lines: Vec<String> = sentences(summary, style.is_ascii).into_iter().map(line).collect();
+    let invalid = summary.cells.iter().filter(|cell| !cell.valid).count();
+    if invalid > 0 && !lines.is_empty() {
+        lines.push(format!("judged with {invalid} invalid results among them: see the doubts"));
+    }
+    titled("thresholds", lines)
+}
+
+/// Repetitions that stand apart in a headline metric. They are part of every figure.
+fn standing_apart(summary: &Summary) -> Vec<String> {
+    let mut lines = Vec::new();
+    for cell in &summary.cells {
+        for (name, metric) in HEADLINES.iter().filter_map(|n| Some((n, cell.metrics.get(*n)?))) {
+            if !metric.outliers.is_empty() {
+                let numbers: Vec<String> =
+                    metric.outliers.iter().map(|number| (number + 1).to_string()).collect();
+                lines.push(format!("{name} of {}: repetition {}", cell.name, numbers.join(", ")));
+            }
+        }
+    }
+    let title = "repetitions that stand apart (in every figure; find out why)";
+    titled(title, capped(lines))
+}
+
+/// At most [`LINES_MAX`] lines, the rest counted.
+fn capped(mut lines: Vec<String>) -> Vec<String> {
+    let rest = lines.len().saturating_sub(LINES_MAX);
+    if rest > 0 {
+        lines.truncate(LINES_MAX);
+        lines.push(format!("{rest} more: {ELSEWHERE}"));
+    }
+    lines
 }
 
 /// Every doubt once, with the cells it is about; those that make results invalid first.
@@ -152,21 +213,46 @@ fn doubts(summary: &Summary) -> Vec<String> {
         }
     }
     seen.sort_by_key(|(doubt, _)| doubt.severity != Severity::Invalid);
+    if seen.len() > LINES_MAX {
+        seen = alike(seen);
+    }
     let mut lines = Vec::new();
     for (doubt, cells) in seen {
         let kind = if doubt.severity == Severity::Invalid { "INVALID " } else { "" };
-        let about =
-            if cells.len() == summary.cells.len() { "all".to_owned() } else { cells.join("; ") };
+        let about = match cells.len() {
+            all if all == summary.cells.len() => "all".to_owned(),
+            many if many > NAMES_MAX => format!("{} of {} cases", many, summary.cells.len()),
+            _ => cells.join("; "),
+        };
         let mut line = format!("{kind}{} [{about}]: {}", doubt.code, doubt.text);
         let _ = write!(line, "; {}", doubt.advice);
         lines.push(line);
     }
-    titled("doubts", lines)
+    titled("doubts", capped(lines))
+}
+
+/// Doubts of one code and severity put together, with the text of the first.
+fn alike<'a>(seen: Vec<(&'a DoubtRecord, Vec<&'a str>)>) -> Vec<(&'a DoubtRecord, Vec<&'a str>)> {
+    let mut codes: Vec<(&DoubtRecord, Vec<&str>)> = Vec::new();
+    for (doubt, cells) in seen {
+        let is_same = |(known, _): &&mut (&DoubtRecord, Vec<&str>)| {
+            known.code == doubt.code && known.severity == doubt.severity
+        };
+        match codes.iter_mut().find(is_same) {
+            Some((_, known)) => known.extend(cells),
+            None => codes.push((doubt, cells)),
+        }
+    }
+    for (_, cells) in &mut codes {
+        cells.sort_unstable();
+        cells.dedup();
+    }
+    codes
 }
 
 fn failures(summary: &Summary) -> Vec<String> {
     let line = |failure: &Failure| format!("{}: {}", point_name(&failure.point), failure.error);
-    titled("not done", summary.failures.iter().map(line).collect())
+    titled("not done", capped(summary.failures.iter().map(line).collect()))
 }
 
 fn outcome(summary: &Summary) -> Vec<String> {
@@ -210,3 +296,11 @@ fn wrap(line: &str, style: Style) -> String {
     }
     text + &current + "\n"
 }
+
+const TICK: &str = "✓";
+const CROSS: &str = "✗";
+const GREEN: &str = "\x1b[32m";
+
+/// Lines of one block, and names in a line.
+const LINES_MAX: usize = 24;
+const NAMES_MAX: usize = 4;

@@ -11,11 +11,17 @@ use weigh_model::ledger::Ledger;
 use weigh_model::plan::Plan;
 use weigh_model::protocol::Guarantee;
 use weigh_model::trial::Point;
-use weigh_stats::Estimate;
 
 use crate::cells;
 use crate::comparisons;
+use crate::course::Courses;
+use crate::decisions;
 use crate::shape::{DoubtShape, GuaranteeShape, HostShape, LedgerShape};
+use crate::thresholds;
+
+pub use crate::comparisons::{Comparison, Multiplicity, Ratio, Shift, Verdict};
+pub use crate::metric::{Bounds, Median, Metric, Normality};
+pub use crate::thresholds::{Judged, Threshold};
 
 /// The name and version of the document's format.
 pub const SUMMARY_SCHEMA: &str = "weigh/summary/1";
@@ -29,8 +35,14 @@ pub struct Summary {
     pub run: Run,
     /// One entry per point of the matrix that has a result, in the order of the plan.
     pub cells: Vec<Cell>,
-    /// Pairs of cells, metric by metric.
+    /// Pairs of cells that differ in one factor only, metric by metric.
     pub comparisons: Vec<Comparison>,
+    /// What so many comparisons together mean for each of them.
+    #[serde(default)]
+    pub multiplicity: Multiplicity,
+    /// What the plan says must hold, and whether it does; empty where it says nothing.
+    #[serde(default)]
+    pub thresholds: Vec<Threshold>,
     /// Sentences of a published study and whether they held; empty outside studies.
     pub claims: Vec<serde_json::Value>,
     /// Trials that could not be done.
@@ -82,68 +94,11 @@ pub struct Cell {
     pub doubts: Vec<DoubtRecord>,
     /// What the server granted or announced, the least over all repetitions.
     pub granted: BTreeMap<String, u64>,
-}
-
-/// One metric of a cell.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Metric {
-    /// The mean over the repetitions; null where one of them is: a quantile in the lost share.
-    pub value: Option<f64>,
-    /// Lower end of the interval at 95 %; null with fewer than 3 repetitions.
-    pub low: Option<f64>,
-    /// Upper end of the interval at 95 %; null with fewer than 3 repetitions.
-    pub high: Option<f64>,
-    /// The unit of all of them.
-    pub unit: String,
-    /// How many repetitions gave a value.
-    pub n: u32,
-    /// The value of every repetition.
-    pub values: Vec<Option<f64>>,
-}
-
-/// Two cells in one metric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Comparison {
-    /// The metric's name.
-    pub metric: String,
-    /// Name of the left cell.
-    pub left: String,
-    /// Name of the right cell.
-    pub right: String,
-    /// Left over right; null where the two must not be put in one ratio.
-    pub ratio: Option<Ratio>,
-    /// `lower`, `higher`, `too close to call` or `refused`: left as seen from right.
-    pub verdict: Verdict,
-    /// Why it was refused; null where it was not.
-    pub reason: Option<String>,
-}
-
-/// Left over right.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Ratio {
-    /// The ratio of the means.
-    pub value: f64,
-    /// Lower end of the interval at 95 %; null with fewer than 3 repetitions a side.
-    pub low: Option<f64>,
-    /// Upper end of the interval at 95 %; null with fewer than 3 repetitions a side.
-    pub high: Option<f64>,
-}
-
-/// What can be said of left, as seen from right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Verdict {
-    /// The interval of the ratio is below 1.
-    #[serde(rename = "lower")]
-    Lower,
-    /// The interval of the ratio is above 1.
-    #[serde(rename = "higher")]
-    Higher,
-    /// The interval of the ratio contains 1.
-    #[serde(rename = "too close to call")]
-    TooClose,
-    /// The two must not be, or cannot be, compared.
-    #[serde(rename = "refused")]
-    Refused,
+    /// How many repetitions took which course within the measured window: `flat`, `warm-up`,
+    /// `slow-down`, `not steady` or `too short to tell`; empty where no course was recorded or
+    /// the load is not meant to be steady.
+    #[serde(default)]
+    pub steady_state: BTreeMap<String, u32>,
 }
 
 /// A trial that could not be done.
@@ -173,16 +128,26 @@ impl Summary {
         let started = started.ok_or(NotARun)?;
         let trials = finished_trials(events);
         let failures = failures(events, &trials);
-        let cells = cells::build(&trials, &failures, &started.plan);
-        let comparisons = comparisons::build(&cells, &started.plan);
+        let mut cells = cells::build(&trials, &failures, &started.plan, &Courses::of(events));
+        decisions::tell(&mut cells, events, started);
+        let mut comparisons = comparisons::build(&cells, &started.plan);
+        let multiplicity = comparisons::together(&mut comparisons);
+        let thresholds = thresholds::judge(&started.plan, &cells, &failures);
         Ok(Summary {
             schema: SUMMARY_SCHEMA.to_owned(),
             run: run(started, events),
             cells,
             comparisons,
+            multiplicity,
+            thresholds,
             claims: Vec::new(),
             failures,
         })
+    }
+
+    /// Whether all thresholds of the plan hold; true without any.
+    pub fn thresholds_hold(&self) -> bool {
+        self.thresholds.iter().all(|threshold| threshold.holds)
     }
 
     /// The document as it is written and printed, with a line break at its end.
@@ -195,21 +160,6 @@ impl Summary {
     pub fn json_schema() -> String {
         let schema = schemars::schema_for!(Summary);
         serde_json::to_string_pretty(&schema).expect("a schema is plain JSON") + "\n"
-    }
-}
-
-impl Metric {
-    /// Sums up the values of a cell's repetitions; infinite ones become null.
-    pub fn new(name: &str, values: &[f64]) -> Metric {
-        let estimate = Estimate::of_mean(values);
-        Metric {
-            value: estimate.map(|estimate| estimate.value),
-            low: estimate.and_then(|estimate| estimate.low),
-            high: estimate.and_then(|estimate| estimate.high),
-            unit: unit_of(name).to_owned(),
-            n: values.len() as u32,
-            values: values.iter().map(|value| value.is_finite().then_some(*value)).collect(),
-        }
     }
 }
 
@@ -311,13 +261,6 @@ mod tests {
         ] {
             assert_eq!(unit_of(name), unit, "{name}");
         }
-    }
-
-    #[test]
-    fn a_lost_quantile_is_null_and_takes_the_mean_with_it() {
-        let metric = Metric::new("response_time_ns.p99", &[1.0, f64::INFINITY, 3.0]);
-        assert_eq!((metric.value, metric.low, metric.n), (None, None, 3));
-        assert_eq!(metric.values, [Some(1.0), None, Some(3.0)]);
     }
 
     #[test]

@@ -4,15 +4,17 @@
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use weigh_model::Guarantee;
 
+use crate::axis_table;
 use crate::cells::is_reference;
-use crate::figures::{bytes, count, lost, three_digits, time};
+use crate::figures::{between, bytes, count, lost, three_digits, time, time_between};
 use crate::notes;
+use crate::pictures::Matrix;
 use crate::summary::{Cell, Metric, Summary};
 
 /// How a table is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Columns of the terminal; a table that is wider is drawn in two or three parts.
+    /// Columns of the terminal; a table that is wider is drawn in two or four parts.
     pub width: u16,
     /// Only characters of ASCII.
     pub is_ascii: bool,
@@ -59,7 +61,12 @@ pub fn render(summary: &Summary, style: Style) -> String {
     if summary.cells.is_empty() {
         text.push_str("nothing was weighed\n");
     } else {
-        text.push_str(&tables(summary, style));
+        let matrix = Matrix::new(&summary.cells);
+        let is_large = summary.cells.len() > CELLS_MAX && !style.is_markdown;
+        match axis_table::tables(summary, &matrix, style).filter(|_| is_large) {
+            Some(tables) => text.push_str(&tables),
+            None => text.push_str(&tables(summary, style)),
+        }
     }
     text.push_str(&notes::below(summary, style));
     if style.is_ascii { to_ascii(&text) } else { text }
@@ -80,11 +87,13 @@ fn tables(summary: &Summary, style: Style) -> String {
     let all = |arrangement: ContentArrangement, parts: &[&[Part]]| -> Vec<String> {
         parts.iter().map(|columns| part(columns, arrangement.clone())).collect()
     };
-    let two = all(ContentArrangement::Disabled, &[&[Part::Time], &[Part::Ledger, Part::Cost]]);
+    let halves: &[&[Part]] = &[&[Part::Time, Part::Rate], &[Part::Ledger, Part::Cost]];
+    let two = all(ContentArrangement::Disabled, halves);
     let parts = if two.iter().all(|text| fits(text)) {
         two
     } else {
-        all(ContentArrangement::Dynamic, &[&[Part::Time], &[Part::Ledger], &[Part::Cost]])
+        let quarters: &[&[Part]] = &[&[Part::Time], &[Part::Rate], &[Part::Ledger], &[Part::Cost]];
+        all(ContentArrangement::Dynamic, quarters)
     };
     colour(&parts.join("\n"), style)
 }
@@ -112,8 +121,13 @@ fn draw(
         let title = title(guarantee, is_reference);
         let title = if style.is_markdown { format!("**{title}**") } else { title };
         table.add_row([title]);
-        for cell in cells {
+        let shown = if style.is_markdown { cells.len() } else { ROWS_MAX.min(cells.len()) };
+        let rest = cells.len() - shown;
+        for cell in cells.into_iter().take(shown) {
             table.add_row(columns.iter().map(|column| (column.show)(cell, style)));
+        }
+        if rest > 0 {
+            table.add_row([format!("{rest} more: {ELSEWHERE}")]);
         }
     }
     for index in 1..columns.len() {
@@ -136,7 +150,7 @@ fn draw(
 }
 
 /// The horizontal styles rule off every row: keep the rules around the heading and at the end.
-fn without_rules_between_rows(lines: impl Iterator<Item = String>) -> Vec<String> {
+pub(crate) fn without_rules_between_rows(lines: impl Iterator<Item = String>) -> Vec<String> {
     let lines: Vec<String> = lines.collect();
     let is_rule = |line: &String| line.chars().all(|c| "─═-=+".contains(c)) && !line.is_empty();
     let header_end =
@@ -210,7 +224,12 @@ fn colour(text: &str, style: Style) -> String {
 }
 
 fn to_ascii(text: &str) -> String {
-    let replaced = text.replace('≤', "<=").replace('µ', "u").replace('±', "+-").replace('∞', "inf");
+    let replaced = text
+        .replace('≤', "<=")
+        .replace('…', "...")
+        .replace('µ', "u")
+        .replace('±', "+-")
+        .replace('∞', "inf");
     replaced.replace('–', "-").chars().map(|c| if c.is_ascii() { c } else { '?' }).collect()
 }
 
@@ -219,6 +238,7 @@ fn to_ascii(text: &str) -> String {
 enum Part {
     All,
     Time,
+    Rate,
     Ledger,
     Cost,
 }
@@ -234,8 +254,9 @@ const COLUMNS: &[Column] = &[
     Column { heading: "response\np50", part: Part::Time, show: |c, s| latency(c, "p50", s) },
     Column { heading: "response\np99", part: Part::Time, show: |c, s| latency(c, "p99", s) },
     Column { heading: "response\nmax", part: Part::Time, show: |c, s| latency(c, "max", s) },
-    Column { heading: "in/s", part: Part::Time, show: |c, _| rate(c, "throughput_in_per_s") },
-    Column { heading: "out/s", part: Part::Time, show: |c, _| rate(c, "throughput_out_per_s") },
+    Column { heading: "in/s", part: Part::Rate, show: |c, _| rate(c, "throughput_in_per_s") },
+    Column { heading: "out/s", part: Part::Rate, show: |c, _| rate(c, "throughput_out_per_s") },
+    Column { heading: "send lag\np99", part: Part::Rate, show: send_lag },
     Column { heading: "scheduled", part: Part::Ledger, show: |c, _| count(c.ledger.scheduled) },
     Column { heading: "delivered", part: Part::Ledger, show: |c, _| known(c.ledger.delivered) },
     Column { heading: "lost", part: Part::Ledger, show: lost_of },
@@ -243,8 +264,7 @@ const COLUMNS: &[Column] = &[
     Column { heading: "target\nCPU %", part: Part::Cost, show: |c, _| rate(c, CPU_PERCENT) },
     Column { heading: "target\nµs/msg", part: Part::Cost, show: |c, _| rate(c, CPU_US) },
     Column { heading: "target\nmemory", part: Part::Cost, show: |c, _| memory(c) },
-    Column { heading: "gen.\nCPU %", part: Part::Cost, show: |c, _| rate(c, GENERATOR_PERCENT) },
-    Column { heading: "send lag\np99", part: Part::Time, show: send_lag },
+    Column { heading: "gen.\nCPU %", part: Part::Cost, show: |c, _| busiest(c) },
 ];
 
 fn row_name(cell: &Cell) -> String {
@@ -257,7 +277,12 @@ fn row_name(cell: &Cell) -> String {
 fn latency(cell: &Cell, statistic: &str, style: Style) -> String {
     let of = |time: &str| cell.metrics.get(&format!("{time}.{statistic}"));
     let infinite = if style.is_ascii { "inf" } else { INFINITE };
-    let show = |metric: &Metric| metric.value.map_or(infinite.into(), |v| time(v, style.is_ascii));
+    let show = |metric: &Metric| {
+        // The maximum of so many messages has an interval in summary.json; here it would only
+        // crowd out the others.
+        let ends = ends(metric).filter(|_| statistic != "max");
+        metric.value.map_or(infinite.into(), |v| time_between(v, ends, style.is_ascii))
+    };
     match (of("response_time_ns"), of("delivery_time_ns")) {
         (Some(response), _) => show(response),
         (None, Some(delivery)) => show(delivery) + DELIVERY_MARK,
@@ -276,7 +301,18 @@ fn send_lag(cell: &Cell, style: Style) -> String {
 }
 
 fn rate(cell: &Cell, name: &str) -> String {
-    value(cell, name).map_or(ABSENT.to_owned(), three_digits)
+    let metric = cell.metrics.get(name);
+    let figure = metric.and_then(|metric| Some(between(metric.value?, ends(metric))));
+    figure.unwrap_or_else(|| ABSENT.to_owned())
+}
+
+fn busiest(cell: &Cell) -> String {
+    value(cell, GENERATOR_PERCENT).map_or(ABSENT.to_owned(), three_digits)
+}
+
+/// The interval of a figure.
+pub(crate) fn ends(metric: &Metric) -> Option<(f64, f64)> {
+    Some((metric.low?, metric.high?))
 }
 
 fn memory(cell: &Cell) -> String {
@@ -296,6 +332,12 @@ fn lost_of(cell: &Cell, style: Style) -> String {
     number.map_or("unknown".into(), |number| lost(number, cell.ledger.sent, style.is_ascii))
 }
 
+/// More cells than this are shown along their axes, metric by metric, where they have any.
+const CELLS_MAX: usize = 16;
+/// More rows than this of one guarantee nobody reads in a terminal.
+const ROWS_MAX: usize = 40;
+/// Where everything stands that the terminal has no room for.
+pub(crate) const ELSEWHERE: &str = "report.html, cells.csv and summary.json have them";
 const CPU_PERCENT: &str = "target_cpu_percent.mean";
 const CPU_US: &str = "target_cpu_us_per_message";
 const GENERATOR_PERCENT: &str = "generator_cpu_percent.max";
@@ -305,7 +347,7 @@ pub(crate) const INVALID_MARK: &str = "!";
 const ABSENT: &str = "–";
 const INFINITE: &str = "∞";
 const BOLD: &str = "\x1b[1m";
-const RED: &str = "\x1b[31m";
-const RESET: &str = "\x1b[0m";
+pub(crate) const RED: &str = "\x1b[31m";
+pub(crate) const RESET: &str = "\x1b[0m";
 const WIDTH_WITHOUT_TERMINAL: u16 = 160;
 const WIDTH_MIN: u16 = 60;

@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
 use crate::estimate::{INTERVAL_VALUES_MIN, Sample, t_quantile};
 use crate::interval::{Interval, Method};
 use crate::quantile::nearest_rank;
@@ -75,6 +77,9 @@ pub struct Comparison {
     /// The same question asked of the ranks, which no single wild run can decide: Mann and
     /// Whitney's p and the shift of Hodges and Lehmann. `None` without values or spread.
     pub rank: Option<RankTest>,
+    /// The two-sided probability of a ratio so far from 1 between equals: the smallest share of
+    /// errors at which the interval still leaves out 1. `None` where there is no interval.
+    pub p: Option<f64>,
     /// The smallest effect that was taken for one, as a share of 1; 0 if none was given.
     pub aa_limit: f64,
 }
@@ -94,6 +99,7 @@ impl Comparison {
             verdict: Verdict::Refused,
             refusal: Some(refusal),
             rank,
+            p: None,
             aa_limit,
         };
         let (Some(left), Some(right)) = (Sample::of(left), Sample::of(right)) else {
@@ -113,7 +119,8 @@ impl Comparison {
             () => Verdict::TooClose,
         };
         let ratio = Some(Ratio { value, low: Some(low), high: Some(high) });
-        Comparison { ratio, verdict, refusal: None, rank, aa_limit }
+        let p = Some(equality_p(&left, &right));
+        Comparison { ratio, verdict, refusal: None, rank, p, aa_limit }
     }
 }
 
@@ -148,6 +155,33 @@ fn bounds(left: &Sample, right: &Sample) -> Option<(f64, f64)> {
     let spread = (left_variance * (1.0 - g) + scaled).max(0.0).sqrt();
     let half = t / right.mean.abs() * spread;
     Some(((ratio - half) / (1.0 - g), (ratio + half) / (1.0 - g)))
+}
+
+/// The probability that belongs to Fieller's interval: a ratio of 1 lies outside of it exactly
+/// where the difference of the means exceeds t times its standard error.
+fn equality_p(left: &Sample, right: &Sample) -> f64 {
+    let ratio = left.mean / right.mean;
+    let (left_variance, right_variance) = (left.variance_of_mean(), right.variance_of_mean());
+    let error = (left_variance + right_variance).sqrt();
+    let apart = (left.mean - right.mean).abs();
+    if error == 0.0 {
+        return if apart == 0.0 { 1.0 } else { 0.0 };
+    }
+    let freedom = welch_freedom(left_variance, left.n, ratio * ratio * right_variance, right.n);
+    StudentsT::new(0.0, 1.0, freedom.max(1.0)).map_or(1.0, |t| 2.0 * t.sf(apart / error)).min(1.0)
+}
+
+/// Which of many comparisons are called different when all of them are taken together: at most
+/// `share` of those called are expected to be false (Y. Benjamini and Y. Hochberg, "Controlling
+/// the False Discovery Rate", 1995). For every probability, whether its comparison stands.
+pub fn standing(probabilities: &[f64], share: f64) -> Vec<bool> {
+    let mut sorted = probabilities.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let all = sorted.len() as f64;
+    let within = |(index, p): (usize, &f64)| *p <= share * (index + 1) as f64 / all;
+    let last = sorted.iter().enumerate().rposition(within);
+    let limit = last.map_or(f64::NEG_INFINITY, |last| sorted[last]);
+    probabilities.iter().map(|p| *p <= limit).collect()
 }
 
 /// Welch's and Satterthwaite's degrees of freedom for a sum of two variances of means.
@@ -263,6 +297,38 @@ mod tests {
             .count();
         println!("found: {found} of 100");
         assert!(found >= 95, "{found} of 100");
+    }
+
+    /// The probability is below 5 % exactly where the interval leaves out 1.
+    #[test]
+    fn probability_and_interval_agree() {
+        let mut random = Random::new(43);
+        let mut called = 0;
+        for _ in 0..2_000 {
+            let sides = [runs(&mut random, 103.0, 0.02, 5), runs(&mut random, 100.0, 0.03, 6)];
+            let comparison = Comparison::of(&sides[0], &sides[1]);
+            let is_called = comparison.verdict != Verdict::TooClose;
+            assert_eq!(comparison.p.unwrap() < 0.05, is_called, "{comparison:?}");
+            called += u32::from(is_called);
+        }
+        assert!((100..1_900).contains(&called), "both kinds were seen: {called}");
+        assert_eq!(Comparison::of(&[3.0; 4], &[3.0; 4]).p, Some(1.0));
+        assert_eq!(Comparison::of(&[3.0; 4], &[2.0; 4]).p, Some(0.0));
+    }
+
+    /// The example of Benjamini and Hochberg (1995), section 3.2: of 15 comparisons the first four
+    /// stand, where Bonferroni keeps three.
+    #[test]
+    fn of_many_comparisons_those_stand_that_the_paper_names() {
+        let p = [
+            0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262,
+            0.5719, 0.6528, 0.7590, 1.0000,
+        ];
+        let stands = standing(&p, 0.05);
+        assert_eq!(stands.iter().filter(|stands| **stands).count(), 4);
+        assert!(stands[..4].iter().all(|stands| *stands));
+        assert_eq!(standing(&[], 0.05), [false; 0]);
+        assert_eq!(standing(&[0.9, 0.04], 0.05), [false, false]);
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub enum Method {
     BootstrapOverRunsAndBlocks,
     /// Studentised bootstrap over runs.
     StudentisedBootstrap,
+    /// Student's t over the values of runs, its longer side corrected for skewness.
+    SkewnessCorrectedT,
     /// Percentile bootstrap over runs.
     PercentileBootstrap,
     /// Order statistics with exact binomial probabilities.
@@ -62,6 +64,7 @@ impl Method {
             Method::BcaOverRuns => "BCa bootstrap over runs",
             Method::BootstrapOverRunsAndBlocks => "bootstrap over runs, then blocks",
             Method::StudentisedBootstrap => "studentised bootstrap over runs",
+            Method::SkewnessCorrectedT => "t over runs, corrected for skewness",
             Method::PercentileBootstrap => "percentile bootstrap over runs",
             Method::OrderStatistics => "order statistics",
             Method::BatchMeans => "t over batch means",

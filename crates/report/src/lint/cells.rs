@@ -1,12 +1,17 @@
 //! Rules about whole cells: one figure for a ramp, and what is not equal beside other cells.
 
+use std::collections::BTreeMap;
+
 use weigh_model::arrival::Step;
 use weigh_model::doubt::DoubtRecord;
 use weigh_model::plan::Plan;
-use weigh_model::{Arrival, Doubt, Rule};
+use weigh_model::{Arrival, Condition, Doubt, Rule};
 
 use super::asked::Asked;
+use super::saturation::{self, AxisPoint};
+use crate::pictures::{point_key, quantity};
 use crate::summary::Cell;
+use crate::thresholds::figure_of;
 
 /// Adds to `cells` what they break.
 pub fn add(cells: &mut [Cell], plan: &Plan) {
@@ -17,9 +22,39 @@ pub fn add(cells: &mut [Cell], plan: &Plan) {
         }
     }
     let windows = unequal_windows(cells, &asked);
-    for (index, doubt) in windows {
+    let limits = limits(cells, plan);
+    for (index, doubt) in windows.into_iter().chain(limits) {
         cells[index].doubts.push(doubt);
     }
+}
+
+/// L10: the limit that a lane shows on an axis with a stop rule, at the first place where the rule
+/// held.
+fn limits(cells: &[Cell], plan: &Plan) -> Vec<(usize, DoubtRecord)> {
+    let mut doubts = Vec::new();
+    for (axis, conditions) in &plan.stop {
+        let mut lanes: BTreeMap<String, Vec<(AxisPoint, usize)>> = BTreeMap::new();
+        for (index, cell) in cells.iter().enumerate() {
+            let Some(value) = cell.point.get(axis).and_then(quantity) else { continue };
+            let mut rest = cell.point.clone();
+            rest.remove(axis);
+            let holds = |condition: &Condition| {
+                let figure = figure_of(cell, &condition.metric);
+                figure.and_then(|figure| condition.holds(figure)).unwrap_or(false)
+            };
+            let is_good = !conditions.iter().any(holds);
+            let point = AxisPoint { value, is_good, trials: cell.repetitions };
+            lanes.entry(point_key(&rest)).or_default().push((point, index));
+        }
+        for mut lane in lanes.into_values() {
+            lane.sort_by(|left, right| left.0.value.total_cmp(&right.0.value));
+            let points: Vec<AxisPoint> = lane.iter().map(|(point, _)| *point).collect();
+            let first_bad = lane.iter().find(|(point, _)| !point.is_good);
+            let doubt = saturation::doubt(axis, &points);
+            doubts.extend(doubt.zip(first_bad).map(|(doubt, (_, cell))| (*cell, doubt.record())));
+        }
+    }
+    doubts
 }
 
 /// L04: clients or rate change within the window.
@@ -44,15 +79,21 @@ fn ramp(arrival: &Arrival) -> Option<String> {
 fn unequal_windows(cells: &[Cell], asked: &[Asked]) -> Vec<(usize, DoubtRecord)> {
     let windows: Vec<Option<u64>> =
         cells.iter().zip(asked).map(|(cell, asked)| window(cell, asked)).collect();
+    // Only cells that may be compared with others of another window need a closer look.
+    let alike = |index: usize| {
+        let asked = &asked[index];
+        (cells[index].guarantee.to_string(), asked.pattern.name(), asked.arrival.is_open())
+    };
+    let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    (0..cells.len()).for_each(|index| groups.entry(alike(index)).or_default().push(index));
+    groups.retain(|_, group| group.iter().any(|index| windows[*index] != windows[group[0]]));
     let mut doubts = Vec::new();
-    for (index, own) in windows.iter().enumerate() {
+    for (index, group) in groups.values().flat_map(|group| group.iter().map(move |i| (*i, group))) {
+        let own = &windows[index];
         let is_open = asked[index].arrival.is_open();
-        let other = (0..cells.len()).find(|other| {
-            let is_alike = cells[*other].guarantee == cells[index].guarantee
-                && asked[*other].pattern == asked[index].pattern
-                && asked[*other].arrival.is_open() == is_open;
+        let other = group.iter().copied().find(|other| {
             let is_felt = !is_open || waits(&cells[index]) || waits(&cells[*other]);
-            is_alike && is_felt && windows[*other] != *own
+            is_felt && windows[*other] != *own
         });
         // A window that is varied is a factor of the plan, and the cell's name says it.
         let is_varied = cells[index].point.contains_key("load.window");

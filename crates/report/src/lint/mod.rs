@@ -3,7 +3,7 @@
 //! open loop's rate that is a setting (L03), is the reason of a refused comparison and no doubt:
 //! a clean run raises nothing. `docs/methodology.md` says where each rule is asked.
 
-mod asked;
+pub(crate) mod asked;
 pub mod cells;
 pub mod pair;
 pub mod saturation;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use weigh_model::Guarantee;
 
+use crate::comparisons::LANE;
 use crate::figures::{count, three_digits};
 use crate::pictures::{Matrix, headline_metric, spoken};
 use crate::summary::{Cell, Comparison, Summary, Verdict};
@@ -97,7 +98,8 @@ fn within(
         let (left, right) = (number(&comparison.left), number(&comparison.right));
         let Some((left, right)) = left.zip(right) else { continue };
         let is_here = summary.cells[left].guarantee == guarantee;
-        if is_here && comparison.verdict != Verdict::Refused && at_one_place(matrix, left, right) {
+        let is_lane = comparison.factor == LANE;
+        if is_here && is_lane && comparison.verdict != Verdict::Refused {
             let (a, b) = (name(matrix, left), name(matrix, right));
             if a != b {
                 add(&mut pairs, a, b, comparison);
@@ -162,18 +164,6 @@ fn pair_by_pair(mut pairs: Vec<Pair>) -> String {
         more => format!("; {more} more pairs stand below"),
     };
     format!("{}{more}", shown.join(", "))
-}
-
-/// True where the two stand at the same place of every axis: along one, each is compared with
-/// its neighbour, not with another load.
-pub(crate) fn at_one_place(matrix: &Matrix, left: usize, right: usize) -> bool {
-    matrix.axes.iter().all(|axis| {
-        let place = |cell: usize| {
-            let all = axis.lines.iter().flat_map(|line| &line.places);
-            all.filter(|place| place.1 == cell).map(|place| place.0).next()
-        };
-        place(left) == place(right)
-    })
 }
 
 /// The name of a cell's line along the first axis, or its own.

@@ -1,5 +1,7 @@
 //! What every metric is: the definitions of `docs/methodology.md`, next to the figures.
 
+use weigh_stats::Method;
+
 /// What the metric `name` is, in a sentence or two.
 pub(crate) fn definition(name: &str) -> String {
     let (quantity, part) = name.split_once('.').unwrap_or((name, ""));
@@ -29,6 +31,21 @@ fn statistic(part: &str) -> Option<String> {
         }
     }
 }
+
+/// How an interval that the summary names so is made, with its source.
+pub(crate) fn method(name: &str) -> &'static str {
+    METHODS.iter().find(|(method, _)| method.name() == name).map_or("", |(_, how)| how)
+}
+
+/// The methods of intervals over repetitions.
+const METHODS: &[(Method, &str)] = &[
+    (Method::TOverRuns, "Student's t over the repetitions' values, n - 1 degrees of freedom."),
+    (
+        Method::SkewnessCorrectedT,
+        "Student's t over the repetitions' values, n - 1 degrees of freedom, its side towards the \
+         longer tail lengthened for skewness (N. J. Johnson, 1978).",
+    ),
+];
 
 /// Quantities whose name after the dot is a statistic.
 const QUANTITIES: &[(&str, &str)] = &[

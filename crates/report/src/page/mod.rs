@@ -7,7 +7,9 @@ mod definitions;
 mod doubts;
 mod facts;
 mod overview;
+mod thresholds;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -83,7 +85,7 @@ fn first_screen(summary: &Summary, matrix: &Matrix, gallery: &Gallery, question:
         summary.cells.len(),
         escape(question),
         sentences.join("\n"),
-        doubts::short(summary),
+        thresholds::list(summary) + &doubts::short(summary),
     )
 }
 
@@ -192,11 +194,30 @@ fn computed(summary: &Summary) -> String {
             escape(&definitions::definition(name)),
             escape(unit),
             repetitions.len(),
-            if *least < 3 { "Below 3 repetitions there is no interval." } else { INTERVAL },
+            escape(&intervals(summary, name)),
             escape(name),
         );
     }
     html
+}
+
+/// How the intervals of a metric were made, and why there are none, with the number of cases.
+fn intervals(summary: &Summary, name: &str) -> String {
+    let mut counts: BTreeMap<(bool, &str), usize> = BTreeMap::new();
+    for metric in summary.cells.iter().filter_map(|cell| cell.metrics.get(name)) {
+        let words = metric.method.as_deref().map(|method| (false, method));
+        let words = words.or(metric.refused.as_deref().map(|reason| (true, reason)));
+        *counts.entry(words.unwrap_or((true, "no value"))).or_default() += 1;
+    }
+    let mut text = "Intervals at 95 %. ".to_owned();
+    for ((is_refused, words), number) in counts {
+        let cases = if number == 1 { "1 case".to_owned() } else { format!("{number} cases") };
+        text += &match is_refused {
+            true => format!("None in {cases}: {words}. "),
+            false => format!("In {cases} {words}: {} ", definitions::method(words)),
+        };
+    }
+    text
 }
 
 /// What the script works with: JSON, compressed (RFC 1952) and in base64, because the data of two
@@ -240,9 +261,6 @@ const POLICY: &str =
 const INTERVALS: &str = "Every figure is the mean over repetitions, each of which gives one value: \
     messages of one repetition are never pooled with those of another, because what varies from \
     run to run does not average out within one (T. Kalibera and R. Jones, 2013).";
-
-const INTERVAL: &str = "Interval: Student's t over the repetitions' values, n - 1 degrees of \
-    freedom, 95 %.";
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::answer::at_one_place;
 use super::escape;
+use crate::comparisons::LANE;
 use crate::figures::three_digits;
 use crate::pictures::Matrix;
-use crate::summary::{Cell, Ratio, Summary, Verdict};
+use crate::summary::{Cell, Comparison, Multiplicity, Ratio, Summary, Verdict};
 use crate::table::{INVALID_MARK, Row, headings, rows};
 
 /// The table of the terminal, sortable.
@@ -59,72 +59,100 @@ fn figures_row(cell: &Cell, figures: &[String]) -> String {
     row + "</tr>\n"
 }
 
-/// Every pair at one place of the axes that was compared, metric by metric; the refused ones are
-/// counted by their reason.
+/// Every pair that was compared, metric by metric, lanes before places of an axis; the refused ones
+/// are counted by their reason.
 pub(crate) fn verdicts(summary: &Summary, matrix: &Matrix) -> String {
     let index: BTreeMap<&str, usize> =
         summary.cells.iter().enumerate().map(|(i, cell)| (cell.name.as_str(), i)).collect();
-    let mut rows = String::new();
-    let (mut shown, mut beyond) = (0, 0);
     let mut refused: Vec<(&str, usize)> = Vec::new();
-    for comparison in &summary.comparisons {
-        let verdict = match comparison.verdict {
-            Verdict::Lower => "lower",
-            Verdict::Higher => "higher",
-            Verdict::TooClose => "too close to call",
-            Verdict::Refused => {
-                let reason = comparison.reason.as_deref().unwrap_or("refused");
-                match refused.iter_mut().find(|(known, _)| *known == reason) {
-                    Some((_, number)) => *number += 1,
-                    None => refused.push((reason, 1)),
-                }
-                continue;
-            }
-        };
-        let number = |name: &str| index.get(name).copied();
-        let (left, right) = (number(&comparison.left), number(&comparison.right));
-        let Some((left, right)) = left.zip(right) else { continue };
-        if shown == ROWS_MAX || !at_one_place(matrix, left, right) {
-            beyond += 1;
-            continue;
+    for comparison in summary.comparisons.iter().filter(|c| c.verdict == Verdict::Refused) {
+        let reason = comparison.reason.as_deref().unwrap_or("refused");
+        match refused.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, number)) => *number += 1,
+            None => refused.push((reason, 1)),
         }
-        shown += 1;
-        let [left, right] = [left, right].map(|cell| escape(&matrix.labels[cell]));
+    }
+    let label = |name: &str| {
+        index.get(name).map_or_else(|| name.to_owned(), |cell| matrix.labels[*cell].clone())
+    };
+    let mut html = String::new();
+    let kinds = [(true, "Lane against lane at one place"), (false, "From place to place")];
+    for (is_lane, title) in kinds {
+        let of_kind = |comparison: &&Comparison| {
+            comparison.verdict != Verdict::Refused && (comparison.factor == LANE) == is_lane
+        };
+        let all: Vec<&Comparison> = summary.comparisons.iter().filter(of_kind).collect();
+        html += &verdict_table(title, &all, label);
+    }
+    if html.is_empty() {
+        return refusals(refused);
+    }
+    together(&summary.multiplicity) + &html + &refusals(refused)
+}
+
+/// What the table holds, and what so many verdicts mean for each of them.
+fn together(multiplicity: &Multiplicity) -> String {
+    format!(
+        "<p>The left case divided by the right one, with the interval of the ratio at 95 % \
+         (Fieller). A verdict is given where the interval leaves out 1; <i>p</i> is how probable \
+         so large a difference is between equals, first by that interval, then by the ranks alone \
+         (Mann and Whitney). Cases are compared that differ in one factor only.</p>\n<p>{} \
+         comparisons, {} of them called different. Were all cases equal, {} would be called by \
+         chance; {} stand when all are taken together (Benjamini and Hochberg at 5 %), the others \
+         have a question mark.</p>\n",
+        multiplicity.compared,
+        multiplicity.called,
+        three_digits(multiplicity.expected_by_chance),
+        multiplicity.standing,
+    )
+}
+
+fn verdict_table(title: &str, all: &[&Comparison], label: impl Fn(&str) -> String) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut rows = String::new();
+    for comparison in all.iter().take(ROWS_MAX) {
+        let [left, right] = [&comparison.left, &comparison.right].map(|name| escape(&label(name)));
+        let is_called = matches!(comparison.verdict, Verdict::Lower | Verdict::Higher);
+        let doubt = if is_called && !comparison.stands { " ?" } else { "" };
+        let chance = |p: Option<f64>| p.map_or_else(|| "–".to_owned(), probability);
         let _ = writeln!(
             rows,
             "<tr><th scope=\"row\">{}</th><td class=\"text\">{left}</td><td class=\"text\">\
-             {right}</td><td>{}</td><td class=\"text\">{verdict}</td></tr>",
+             {right}</td><td>{}</td><td class=\"text\">{}{doubt}</td><td>{}</td><td>{}</td></tr>",
             escape(&comparison.metric),
             comparison.ratio.map_or_else(|| "–".to_owned(), ratio),
+            comparison.verdict.name(),
+            chance(comparison.p),
+            chance(comparison.rank_p),
         );
     }
-    verdict_table(&rows, shown, beyond) + &refusals(refused)
+    let open = if all.len() <= ROWS_OPEN { " open" } else { "" };
+    let mut html = format!(
+        "<details{open}><summary>{title}: {} pairs</summary><div class=\"wide\" tabindex=\"0\" \
+         role=\"region\" aria-label=\"Verdicts\"><table class=\"sortable\">\n<thead><tr>",
+        all.len()
+    );
+    for (heading, is_text) in HEADINGS {
+        let class = if is_text { " class=\"text\"" } else { "" };
+        let _ = write!(html, "<th scope=\"col\"{class}>{heading}</th>");
+    }
+    let _ = write!(html, "</tr></thead><tbody>\n{rows}</tbody></table></div>");
+    if all.len() > ROWS_MAX {
+        let more = all.len() - ROWS_MAX;
+        let _ = write!(html, "<p class=\"note\">{more} more stand in summary.json.</p>");
+    }
+    html + "</details>\n"
 }
 
-fn verdict_table(rows: &str, shown: usize, beyond: usize) -> String {
-    let mut html = String::new();
-    if shown > 0 {
-        let open = if shown <= ROWS_OPEN { " open" } else { "" };
-        let _ = write!(
-            html,
-            "<p>The left case divided by the right one, with the interval of the ratio at 95 %. A \
-             verdict is given where the interval leaves out 1.</p>\n<details{open}><summary>\
-             {shown} pairs</summary><div class=\"wide\" tabindex=\"0\" role=\"region\" \
-             aria-label=\"Verdicts\"><table class=\"sortable\">\n<thead><tr><th scope=\"col\">\
-             metric</th><th scope=\"col\" class=\"text\">left</th><th scope=\"col\" \
-             class=\"text\">right</th><th scope=\"col\">left / right</th><th scope=\"col\" \
-             class=\"text\">left is</th></tr></thead><tbody>\n{rows}</tbody></table></div>\
-             </details>\n"
-        );
+/// A probability with two digits; very small ones as a bound.
+fn probability(p: f64) -> String {
+    match p {
+        small if small < 0.001 => "&lt;0.001".to_owned(),
+        small if small < 0.1 => format!("{small:.3}"),
+        _ => format!("{p:.2}"),
     }
-    if beyond > 0 {
-        let _ = writeln!(
-            html,
-            "<p class=\"note\">{beyond} more comparisons, most of them of cases under different \
-             loads, stand in summary.json.</p>"
-        );
-    }
-    html
 }
 
 fn refusals(mut refused: Vec<(&str, usize)>) -> String {
@@ -153,7 +181,18 @@ fn ratio(ratio: Ratio) -> String {
     }
 }
 
-/// Two hundred cases make tens of thousands of pairs, which nobody reads.
+/// The columns of the verdicts, and which of them hold text.
+const HEADINGS: [(&str, bool); 7] = [
+    ("metric", false),
+    ("left", true),
+    ("right", true),
+    ("left / right", false),
+    ("left is", true),
+    ("p", false),
+    ("p of ranks", false),
+];
+
+/// More than this nobody reads.
 const ROWS_MAX: usize = 400;
 const ROWS_OPEN: usize = 30;
 const REASONS_MAX: usize = 8;

@@ -67,7 +67,7 @@
   const magnitude = (cell) => {
     if (cell.dataset.value !== undefined) return cell.dataset.value === '' ? NaN : Number(cell.dataset.value);
     const text = cell.textContent.trim();
-    const found = /^[≤<= ]*(-?[\d,]+(?:\.\d+)?|∞)\s*(ns|µs|us|ms|s|B|KiB|MiB|GiB|TiB)?/.exec(text);
+    const found = /^[≤<= ]*(-?[\d,]+(?:\.\d+)?|∞)(?: ± [\d.,]+| \+-?[\d.,]+\/-[\d.,]+)?\s*(ns|µs|us|ms|s|B|KiB|MiB|GiB|TiB)?/.exec(text);
     if (!found) return NaN;
     if (found[1] === '∞') return Infinity;
     const units = { ns: 1, 'µs': 1e3, us: 1e3, ms: 1e6, s: 1e9, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 };
@@ -105,11 +105,12 @@
   // One metric.
   const column = (text, kind) => element('th', { scope: 'col', ...(kind ? { class: kind } : {}) }, text);
   function metricTable(name, hasValues) {
-    const { unit, rows } = shared.metrics[name];
+    const { unit, rows, how } = shared.metrics[name];
     const figure = (value) => WeighCharts.figure(value, unit);
     const head = [column('case'), column('guarantee', 'text'), column('mean'), column('interval at 95 %'), column('±'), column('n')];
-    if (hasValues) head.push(column('values', 'text'));
-    const body = rows.map(([cell, value, low, high, values]) => {
+    if (hasValues) head.push(column('how', 'text'), column('beside it'), column('median'), column('values', 'text'));
+    const body = rows.map(([cell, value, low, high, values], index) => {
+      const [words, apart, beside, median] = how[index];
       const { label, guarantee, valid } = shared.cells[cell];
       const half = low === null || value === null || value === 0 ? null : (100 * (high - low)) / 2 / Math.abs(value);
       const number = (text, key) => element('td', { 'data-value': key ?? '' }, text);
@@ -121,7 +122,12 @@
         number(half === null ? '–' : `${WeighCharts.threeDigits(half)} %`, half),
         number(String(values.length), values.length));
       if (hasValues) {
-        row.append(element('td', { class: 'text' }, values.map((each) => (each === null ? '∞' : figure(each))).join(' · ')));
+        // A star marks a repetition that stands apart; it is part of every figure.
+        const shown = values.map((each, place) => (each === null ? '∞' : figure(each)) + (apart?.includes(place) ? '*' : ''));
+        row.append(element('td', { class: 'text' }, shared.hows[words] || '–'),
+          number(beside ? `${figure(beside[0])} to ${figure(beside[1])}` : '–', beside?.[0]),
+          number(median ? figure(median[0]) + (median[1] === null ? '' : ` (${figure(median[1])} to ${figure(median[2])})`) : '–', median?.[0]),
+          element('td', { class: 'text' }, shown.join(' · ')));
       }
       return row;
     });

@@ -125,6 +125,16 @@ fn places(axis: &Axis) -> Vec<f64> {
     values
 }
 
+/// True where `key` is a place for quantities and `value` is one: only such keys are axes.
+pub(crate) fn is_quantity(key: &str, value: &Value) -> bool {
+    QUANTITIES.iter().any(|prefix| key.starts_with(prefix)) && number_and_unit(value).is_some()
+}
+
+/// A value of the plan as a number in its base unit.
+pub(crate) fn quantity(value: &Value) -> Option<f64> {
+    number_and_unit(value).map(|(number, _)| number)
+}
+
 /// `key` as an axis: numbers in every cell that has it, and a line of two places at least. The
 /// protocols' own keys (`mqtt.qos`) are choices, not quantities.
 fn axis(key: &str, cells: &[Cell], labels: &[String]) -> Option<Axis> {
@@ -135,7 +145,7 @@ fn axis(key: &str, cells: &[Cell], labels: &[String]) -> Option<Axis> {
     let mut lines: BTreeMap<String, (usize, Line)> = BTreeMap::new();
     for (index, cell) in cells.iter().enumerate() {
         let Some(value) = cell.point.get(key) else { continue };
-        let (number, of) = quantity(value)?;
+        let (number, of) = number_and_unit(value)?;
         unit = of;
         let mut rest = cell.point.clone();
         rest.remove(key);
@@ -153,8 +163,8 @@ fn axis(key: &str, cells: &[Cell], labels: &[String]) -> Option<Axis> {
     has_two.then(|| Axis { number: 0, key: key.to_owned(), unit, lines })
 }
 
-/// A value of the plan as a number in its base unit.
-fn quantity(value: &Value) -> Option<(f64, &'static str)> {
+/// A value of the plan as a number in its base unit, and that.
+fn number_and_unit(value: &Value) -> Option<(f64, &'static str)> {
     if let Some(number) = value.as_f64() {
         return Some((number, ""));
     }
@@ -224,11 +234,11 @@ mod tests {
 
     #[test]
     fn values_of_the_plan_are_numbers_in_their_base_unit() {
-        assert_eq!(quantity(&json!(20)), Some((20.0, "")));
-        assert_eq!(quantity(&json!("30ms")), Some((30e6, "ns")));
-        assert_eq!(quantity(&json!("2KiB")), Some((2048.0, "B")));
-        assert_eq!(quantity(&json!("1000/s")), Some((1000.0, "1/s")));
-        assert_eq!(quantity(&json!("closed")), None);
+        assert_eq!(number_and_unit(&json!(20)), Some((20.0, "")));
+        assert_eq!(number_and_unit(&json!("30ms")), Some((30e6, "ns")));
+        assert_eq!(number_and_unit(&json!("2KiB")), Some((2048.0, "B")));
+        assert_eq!(number_and_unit(&json!("1000/s")), Some((1000.0, "1/s")));
+        assert_eq!(number_and_unit(&json!("closed")), None);
     }
 
     #[test]

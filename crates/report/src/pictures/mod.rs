@@ -23,7 +23,7 @@ use weigh_model::event::{Event, TrialFinished};
 use crate::comparisons::HEADLINES;
 use crate::summary::{Summary, finished_trials};
 
-pub(crate) use matrix::Matrix;
+pub(crate) use matrix::{Line, Matrix, is_quantity, point_key, quantity};
 pub(crate) use words::{capital, spoken};
 
 /// All pictures of a run, and what they share.
@@ -134,9 +134,9 @@ pub(crate) fn metrics(summary: &Summary) -> Vec<&str> {
 fn trials_by_cell<'a>(summary: &Summary, events: &'a [Event]) -> Vec<Vec<&'a TrialFinished>> {
     let mut by_point: BTreeMap<String, Vec<&TrialFinished>> = BTreeMap::new();
     for trial in finished_trials(events) {
-        by_point.entry(matrix::point_key(&trial.point)).or_default().push(trial);
+        by_point.entry(point_key(&trial.point)).or_default().push(trial);
     }
-    let mut of_cell = |point| by_point.remove(&matrix::point_key(point)).unwrap_or_default();
+    let mut of_cell = |point| by_point.remove(&point_key(point)).unwrap_or_default();
     let mut trials: Vec<Vec<&TrialFinished>> =
         summary.cells.iter().map(|cell| of_cell(&cell.point)).collect();
     trials.iter_mut().for_each(|trials| trials.sort_by_key(|trial| trial.repetition));

@@ -7,8 +7,10 @@ use super::matrix::{Axis, Line, Matrix};
 use crate::summary::{Metric, Summary, unit_of};
 
 /// `cells` (label, name, guarantee, colour, valid), `names` of all metrics, and `metrics`: for
-/// each its unit and a row `[cell, mean, low, high, [values]]` for every cell that has it; `axes`:
-/// the lines along each.
+/// each its unit, a row `[cell, mean, low, high, [values]]` for every cell that has it, and beside
+/// each row how it was made: `[number of the words in hows, [places of outliers], [low, high] of
+/// the second interval, [median, low, high]]`, shortened from its end where there is nothing;
+/// `axes`: the lines along each.
 pub(crate) fn data(summary: &Summary, matrix: &Matrix, names: &[&str]) -> Value {
     let cells: Vec<Value> = summary
         .cells
@@ -24,6 +26,7 @@ pub(crate) fn data(summary: &Summary, matrix: &Matrix, names: &[&str]) -> Value 
         })
         .collect();
     let mut metrics = Map::new();
+    let mut hows: Vec<String> = Vec::new();
     for name in names {
         let rows: Vec<Value> = summary
             .cells
@@ -31,10 +34,13 @@ pub(crate) fn data(summary: &Summary, matrix: &Matrix, names: &[&str]) -> Value 
             .enumerate()
             .filter_map(|(index, cell)| Some(row(index, cell.metrics.get(*name)?)))
             .collect();
-        metrics.insert((*name).to_owned(), json!({ "unit": unit_of(name), "rows": rows }));
+        let having = summary.cells.iter().filter_map(|cell| cell.metrics.get(*name));
+        let how: Vec<Value> = having.map(|metric| how(metric, &mut hows)).collect();
+        let unit = unit_of(name);
+        metrics.insert((*name).to_owned(), json!({ "unit": unit, "rows": rows, "how": how }));
     }
     let axes: Vec<Value> = matrix.axes.iter().map(lines).collect();
-    json!({ "cells": cells, "names": names, "metrics": metrics, "axes": axes })
+    json!({ "cells": cells, "names": names, "metrics": metrics, "hows": hows, "axes": axes })
 }
 
 /// The lines along an axis: `[name, [[place, cell], ...]]`.
@@ -44,6 +50,26 @@ fn lines(axis: &Axis) -> Value {
         json!([line.name, line.places.iter().map(place).collect::<Vec<_>>()])
     };
     axis.lines.iter().map(line).collect()
+}
+
+/// What is said of a metric beside its figures.
+fn how(metric: &Metric, hows: &mut Vec<String>) -> Value {
+    let words = metric.method.as_ref().or(metric.refused.as_ref()).cloned().unwrap_or_default();
+    let number = hows.iter().position(|known| *known == words).unwrap_or_else(|| {
+        hows.push(words);
+        hows.len() - 1
+    });
+    let apart: Vec<usize> = metric.outlier_places();
+    let beside = metric.beside.as_ref().map(|b| json!([lean(b.low), lean(b.high)]));
+    let figure = |value: Option<f64>| value.map_or(Value::Null, lean);
+    let median = metric.median.as_ref();
+    let median = median.map(|m| json!([lean(m.value), figure(m.low), figure(m.high)]));
+    let mut how = vec![json!(number), json!(apart), json!(beside), json!(median)];
+    let is_empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+    while how.last().is_some_and(is_empty) {
+        how.pop();
+    }
+    Value::Array(how)
 }
 
 fn row(cell: usize, metric: &Metric) -> Value {

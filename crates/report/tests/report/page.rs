@@ -93,6 +93,7 @@ fn along_an_axis() -> Vec<Event> {
                         trial.trial = format!("{protocol}-{connections}-{repetition}");
                         let value = f64::from((number as u32 + 1) * connections + repetition);
                         trial.metrics.insert("response_time_ns.p99".into(), value * 1e4);
+                        trial.samples.insert("response_time_ns".into(), 1_000);
                         Event::TrialFinished(trial)
                     }
                     Event::Interval(mut interval) => {

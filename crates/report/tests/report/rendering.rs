@@ -25,7 +25,7 @@ fn the_table_at_100_columns_is_drawn_in_two_parts() {
 }
 
 #[test]
-fn the_table_at_80_columns_is_drawn_in_three_parts() {
+fn the_table_at_80_columns_is_drawn_in_four_parts() {
     let text = render(&summary(), Style::plain(80));
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!(text);

@@ -1,0 +1,148 @@
+//! The table of a run with many cells: a metric at a time, the places of an axis as rows and the
+//! lanes as columns. A row a cell would fill screen after screen.
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use crate::cells::is_reference;
+use crate::figures::{between, lost, time_between};
+use crate::pictures::Matrix;
+use crate::summary::{Cell, Metric, Summary};
+use crate::table::{ELSEWHERE, INVALID_MARK, Style, ends, without_rules_between_rows};
+
+/// A table for each headline figure that the run has; `None` where no axis has lines.
+pub(crate) fn tables(summary: &Summary, matrix: &Matrix, style: Style) -> Option<String> {
+    let grid = Grid::of(summary, matrix)?;
+    let mut text = String::new();
+    for (title, figure) in FIGURES {
+        let has = |cell: &Cell| figure(cell, style).is_some();
+        if summary.cells.iter().any(has) {
+            text += &grid.draw(title, *figure, style);
+            text.push('\n');
+        }
+    }
+    let rest = grid.rows.len().saturating_sub(ROWS_MAX);
+    if rest > 0 {
+        text += &format!("{rest} more places: {ELSEWHERE}\n");
+    }
+    Some(text)
+}
+
+/// The cells by the places of the first axis and by lane.
+struct Grid<'a> {
+    axis: String,
+    lanes: Vec<String>,
+    /// Of every place its name and, by lane, its cell.
+    rows: Vec<(String, Vec<Option<&'a Cell>>)>,
+}
+
+impl<'a> Grid<'a> {
+    fn of(summary: &'a Summary, matrix: &Matrix) -> Option<Grid<'a>> {
+        let axis = matrix.axes.first()?;
+        let all_reference = summary.cells.iter().all(is_reference);
+        let lane = |name: &String| match all_reference {
+            true => name.strip_suffix(" on reference").unwrap_or(name).to_owned(),
+            false => name.clone(),
+        };
+        let mut places: Vec<(f64, String)> = Vec::new();
+        for (value, cell) in axis.lines.iter().flat_map(|line| &line.places) {
+            if !places.iter().any(|(known, _)| known == value) {
+                let text = summary.cells[*cell].point.get(&axis.key);
+                let plain = text.map_or_else(String::new, |text| {
+                    text.as_str().map_or_else(|| text.to_string(), str::to_owned)
+                });
+                places.push((*value, plain));
+            }
+        }
+        places.sort_by(|left, right| left.0.total_cmp(&right.0));
+        let of_place = |value: f64| -> Vec<Option<&Cell>> {
+            let of_line = |line: &crate::pictures::Line| {
+                let place = line.places.iter().find(|place| place.0 == value);
+                place.map(|(_, cell)| &summary.cells[*cell])
+            };
+            axis.lines.iter().map(of_line).collect()
+        };
+        Some(Grid {
+            axis: Matrix::short(&axis.key).to_owned(),
+            lanes: axis.lines.iter().map(|line| lane(&line.name)).collect(),
+            rows: places.into_iter().map(|(value, text)| (text, of_place(value))).collect(),
+        })
+    }
+
+    /// One figure; so many lanes beside each other as fit, the others below.
+    fn draw(&self, title: &str, figure: Figure, style: Style) -> String {
+        let mut text = format!("{title}\n");
+        let mut first = 0;
+        while first < self.lanes.len() {
+            let mut number = self.lanes.len() - first;
+            let table = loop {
+                let table = self.part(first..first + number, figure, style);
+                let fits = |line: &str| line.chars().count() <= usize::from(style.width);
+                if number == 1 || table.lines().all(fits) {
+                    break table;
+                }
+                number -= 1;
+            };
+            text += &table;
+            first += number;
+            if first >= LANES_MAX && first < self.lanes.len() {
+                text += &format!("{} more lanes: {ELSEWHERE}\n", self.lanes.len() - first);
+                break;
+            }
+        }
+        text
+    }
+
+    fn part(&self, lanes: std::ops::Range<usize>, figure: Figure, style: Style) -> String {
+        let mut table = Table::new();
+        let preset = match style.is_ascii {
+            true => presets::ASCII_HORIZONTAL_ONLY,
+            false => presets::UTF8_HORIZONTAL_ONLY,
+        };
+        table.load_style(preset);
+        table.set_header(std::iter::once(&self.axis).chain(&self.lanes[lanes.clone()]));
+        for (place, cells) in self.rows.iter().take(ROWS_MAX) {
+            let show = |cell: &Option<&Cell>| {
+                let Some(cell) = cell else { return String::new() };
+                let mark = if cell.valid { "" } else { INVALID_MARK };
+                format!("{mark}{}", figure(cell, style).unwrap_or_else(|| "–".to_owned()))
+            };
+            let shown = cells[lanes.clone()].iter().map(show);
+            table.add_row(std::iter::once(place.clone()).chain(shown));
+        }
+        for column in table.column_iter_mut() {
+            column.set_cell_alignment(CellAlignment::Right);
+            column.set_padding((0, 1));
+        }
+        let lines = without_rules_between_rows(table.lines());
+        lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
+    }
+}
+
+/// What a cell shows of itself; `None` where it was not measured.
+type Figure = fn(&Cell, Style) -> Option<String>;
+
+const FIGURES: &[(&str, Figure)] = &[
+    ("response time p50", |cell, style| time_of(cell, "response_time_ns.p50", style)),
+    ("response time p99", |cell, style| time_of(cell, "response_time_ns.p99", style)),
+    ("delivery time p99", |cell, style| time_of(cell, "delivery_time_ns.p99", style)),
+    ("delivered per second", |cell, _| plain(cell, "throughput_out_per_s")),
+    ("target CPU, µs per message", |cell, _| plain(cell, "target_cpu_us_per_message")),
+    ("lost messages", |cell, style| {
+        cell.ledger.lost.map(|number| lost(number, cell.ledger.sent, style.is_ascii))
+    }),
+];
+
+fn time_of(cell: &Cell, name: &str, style: Style) -> Option<String> {
+    let metric: &Metric = cell.metrics.get(name)?;
+    let Some(value) = metric.value else { return Some("∞".to_owned()) };
+    Some(time_between(value, ends(metric), style.is_ascii))
+}
+
+fn plain(cell: &Cell, name: &str) -> Option<String> {
+    let metric = cell.metrics.get(name)?;
+    Some(between(metric.value?, ends(metric)))
+}
+
+/// Places of an axis, and lanes, that a terminal shows.
+const ROWS_MAX: usize = 25;
+const LANES_MAX: usize = 16;

@@ -1,0 +1,199 @@
+//! Which cells are compared: those that differ in one factor only. Why, and why not all pairs:
+//! `docs/decisions/0011-which-cells-are-compared.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use weigh_model::trial::Point;
+
+use crate::pictures::{is_quantity, point_key};
+use crate::summary::Cell;
+
+/// Two cells to be compared, by their numbers, and the factor in which they differ.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Pair {
+    pub(crate) left: usize,
+    pub(crate) right: usize,
+    /// [`LANE`], or the keys of the axis.
+    pub(crate) factor: String,
+}
+
+/// The factor of cells that stand at one place of all axes: protocol, target, settings.
+pub const LANE: &str = "lane";
+
+/// All pairs: at every place of the axes lane against lane, then along the axes every lane's
+/// neighbours.
+pub(crate) fn pairs(cells: &[Cell]) -> Vec<Pair> {
+    let axes = axes(cells);
+    let mut pairs = Vec::new();
+    for place in grouped(cells, |point| split(point, &axes).0).values() {
+        let left_most = if place.len() <= LANES_MAX { place.len() } else { 1 };
+        for (index, left) in place.iter().enumerate().take(left_most) {
+            let to = |right: &usize| Pair { left: *left, right: *right, factor: LANE.to_owned() };
+            pairs.extend(place[index + 1..].iter().map(to));
+        }
+    }
+    for axis in &axes {
+        let rest = |point: &Point| split(point, &BTreeSet::from([*axis])).1;
+        for line in grouped(cells, rest).into_values() {
+            pairs.extend(neighbours(cells, line, axis));
+        }
+    }
+    pairs.extend(along_all_axes(cells, &axes));
+    pairs
+}
+
+/// Cells with the same key, in their order.
+fn grouped(cells: &[Cell], key: impl Fn(&Point) -> String) -> BTreeMap<String, Vec<usize>> {
+    let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (index, cell) in cells.iter().enumerate() {
+        groups.entry(key(&cell.point)).or_default().push(index);
+    }
+    groups
+}
+
+/// The part of a point along `axes`, and the rest of it.
+fn split(point: &Point, axes: &BTreeSet<&str>) -> (String, String) {
+    let part = |is_in: bool| -> Point {
+        let keys = point.iter().filter(|(key, _)| axes.contains(key.as_str()) == is_in);
+        keys.map(|(key, value)| (key.clone(), value.clone())).collect()
+    };
+    (point_key(&part(true)), point_key(&part(false)))
+}
+
+/// The keys of quantities that are not the same in all cells.
+fn axes(cells: &[Cell]) -> BTreeSet<&str> {
+    let mut first: BTreeMap<&str, &Value> = BTreeMap::new();
+    let mut varied = BTreeSet::new();
+    let mut choices = BTreeSet::new();
+    for (key, value) in cells.iter().flat_map(|cell| &cell.point) {
+        if !is_quantity(key, value) {
+            choices.insert(key.as_str());
+        } else if *first.entry(key).or_insert(value) != value {
+            varied.insert(key.as_str());
+        }
+    }
+    varied.retain(|key| !choices.contains(key));
+    varied
+}
+
+/// The cells of a line beside each other, the smaller place on the left.
+fn neighbours(cells: &[Cell], mut line: Vec<usize>, axis: &str) -> Vec<Pair> {
+    let place = |cell: &usize| {
+        cells[*cell].point.get(axis).and_then(crate::pictures::quantity).unwrap_or(f64::INFINITY)
+    };
+    line.retain(|cell| place(cell).is_finite());
+    line.sort_by(|left, right| place(left).total_cmp(&place(right)));
+    let pair = |pair: &[usize]| Pair { left: pair[0], right: pair[1], factor: axis.to_owned() };
+    line.windows(2).map(pair).collect()
+}
+
+/// Where quantities change together, such as connections and rate of a zip, no single one of them
+/// makes a line: they are one factor, in the order of the plan.
+fn along_all_axes(cells: &[Cell], axes: &BTreeSet<&str>) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    if axes.len() < 2 {
+        return pairs;
+    }
+    let factor = axes.iter().copied().collect::<Vec<_>>().join(" and ");
+    for line in grouped(cells, |point| split(point, axes).1).into_values() {
+        let alone = |cell: &usize| {
+            let own = &cells[*cell].point;
+            let differs_in_one = |other: &usize| {
+                axes.iter()
+                    .filter(|axis| cells[*other].point.get(**axis) != own.get(**axis))
+                    .count()
+                    == 1
+            };
+            !line.iter().any(differs_in_one)
+        };
+        if line.iter().all(alone) {
+            let pair =
+                |pair: &[usize]| Pair { left: pair[0], right: pair[1], factor: factor.clone() };
+            pairs.extend(line.windows(2).map(pair));
+        }
+    }
+    pairs
+}
+
+/// More lanes than this at one place are compared with the first of them only.
+const LANES_MAX: usize = 12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use weigh_model::Guarantee;
+    use weigh_model::ledger::Ledger;
+
+    fn cell(point: Value) -> Cell {
+        Cell {
+            name: point.to_string(),
+            point: serde_json::from_value(point).unwrap(),
+            guarantee: Guarantee::AtLeastOnce,
+            target: String::new(),
+            repetitions: 5,
+            valid: true,
+            metrics: BTreeMap::new(),
+            ledger: Ledger::zero(),
+            doubts: Vec::new(),
+            granted: BTreeMap::new(),
+            steady_state: BTreeMap::new(),
+        }
+    }
+
+    fn found(points: impl IntoIterator<Item = Value>) -> Vec<(usize, usize, String)> {
+        let cells: Vec<Cell> = points.into_iter().map(cell).collect();
+        pairs(&cells).into_iter().map(|pair| (pair.left, pair.right, pair.factor)).collect()
+    }
+
+    #[test]
+    fn lanes_are_compared_at_one_place_and_places_within_a_lane() {
+        let connections = "load.connections".to_owned();
+        let points = [(20, "mqtt"), (20, "tcp"), (100, "mqtt"), (100, "tcp"), (40, "tcp")]
+            .map(|(at, lane)| json!({ "protocol": lane, "load.connections": at }));
+        let mut pairs = found(points);
+        pairs.sort();
+        assert_eq!(
+            pairs,
+            [
+                (0, 1, LANE.to_owned()),
+                (0, 2, connections.clone()),
+                (1, 4, connections.clone()),
+                (2, 3, LANE.to_owned()),
+                (4, 3, connections),
+            ]
+        );
+    }
+
+    #[test]
+    fn quantities_that_change_together_are_one_factor() {
+        let points = [(20, "1000/s"), (40, "2000/s"), (80, "4000/s")]
+            .map(|(c, r)| json!({ "protocol": "tcp", "load.connections": c, "load.rate": r }));
+        let both = "load.connections and load.rate".to_owned();
+        assert_eq!(found(points), [(0, 1, both.clone()), (1, 2, both)]);
+    }
+
+    #[test]
+    fn two_hundred_cells_make_hundreds_of_pairs_and_not_tens_of_thousands() {
+        let lanes = ["mqtt", "http1", "tcp", "amqp"];
+        let points = (1..=50).flat_map(|level| {
+            lanes.map(|lane| json!({ "protocol": lane, "load.connections": level * 20 }))
+        });
+        assert_eq!(found(points).len(), 50 * 6 + 4 * 49);
+    }
+
+    #[test]
+    fn many_lanes_are_compared_with_the_first() {
+        let lanes = |number: u32| (0..number).map(|n| json!({ "protocol": n.to_string() }));
+        assert_eq!(found(lanes(12)).len(), 66);
+        assert_eq!(found(lanes(40)).len(), 39);
+        assert_eq!(found(lanes(1)), []);
+    }
+
+    #[test]
+    fn a_choice_is_no_axis() {
+        let points = ["deliver", "request"].map(|p| json!({ "protocol": "a", "load.pattern": p }));
+        assert_eq!(found(points), [(0, 1, LANE.to_owned())]);
+    }
+}
