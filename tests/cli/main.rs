@@ -10,6 +10,7 @@ mod numbers;
 mod readme;
 mod recording;
 mod refusals;
+mod resume;
 mod rig;
 mod serving;
 mod strangers;

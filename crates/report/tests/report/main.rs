@@ -4,4 +4,5 @@ mod messages;
 mod page;
 mod recording;
 mod rendering;
+mod resuming;
 mod story;
