@@ -127,6 +127,11 @@ impl Keys {
         if let (None, Some(key)) = (name.split_once('.'), self.get(&format!("load.{name}"))) {
             return Wrong::new(text, format!("did you mean {}?", key.name));
         }
+        let begins = |key: &Key| key.name.starts_with(&format!("{name}."));
+        if self.keys.iter().any(begins) {
+            let text = format!("{name} is a table");
+            return Wrong::new(text, format!("write [{name}] above its keys"));
+        }
         if self.check_table(first).is_err() {
             let near = nearest(name, self.keys.iter().map(|key| key.name.as_str()));
             let mend = near.map(|near| format!("did you mean {near}?"));

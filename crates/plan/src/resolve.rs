@@ -67,8 +67,11 @@ impl Draft<'_> {
             problems.add(too_many(self.cases()));
             return Err(problems);
         }
-        self.check_stop(&mut problems);
         let secrets = self.secrets(&mut problems);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        self.check_stop(&mut problems);
         let mut cases = Vec::new();
         let mut seen = BTreeSet::new();
         for lane in &self.lanes {

@@ -1,0 +1,31 @@
+//! What editors are told.
+
+use serde_json::Value;
+use weigh_plan::keys::Keys;
+use weigh_plan::schema::json_schema;
+
+#[test]
+fn the_schema_in_the_repository_is_current() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/plan.schema.json");
+    let current = json_schema(weigh_protocols::PROTOCOLS);
+    if std::env::var_os("WEIGH_WRITE_SCHEMAS").is_some() {
+        std::fs::write(path, &current).unwrap();
+    }
+    let stored = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(stored == current, "run this test once with WEIGH_WRITE_SCHEMAS=1 set");
+}
+
+#[test]
+fn every_key_is_in_it_with_its_meaning() {
+    let schema: Value = serde_json::from_str(&json_schema(weigh_protocols::PROTOCOLS)).unwrap();
+    for key in Keys::new(weigh_protocols::PROTOCOLS).iter() {
+        let place = match key.name.as_str() {
+            "target" => "/properties/target".to_owned(),
+            "target.overload" => "/properties/target/anyOf/1/properties/overload".to_owned(),
+            name => format!("/properties/{}", name.replace('.', "/properties/")),
+        };
+        let found = schema.pointer(&place).unwrap_or_else(|| panic!("{place} is not there"));
+        let is_told = found.pointer("/description").or(found.pointer("/anyOf/0/description"));
+        assert_eq!(is_told.and_then(Value::as_str), Some(key.doc.as_str()), "{place}");
+    }
+}
