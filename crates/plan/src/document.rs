@@ -352,7 +352,7 @@ impl Reader<'_> {
         table.entry("at_least").or_insert(Value::Integer(REPETITIONS));
         let repeat = table.try_into().unwrap_or_else(|_| Repeat::exactly(REPETITIONS as u32));
         let place = |name: &str| self.own.get(name).map(|(_, place)| place.clone());
-        let is_varying = !repeat.until.is_empty();
+        let is_varying = self.own.contains_key("repeat.until");
         let wrong = match (repeat.at_most, is_varying) {
             (Some(most), _) if most < repeat.at_least => place("repeat.at_most").map(|place| {
                 let text = format!("at_most is less than at_least, which is {}", repeat.at_least);

@@ -123,7 +123,9 @@ fn several(kind: Kind) -> Value {
 
 fn axis(key: &Key) -> Value {
     let range = json!({ "type": "string", "pattern": r"^.+\.\..+ (step|times) .+$" });
-    let list = |items: Value| json!({ "type": "array", "minItems": 1, "uniqueItems": true, "items": items });
+    let list = |items: Value| -> Value {
+        json!({ "type": "array", "minItems": 1, "uniqueItems": true, "items": items })
+    };
     if key.kind.is_ordered() {
         json!({ "anyOf": [list(json!({ "anyOf": [one(key.kind), range] })), range] })
     } else {

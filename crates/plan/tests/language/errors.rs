@@ -11,7 +11,13 @@ fn seen(plans: &[&str]) -> String {
         let plan: Vec<&str> = plan.lines().map(str::trim_start).collect();
         let text = plan.join("\n");
         let problems = resolve(&text).expect_err(&text);
-        let _ = writeln!(all, "{}\n{}", problems.render("plan.toml", &text, false), "-".repeat(60));
+        let _ = writeln!(
+            all,
+            "{}\n\
+         {}",
+            problems.render("plan.toml", &text, false),
+            "-".repeat(60)
+        );
     }
     all
 }
@@ -112,7 +118,8 @@ fn axes() {
             "protocol = \"mqtt\"\n[vary]\nseed = [1, 2]",
             "protocol = \"mqtt\"\n[load]\nconnections = 5\n[vary]\nload.connections = [5, 6]",
             "protocol = \"mqtt\"\nvary = 5",
-            "protocol = \"mqtt\"\nzip = [\"load.connections\"]\n[vary]\nload.connections = [1, 2]",
+            "protocol = \"mqtt\"\nzip = [\"load.connections\"]\n[vary]\n\
+             load.connections = [1, 2]",
             "protocol = \"mqtt\"\nzip = [[\"load.connections\", \"load.size\"]]\n[vary]\n\
          load.connections = [1, 2]\nload.size = [\"64B\"]",
             "protocol = \"mqtt\"\nzip = [[\"load.connections\", \"load.size\"]]\n[vary]\n\
@@ -138,7 +145,11 @@ fn sentences() {
             "protocol = \"mqtt\"\nthresholds = [\"response_time p(95) > +5%\"]",
             "protocol = \"mqtt\"\nthresholds = [\"nonsense\", 5]",
             "protocol = \"mqtt\"\n[stop]\nload.connections = \"first loss\"",
-            "protocol = \"mqtt\"\n[vary]\nload.connections = [1, 2]\n[stop]\nload.conections = \"first loss\"",
+            "protocol = \"mqtt\"\n[vary]\nload.connections = [1, 2]\n[stop]\n\
+             load.conections = \"first loss\"",
+            "protocol = \"mqtt\"\nzip = [[\"load.connections\", \"load.window\"]]\n[vary]\n\
+             load.connections = [1, 2]\nload.window = [1, 2]\n[stop]\n\
+              load.connections = \"first loss\"",
             "[vary]\nprotocol = [\"mqtt\", \"tcp\"]\n[stop]\nprotocol = \"first loss\"",
             "protocol = \"mqtt\"\nstop = \"first loss\"",
             "protocol = \"mqtt\"\n[repeat]\nat_least = 5\nat_most = 3",
@@ -164,9 +175,11 @@ fn loads_that_contradict_themselves() {
             "protocol = \"http\"\nload.subscribers = 5",
             "protocol = \"http\"\nload.topology = \"shared\"",
             "protocol = \"mqtt\"\nload.subscribers = 0",
-            "protocol = \"mqtt\"\nload.subscribers = 2\nload.connections = 3\nload.topology = \"pairs\"",
+            "protocol = \"mqtt\"\nload.subscribers = 2\nload.connections = 3\n\
+             load.topology = \"pairs\"",
             "protocol = \"mqtt\"\nload.arrival = \"burst\"",
-            "protocol = \"mqtt\"\nload.arrival = \"burst\"\nload.messages = 5\nload.warmup = \"1s\"",
+            "protocol = \"mqtt\"\nload.arrival = \"burst\"\nload.messages = 5\n\
+             load.warmup = \"1s\"",
             "protocol = \"mqtt\"\nload.duration = \"0s\"",
             "protocol = \"mqtt\"\nload.timeout = \"0s\"",
         ],
@@ -178,8 +191,10 @@ fn all_of_a_file_at_once() {
     snapshot(
         "all_of_a_file_at_once",
         &[
-            "nme = \"x\"\nprotocol = \"htp\"\n[load]\nsize = 64\nconections = 5\n[vary]\nmqtt.qos = []",
-            "protocol = \"mqtt\"\nload.arrival = \"burst\"\nload.rate = \"5/s\"\nload.timeout = \"0s\"",
+            "nme = \"x\"\nprotocol = \"htp\"\n[load]\nsize = 64\nconections = 5\n[vary]\n\
+             mqtt.qos = []",
+            "protocol = \"mqtt\"\nload.arrival = \"burst\"\nload.rate = \"5/s\"\n\
+             load.timeout = \"0s\"",
         ],
     );
 }
