@@ -63,6 +63,21 @@ impl Keys {
         self.keys.iter().find(|key| key.name == name)
     }
 
+    /// All ways to write the key of this name, the name first.
+    pub fn written(&self, name: &str) -> Vec<String> {
+        let mut all = vec![name.to_owned()];
+        match name {
+            "load.connections" => all.push("load.publishers".to_owned()),
+            "target" => all.push("target.name".to_owned()),
+            _ => {}
+        }
+        let (first, rest) = name.split_once('.').unwrap_or((name, ""));
+        let protocol = self.protocols.iter().find(|protocol| protocol.name() == first);
+        let aliases = protocol.map_or(&[][..], |protocol| protocol.aliases());
+        all.extend(aliases.iter().map(|alias| format!("{alias}.{rest}")));
+        all
+    }
+
     /// The key that is written so; other names of a protocol and of connections count.
     ///
     /// # Errors

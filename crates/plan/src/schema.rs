@@ -10,102 +10,96 @@ use crate::kind::Kind;
 /// The schema of a plan over these protocols.
 pub fn json_schema(protocols: &'static [&'static dyn Protocol]) -> String {
     let keys = Keys::new(protocols);
-    let mut top = Map::new();
-    for key in keys.iter() {
-        insert(&mut top, &key.name, documented(key, fixed(key)));
-    }
-    top.insert(
-        "vary".to_owned(),
-        described(table(&keys, axis), "Every list is an axis; the matrix is their product."),
-    );
-    let case = table(&keys, |key| one(key.kind));
+    let mut schema = Schema { keys: &keys, definitions: Map::new() };
+    let mut top = schema.places("value", |_| true, fixed);
+    let vary = object(schema.table("axis", |key| key.is_varied, axis));
+    let case = object(schema.table("value", |key| key.is_varied, fixed));
+    let stop = |key: &Key| key.is_varied && key.kind.is_ordered();
+    let stop = object(schema.table("stop", stop, |_| several(Kind::Condition)));
     let cases = json!({ "type": "array", "minItems": 1, "items": case });
-    top.insert("case".to_owned(), described(cases, "Cases one by one; axes multiply them."));
     let group = json!({ "type": "array", "minItems": 2, "items": { "type": "string" } });
     let zip = json!({ "type": "array", "items": group });
-    top.insert("zip".to_owned(), described(zip, "Axes of [vary] that advance together."));
-    let ordered = |key: &Key| key.kind.is_ordered().then(|| several(Kind::Condition));
-    let stop = chosen(&keys, ordered);
-    let doc = "Conditions after which the larger values of an axis are not weighed any more.";
-    top.insert("stop".to_owned(), described(stop, doc));
-    for protocol in protocols {
-        for alias in protocol.aliases() {
-            let own = top.get(protocol.name()).cloned().unwrap_or_default();
-            top.insert((*alias).to_owned(), own);
-        }
+    for (name, table, doc) in [
+        ("vary", vary, "Every list is an axis; the matrix is their product."),
+        ("case", cases, "Cases one by one; axes multiply them."),
+        ("zip", zip, "Axes of [vary] that advance together."),
+        ("stop", stop, "Conditions after which the larger values of an axis are not weighed."),
+    ] {
+        top.insert(name.to_owned(), described(table, doc));
     }
-    let schema = json!({
+    let document = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "weigh/plan/1",
         "description": "A plan of Weighbridge: what `weigh run` weighs.",
         "type": "object",
         "properties": top,
         "additionalProperties": false,
+        "$defs": schema.definitions,
     });
-    format!("{schema:#}\n")
+    format!("{document:#}\n")
 }
 
-/// A table whose keys are those of the cases.
-fn table(keys: &Keys, schema: impl Fn(&Key) -> Value) -> Value {
-    chosen(keys, |key| Some(schema(key)))
+/// A schema while it is made: what a key takes is written once, under its name.
+struct Schema<'k> {
+    keys: &'k Keys,
+    definitions: Map<String, Value>,
 }
 
-fn chosen(keys: &Keys, schema: impl Fn(&Key) -> Option<Value>) -> Value {
-    let mut properties = Map::new();
-    for key in keys.iter().filter(|key| key.is_varied) {
-        let Some(schema) = schema(key) else { continue };
-        let schema = documented(key, schema);
-        insert(&mut properties, &key.name, schema.clone());
-        // Resolved plans write the same keys in quotation marks.
-        if key.name.contains('.') {
-            properties.insert(key.name.clone(), schema);
+impl Schema<'_> {
+    /// The keys at their places: `load.size` in the table `load`.
+    fn places(
+        &mut self,
+        kind: &str,
+        is_meant: impl Fn(&Key) -> bool,
+        schema: impl Fn(&Key) -> Value,
+    ) -> Map<String, Value> {
+        let mut properties = Map::new();
+        for key in self.keys.iter().filter(|key| is_meant(key)) {
+            let name = format!("{kind}-{}", key.name);
+            let reference = json!({ "$ref": format!("#/$defs/{name}") });
+            self.definitions.insert(name, described(schema(key), &key.doc));
+            for written in self.keys.written(&key.name) {
+                insert(&mut properties, &written, reference.clone());
+            }
         }
+        properties
     }
-    object(properties)
+
+    /// The same, and each key also as resolved plans write it: in quotation marks, with its dots.
+    fn table(
+        &mut self,
+        kind: &str,
+        is_meant: impl Fn(&Key) -> bool,
+        schema: impl Fn(&Key) -> Value,
+    ) -> Map<String, Value> {
+        let mut properties = self.places(kind, &is_meant, schema);
+        for key in self.keys.iter().filter(|key| is_meant(key) && key.name.contains('.')) {
+            let reference = json!({ "$ref": format!("#/$defs/{kind}-{}", key.name) });
+            for written in self.keys.written(&key.name) {
+                properties.insert(written, reference.clone());
+            }
+        }
+        properties
+    }
 }
 
-/// Puts a key at its place: `load.size` into the table `load`.
+/// Puts a key at its place.
 fn insert(properties: &mut Map<String, Value>, name: &str, schema: Value) {
-    if name == "target" || name == "target.overload" {
-        return target(properties, name, schema);
-    }
     let Some((first, rest)) = name.split_once('.') else {
         properties.insert(name.to_owned(), schema);
         return;
     };
     let entry = properties.entry(first).or_insert_with(|| object(Map::new()));
-    if name == "load.connections" {
-        entry["properties"]["publishers"] = schema.clone();
+    if entry.get("properties").is_none() && entry.get("anyOf").is_none() {
+        // A target is a name, or a table of a name and what else is said of it.
+        *entry = json!({ "anyOf": [entry.clone(), object(Map::new())] });
     }
-    entry["properties"][rest] = schema;
-}
-
-/// A target is a name, or a table of a name and what else is said of it.
-fn target(properties: &mut Map<String, Value>, name: &str, schema: Value) {
-    let mut inner = Map::new();
-    let key = if name == "target" { "name" } else { "overload" };
-    match properties.remove("target") {
-        Some(Value::Object(mut before)) => {
-            let choices = before.remove("anyOf").unwrap_or_default();
-            let plain = choices[0].clone();
-            let mut table = choices[1].clone();
-            table["properties"][key] = schema;
-            properties.insert("target".to_owned(), json!({ "anyOf": [plain, table] }));
-        }
-        _ => {
-            inner.insert(key.to_owned(), schema.clone());
-            let choices = json!({ "anyOf": [schema, object(inner)] });
-            properties.insert("target".to_owned(), choices);
-        }
-    }
+    let table = if entry.get("anyOf").is_some() { &mut entry["anyOf"][1] } else { entry };
+    table["properties"][rest] = schema;
 }
 
 fn object(properties: Map<String, Value>) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
-}
-
-fn documented(key: &Key, schema: Value) -> Value {
-    described(schema, &key.doc)
 }
 
 fn described(mut schema: Value, doc: &str) -> Value {

@@ -18,14 +18,20 @@ fn the_schema_in_the_repository_is_current() {
 #[test]
 fn every_key_is_in_it_with_its_meaning() {
     let schema: Value = serde_json::from_str(&json_schema(weigh_protocols::PROTOCOLS)).unwrap();
-    for key in Keys::new(weigh_protocols::PROTOCOLS).iter() {
-        let place = match key.name.as_str() {
-            "target" => "/properties/target".to_owned(),
-            "target.overload" => "/properties/target/anyOf/1/properties/overload".to_owned(),
-            name => format!("/properties/{}", name.replace('.', "/properties/")),
-        };
-        let found = schema.pointer(&place).unwrap_or_else(|| panic!("{place} is not there"));
-        let is_told = found.pointer("/description").or(found.pointer("/anyOf/0/description"));
-        assert_eq!(is_told.and_then(Value::as_str), Some(key.doc.as_str()), "{place}");
+    let keys = Keys::new(weigh_protocols::PROTOCOLS);
+    for key in keys.iter() {
+        for written in keys.written(&key.name) {
+            let place = match written.as_str() {
+                "target" => "/properties/target/anyOf/0".to_owned(),
+                "target.name" => "/properties/target/anyOf/1/properties/name".to_owned(),
+                "target.overload" => "/properties/target/anyOf/1/properties/overload".to_owned(),
+                name => format!("/properties/{}", name.replace('.', "/properties/")),
+            };
+            let reference = schema.pointer(&place).and_then(|found| found["$ref"].as_str());
+            let reference = reference.unwrap_or_else(|| panic!("{place} is not there"));
+            let found = schema.pointer(reference.trim_start_matches('#'));
+            let told = found.and_then(|found| found["description"].as_str());
+            assert_eq!(told, Some(key.doc.as_str()), "{place}");
+        }
     }
 }
