@@ -33,7 +33,8 @@ fn two_groups_are_compared_by_their_ratio() {
     assert!((pair["ratio"].as_f64().expect("a ratio") - 1.5).abs() < 1e-12);
     // Ties make the test a normal approximation; all 100 pairs are on one side.
     assert!(pair["mann_whitney_p"].as_f64().expect("p") < 0.001);
-    assert_eq!(json["groups"][0]["interval"]["method"], "t over runs");
+    let method = &json["groups"][0]["interval"]["method"];
+    assert_eq!(method, "t over runs, corrected for skewness");
 }
 
 #[test]

@@ -151,6 +151,31 @@ fn a_limit_needs_narrow_steps_and_more_than_one_trial() {
     assert_eq!(code(&[point(1.0, true, 1), point(2.0, true, 1)]), None);
 }
 
+/// Two places of an axis with a stop rule, 100 and 200 connections: the rule holds at the second,
+/// so the limit lies somewhere in a step of half the answer.
+#[test]
+fn a_limit_read_off_a_coarse_axis_is_doubted_in_the_summary() {
+    let mut run = open(9);
+    let second = run.trials.last().unwrap().point.clone();
+    run.each(|trial| {
+        let is_second = trial.point == second;
+        trial.point.insert("target".to_owned(), "reference".into());
+        let connections = if is_second { 200 } else { 100 };
+        trial.point.insert("load.connections".to_owned(), connections.into());
+        let memory = if is_second { 2e6 } else { 5e5 };
+        trial.metrics.insert("target_memory_bytes.max".to_owned(), memory);
+    });
+    assert_eq!(rules(&run.summary()), [], "without a stop rule it is a survey");
+    let rule = "target_memory_bytes.max > 1MB".parse().unwrap();
+    run.plan.stop = BTreeMap::from([("load.connections".to_owned(), vec![rule])]);
+    let summary = run.summary();
+    assert_eq!(rules(&summary), [Rule::L10]);
+    let doubts = |cell: usize| summary.cells[cell].doubts.iter().map(|d| d.code.as_str());
+    assert!(doubts(1).any(|code| code == "L10") && !doubts(0).any(|code| code == "L10"));
+    let along: Vec<&str> = summary.comparisons.iter().map(|c| c.factor.as_str()).collect();
+    assert!(!along.is_empty() && along.iter().all(|factor| *factor == "load.connections"));
+}
+
 #[derive(Clone, Copy)]
 pub enum Arrivals {
     Open,

@@ -175,6 +175,33 @@ test('how a figure was computed is one click away', options, async () => {
   for (const wanted of ['due', 'Unit: ns', "Student's t", '95 %', 'tcp']) {
     assert.ok(text.includes(wanted), wanted);
   }
+  // The interval's own method in each row, or why there is none; the second interval; the median.
+  const how = await details.locator('tbody tr').evaluateAll((rows) =>
+    rows.map((row) => [...row.cells].slice(6, 9).map((cell) => cell.textContent)));
+  assert.ok(how.length === 24 && how.every(([words]) => /corrected for skewness|lost share/.test(words)));
+  const [, beside, median] = how[0];
+  assert.match(beside, /^[\d.]+ µs to [\d.]+ µs$/);
+  assert.match(median, /^[\d.]+ µs$/);
+  await page.close();
+});
+
+test('verdicts are for cases that differ in one thing, with their probabilities', options, async () => {
+  const { page } = await open(1280);
+  const verdicts = page.locator('#verdicts');
+  assert.match(await verdicts.textContent(), /Were all cases equal, [\d.]+ would be called by chance/);
+  for (const title of ['Lane against lane', 'From place to place']) {
+    const details = verdicts.locator('details', { hasText: title });
+    await details.locator('summary').click();
+    const rows = await details.locator('tbody tr').evaluateAll((all) =>
+      all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+    assert.ok(rows.length > 20, title);
+    for (const [, left, right, , verdict, p] of rows) {
+      const places = [left, right].map((name) => /connections=\d+/.exec(name)[0]);
+      assert.equal(places[0] === places[1], title.startsWith('Lane'), `${left}, ${right}`);
+      assert.match(verdict, /^(lower|higher|too close to call)( \?)?$/);
+      assert.match(p, /^(<0\.001|\d\.\d+)$/);
+    }
+  }
   await page.close();
 });
 

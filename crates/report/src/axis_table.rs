@@ -7,24 +7,31 @@ use crate::cells::is_reference;
 use crate::figures::{between, lost, time_between};
 use crate::pictures::Matrix;
 use crate::summary::{Cell, Metric, Summary};
-use crate::table::{ELSEWHERE, INVALID_MARK, Style, ends, without_rules_between_rows};
+use crate::table::{ELSEWHERE, INVALID_MARK, Style, ends, title, without_rules_between_rows};
 
-/// A table for each headline figure that the run has; `None` where no axis has lines.
+/// A table for each headline figure that the run has, and for each guarantee; `None` where no axis
+/// has lines.
 pub(crate) fn tables(summary: &Summary, matrix: &Matrix, style: Style) -> Option<String> {
     let grid = Grid::of(summary, matrix)?;
-    let mut text = String::new();
-    for (title, figure) in FIGURES {
-        let has = |cell: &Cell| figure(cell, style).is_some();
-        if summary.cells.iter().any(has) {
-            text += &grid.draw(title, *figure, style);
-            text.push('\n');
+    let parts = grid.by_guarantee();
+    let mut tables = Vec::new();
+    for (name, figure) in FIGURES {
+        for (group, part) in &parts {
+            let title = match parts.len() {
+                1 => (*name).to_owned(),
+                _ => format!("{name}, {group}"),
+            };
+            let mut cells = part.rows.iter().flat_map(|(_, cells)| cells.iter().flatten());
+            if cells.any(|cell| figure(cell, style).is_some()) {
+                tables.push(part.draw(&title, *figure, style));
+            }
         }
     }
     let rest = grid.rows.len().saturating_sub(ROWS_MAX);
     if rest > 0 {
-        text += &format!("{rest} more places: {ELSEWHERE}\n");
+        tables.push(format!("{rest} more places: {ELSEWHERE}\n"));
     }
-    Some(text)
+    Some(tables.join("\n"))
 }
 
 /// The cells by the places of the first axis and by lane.
@@ -66,6 +73,32 @@ impl<'a> Grid<'a> {
             lanes: axis.lines.iter().map(|line| lane(&line.name)).collect(),
             rows: places.into_iter().map(|(value, text)| (text, of_place(value))).collect(),
         })
+    }
+
+    /// The lanes of one guarantee, of reference servers and of real ones, each for itself.
+    fn by_guarantee(&self) -> Vec<(String, Grid<'a>)> {
+        let group = |lane: usize| {
+            let first = self.rows.iter().find_map(|(_, cells)| cells[lane]);
+            first.map_or_else(String::new, |cell| title(cell.guarantee, is_reference(cell)))
+        };
+        let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
+        for lane in 0..self.lanes.len() {
+            let name = group(lane);
+            match groups.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, lanes)) => lanes.push(lane),
+                None => groups.push((name, vec![lane])),
+            }
+        }
+        let only = |lanes: &[usize]| Grid {
+            axis: self.axis.clone(),
+            lanes: lanes.iter().map(|lane| self.lanes[*lane].clone()).collect(),
+            rows: self
+                .rows
+                .iter()
+                .map(|(place, cells)| (place.clone(), lanes.iter().map(|l| cells[*l]).collect()))
+                .collect(),
+        };
+        groups.into_iter().map(|(name, lanes)| (name, only(&lanes))).collect()
     }
 
     /// One figure; so many lanes beside each other as fit, the others below.

@@ -19,7 +19,8 @@ pub struct Metric {
     pub low: Option<f64>,
     /// Upper end of the interval at 95 %; null where there is none.
     pub high: Option<f64>,
-    /// How the interval was made, such as `t over runs, corrected for skewness`; null where there is none.
+    /// How the interval was made, such as `t over runs, corrected for skewness`; null where there
+    /// is none.
     #[serde(default)]
     pub method: Option<String>,
     /// Why there is no interval; absent where there is one.

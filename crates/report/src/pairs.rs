@@ -27,11 +27,7 @@ pub(crate) fn pairs(cells: &[Cell]) -> Vec<Pair> {
     let axes = axes(cells);
     let mut pairs = Vec::new();
     for place in grouped(cells, |point| split(point, &axes).0).values() {
-        let left_most = if place.len() <= LANES_MAX { place.len() } else { 1 };
-        for (index, left) in place.iter().enumerate().take(left_most) {
-            let to = |right: &usize| Pair { left: *left, right: *right, factor: LANE.to_owned() };
-            pairs.extend(place[index + 1..].iter().map(to));
-        }
+        pairs.extend(lanes(cells, place));
     }
     for axis in &axes {
         let rest = |point: &Point| split(point, &BTreeSet::from([*axis])).1;
@@ -41,6 +37,25 @@ pub(crate) fn pairs(cells: &[Cell]) -> Vec<Pair> {
     }
     pairs.extend(along_all_axes(cells, &axes));
     pairs
+}
+
+/// The cells of one place: each with each, or, where they are many, each with the first of its
+/// guarantee.
+fn lanes(cells: &[Cell], place: &[usize]) -> Vec<Pair> {
+    let pair = |left: usize, right: usize| Pair { left, right, factor: LANE.to_owned() };
+    if place.len() <= LANES_MAX {
+        let from = |(index, left): (usize, &usize)| {
+            let left = *left;
+            place[index + 1..].iter().map(move |right| (left, *right))
+        };
+        let all = place.iter().enumerate().flat_map(from);
+        return all.map(|(left, right)| pair(left, right)).collect();
+    }
+    let first = |of: &usize| {
+        place.iter().copied().find(|other| cells[*other].guarantee == cells[*of].guarantee)
+    };
+    let with_first = place.iter().filter_map(|right| Some((first(right)?, *right)));
+    with_first.filter(|(left, right)| left != right).map(|(l, r)| pair(l, r)).collect()
 }
 
 /// Cells with the same key, in their order.
@@ -116,7 +131,7 @@ fn along_all_axes(cells: &[Cell], axes: &BTreeSet<&str>) -> Vec<Pair> {
     pairs
 }
 
-/// More lanes than this at one place are compared with the first of them only.
+/// More lanes than this at one place are compared with the first of their guarantee only.
 const LANES_MAX: usize = 12;
 
 #[cfg(test)]
@@ -189,6 +204,12 @@ mod tests {
         assert_eq!(found(lanes(12)).len(), 66);
         assert_eq!(found(lanes(40)).len(), 39);
         assert_eq!(found(lanes(1)), []);
+        let mut cells: Vec<Cell> = lanes(14).map(cell).collect();
+        cells[0].guarantee = Guarantee::AtMostOnce;
+        cells[13].guarantee = Guarantee::AtMostOnce;
+        let pairs = pairs(&cells);
+        assert_eq!(pairs.len(), 12, "those of another guarantee have a first one of their own");
+        assert!(pairs.iter().any(|pair| (pair.left, pair.right) == (0, 13)));
     }
 
     #[test]

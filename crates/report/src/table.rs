@@ -191,7 +191,8 @@ pub(crate) fn rows(summary: &Summary) -> Vec<Row<'_>> {
     rows
 }
 
-fn title(guarantee: Guarantee, is_reference: bool) -> String {
+/// The title of a group.
+pub(crate) fn title(guarantee: Guarantee, is_reference: bool) -> String {
     format!("{guarantee}, {}", if is_reference { "reference" } else { "real" })
 }
 

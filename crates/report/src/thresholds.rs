@@ -81,7 +81,7 @@ fn one(condition: &Condition, cells: &[Cell], failures: &[Failure]) -> Threshold
             without.push(failure);
         }
     }
-    let not_done = |failure: &&Failure| Judged::without(point_name(&failure.point), "not done");
+    let not_done = |failure: &&Failure| Judged::without(point_name(&failure.point), NOT_DONE);
     threshold.failed.extend(without.iter().map(not_done));
     threshold.holds = threshold.failed.is_empty();
     threshold
@@ -158,7 +158,9 @@ fn is_of_ledger(name: &str) -> bool {
 /// A sentence for each threshold, and whether it holds.
 pub(crate) fn sentences(summary: &Summary, is_ascii: bool) -> Vec<(bool, String)> {
     let said = |threshold: &Threshold| {
-        (threshold.holds, sentence(threshold, summary.cells.len(), is_ascii))
+        let without = threshold.failed.iter().filter(|j| j.reason.as_deref() == Some(NOT_DONE));
+        let all = summary.cells.len() + without.count();
+        (threshold.holds, sentence(threshold, all, is_ascii))
     };
     summary.thresholds.iter().map(said).collect()
 }
@@ -172,7 +174,8 @@ fn sentence(threshold: &Threshold, all: usize, is_ascii: bool) -> String {
     let said = |judged: &Judged| {
         let figure = judged.figure.map(|figure| figure_text(&threshold.metric, figure, is_ascii));
         let figure = figure.or_else(|| judged.reason.clone()).unwrap_or_default();
-        format!("{} {figure}", judged.cell)
+        let name = judged.cell.strip_suffix(" on reference").unwrap_or(&judged.cell);
+        format!("{name} {figure}")
     };
     let kinds = [(&threshold.failed, "fails"), (&threshold.close, "too close to call")];
     for (judged, what) in kinds.into_iter().filter(|(judged, _)| !judged.is_empty()) {
@@ -204,7 +207,8 @@ impl Judged {
 }
 
 /// Cells that a sentence names.
-const NAMES_MAX: usize = 4;
+const NAMES_MAX: usize = 3;
+const NOT_DONE: &str = "not done";
 const NOT_MEASURED: &str = "not measured";
 
 #[cfg(test)]

@@ -155,16 +155,20 @@ impl Meeting {
         format!("{one} {verb}{}{}", self.places(lower.max(higher)), self.mark())
     }
 
-    /// One lane along an axis: `mqtt qos=1 along connections: 1.02 to 1.31 times from each of 5
-    /// places to the next, higher at 4`.
+    /// One lane along an axis: `mqtt qos=1 along connections: 1.02 to 1.31 times at each step
+    /// (rises at 4 of 5, too close to call at 1)`.
     fn steps(&self) -> String {
-        let (lower, higher) = (self.number(Verdict::Lower), self.number(Verdict::Higher));
-        let close = self.number(Verdict::TooClose);
-        let parts = [(higher, "higher"), (lower, "lower"), (close, "too close to call")];
+        let all = self.seen.len();
+        // The left place is the smaller one: where it is lower, the figure rises.
+        let parts = [
+            (self.number(Verdict::Lower), "rises"),
+            (self.number(Verdict::Higher), "falls"),
+            (self.number(Verdict::TooClose), "too close to call"),
+        ];
         let parts = parts.iter().filter(|(number, _)| *number > 0);
-        let said: Vec<String> = parts.map(|(number, word)| format!("{word} {number}")).collect();
+        let said: Vec<String> = parts.map(|(number, word)| format!("{word} at {number}")).collect();
         format!(
-            "{} along {}: {} times from one place to the next ({}){}",
+            "{} along {}: {} times from one place to the next ({} of {all}){}",
             self.left,
             Matrix::short(&self.factor),
             self.ratio(true),

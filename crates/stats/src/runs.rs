@@ -159,8 +159,8 @@ mod tests {
         assert!(matches!(alone, Err(Refusal::TooSkewed { n: 10, .. })), "{alone:?}");
     }
 
-    /// By hand: 1, 2, 3, 4, 10 have mean 4, s = sqrt(12.5), third central moment 36 and second 10, so
-    /// g1 = 36 / 10^1.5 and G = g1 sqrt(20) / 3.
+    /// By hand: 1, 2, 3, 4, 10 have mean 4, s = sqrt(12.5), third central moment 36 and second 10,
+    /// so g1 = 36 / 10^1.5 and G = g1 sqrt(20) / 3.
     #[test]
     fn the_correction_is_johnsons() {
         let t = 2.776_445_105_197_794f64;

@@ -94,7 +94,7 @@ impl Gallery {
         pictures.extend(cost::pictures(summary));
         pictures.extend(flow::pictures(summary, &matrix));
         pictures.extend(histograms::pictures(&matrix, &recorded));
-        pictures.extend(over_time::pictures(&matrix, &trials, events));
+        pictures.extend(over_time::pictures(&matrix, &summary.cells, &trials, events));
         Gallery { shared: shared::data(summary, &matrix, &metrics(summary)), pictures }
     }
 

@@ -7,10 +7,12 @@ use serde_json::{Value, json};
 use weigh_model::event::{Event, Interval, TrialFinished};
 
 use super::{Kind, Matrix, Picture, lean};
+use crate::summary::Cell;
 
 /// A picture for every cell whose trials have intervals.
 pub(crate) fn pictures(
     matrix: &Matrix,
+    of_cells: &[Cell],
     trials: &[Vec<&TrialFinished>],
     events: &[Event],
 ) -> Vec<Picture> {
@@ -34,7 +36,12 @@ pub(crate) fn pictures(
     let points: usize = cells.iter().flatten().map(|moments| moments.len()).sum();
     let detail = Detail::within(points, cells.iter().map(Vec::len).max().unwrap_or(0));
     let having = cells.iter().enumerate().filter(|(_, runs)| !runs.is_empty());
-    having.map(|(cell, runs)| picture(cell, matrix, runs, detail)).collect()
+    let with_course = |(cell, runs): (usize, &Vec<&Vec<Moment>>)| {
+        let mut picture = picture(cell, matrix, runs, detail);
+        picture.note += &course(&of_cells[cell].steady_state);
+        picture
+    };
+    having.map(with_course).collect()
 }
 
 /// One interval of a trial; what was not measured is `None`.
@@ -168,6 +175,16 @@ fn note(runs: &[&Vec<Moment>], detail: Detail, warm_s: Option<f64>) -> String {
         text += " Shaded: warm-up, in no figure.";
     }
     text
+}
+
+/// Which course the rate took within the window, in how many repetitions.
+fn course(counts: &BTreeMap<String, u32>) -> String {
+    let said: Vec<String> =
+        counts.iter().map(|(name, number)| format!("{name} {number}")).collect();
+    match said.len() {
+        0 => String::new(),
+        _ => format!(" Course of the rate in the window, by repetitions: {}.", said.join(", ")),
+    }
 }
 
 /// One scale with its lines.

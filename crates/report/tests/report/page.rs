@@ -8,7 +8,7 @@ use weigh_report::Summary;
 use weigh_report::page::{Provenance, page};
 use weigh_report::pictures::{Gallery, Kind};
 
-use crate::story::{Told, run, started};
+use crate::story::{along, run, started, with_thresholds};
 
 fn summary() -> Summary {
     Summary::from_events(&run()).unwrap()
@@ -80,32 +80,8 @@ fn an_empty_run_makes_a_page_that_says_so() {
     assert!(Gallery::new(&empty, &events).pictures.is_empty());
 }
 
-/// Five repetitions at four levels: a run with an axis.
 fn along_an_axis() -> Vec<Event> {
-    let mut events = vec![started("constant")];
-    for (number, protocol) in ["http1", "tcp"].into_iter().enumerate() {
-        for connections in [10, 20, 40, 80] {
-            for repetition in 0..5 {
-                let told = Told { repetition, ..Told::new(protocol, None, "reference") };
-                events.extend(told.events().map(|event| match event {
-                    Event::TrialFinished(mut trial) => {
-                        trial.point.insert("load.connections".into(), connections.into());
-                        trial.trial = format!("{protocol}-{connections}-{repetition}");
-                        let value = f64::from((number as u32 + 1) * connections + repetition);
-                        trial.metrics.insert("response_time_ns.p99".into(), value * 1e4);
-                        trial.samples.insert("response_time_ns".into(), 1_000);
-                        Event::TrialFinished(trial)
-                    }
-                    Event::Interval(mut interval) => {
-                        interval.trial = format!("{protocol}-{connections}-{repetition}");
-                        Event::Interval(interval)
-                    }
-                    other => other,
-                }));
-            }
-        }
-    }
-    events
+    along(&["http1", "tcp"], &[10, 20, 40, 80])
 }
 
 #[test]
@@ -135,6 +111,36 @@ fn pictures_share_the_figures_of_the_summary() {
     assert_eq!(http[4], Value::from(vec![200_000, 202_000, 198_000, 201_000, 199_000]));
     // 200,000 ± 2.776445 (Student's t, 4 degrees of freedom, 95 %) × 1,581.14 / √5.
     assert_eq!((&http[2], &http[3]), (&Value::from(198_040), &Value::from(201_960)));
+}
+
+/// How each figure was made stands beside its row, in the same order.
+#[test]
+fn every_figure_says_how_it_was_made_or_why_it_has_no_interval() {
+    let gallery = Gallery::new(&summary(), &run());
+    let metric = &gallery.shared["metrics"]["response_time_ns.p50"];
+    let (rows, how) = (metric["rows"].as_array().unwrap(), metric["how"].as_array().unwrap());
+    assert_eq!(rows.len(), how.len());
+    for (row, how) in rows.iter().zip(how) {
+        let words = &gallery.shared["hows"][how[0].as_u64().unwrap() as usize];
+        let expected = match row[4].as_array().unwrap().len() {
+            5 => "t over runs, corrected for skewness",
+            _ => "at least 3 repetitions are needed, 1 given: repeat more often",
+        };
+        assert_eq!(words, expected);
+    }
+    let text = own(&page(&summary(), &run(), &Provenance::default()));
+    assert!(text.contains("In 2 cases t over runs, corrected for skewness: Student"), "{text}");
+    assert!(text.contains("None in 2 cases: at least 3 repetitions are needed"), "{text}");
+}
+
+#[test]
+fn thresholds_stand_on_the_first_screen() {
+    let events = with_thresholds(run(), &["loss == 0", "response_time med < 1s"]);
+    let judged = Summary::from_events(&events).unwrap();
+    let text = own(&page(&judged, &events, &Provenance::default()));
+    let (first, _) = text.split_once("<main").unwrap();
+    assert!(first.contains("2 of 2 thresholds failed") && first.contains("<b>✗</b> loss == 0;"));
+    assert!(!own(&page(&summary(), &run(), &Provenance::default())).contains("✗"));
 }
 
 #[test]

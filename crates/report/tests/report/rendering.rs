@@ -6,7 +6,7 @@ use weigh_report::Summary;
 use weigh_report::summary::Verdict;
 use weigh_report::table::{Style, render};
 
-use crate::story::{Told, run, started};
+use crate::story::{Told, along, run, started, with_thresholds};
 
 fn summary() -> Summary {
     Summary::from_events(&run()).unwrap()
@@ -42,6 +42,67 @@ fn the_table_in_ascii() {
 #[test]
 fn the_table_in_markdown() {
     insta::assert_snapshot!(render(&summary(), Style::markdown()));
+}
+
+#[test]
+fn many_cells_are_shown_along_their_axis_a_figure_at_a_time() {
+    let places: Vec<u32> = (1..=10).map(|step| step * 20).collect();
+    let events = along(&["http1", "tcp", "mqtt"], &places);
+    let summary = Summary::from_events(&events).unwrap();
+    let narrow = render(&summary, Style::plain(80));
+    assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+    insta::assert_snapshot!(narrow);
+    insta::assert_snapshot!(render(&summary, Style::plain(200)));
+}
+
+/// Two hundred cells were 71,605 lines once.
+#[test]
+fn two_hundred_cells_are_a_few_screens() {
+    let places: Vec<u32> = (1..=50).map(|step| step * 20).collect();
+    let lanes = ["http1", "tcp", "mqtt", "amqp"];
+    let summary = Summary::from_events(&along(&lanes, &places)).unwrap();
+    assert_eq!(summary.cells.len(), 200);
+    assert_eq!(summary.comparisons.len(), 496);
+    let text = render(&summary, Style::plain(80));
+    assert!(text.lines().count() < 200, "{} lines", text.lines().count());
+    assert!(text.contains("25 more places: report.html"), "{text}");
+}
+
+#[test]
+fn many_cells_without_an_axis_are_cut_off_and_said_to_be() {
+    let mut events = vec![started("constant")];
+    let names: Vec<String> = (0..60).map(|number| format!("server-{number}")).collect();
+    for name in names {
+        let told = Told::new("http1", None, name.leak());
+        events.extend(told.events());
+    }
+    let text = render(&Summary::from_events(&events).unwrap(), Style::plain(200));
+    assert!(text.lines().count() < 120, "{} lines", text.lines().count());
+    assert!(text.contains("20 more: report.html"), "{text}");
+}
+
+#[test]
+fn thresholds_have_a_tick_or_a_cross_and_what_they_met() {
+    let conditions = [
+        "response_time med < 300us",
+        "loss == 0",
+        "response_time med < 1ms",
+        "connect_time p(95) < 1s",
+        "target_memory_bytes.max < 1GiB",
+    ];
+    let summary = Summary::from_events(&with_thresholds(run(), &conditions)).unwrap();
+    let text = render(&summary, Style::plain(160));
+    let (_, block) = text.split_once("thresholds:\n").unwrap();
+    insta::assert_snapshot!(block.split_once("\n\n").unwrap().0);
+    assert!(!summary.thresholds_hold());
+    let coloured = render(&summary, Style { has_colour: true, ..Style::plain(160) });
+    assert!(coloured.contains("\x1b[31m  ✗ loss == 0"), "{coloured}");
+    let ascii = render(&summary, Style { is_ascii: true, ..Style::plain(160) });
+    assert!(ascii.contains("FAILED loss == 0"), "{ascii}");
+    let along = with_thresholds(along(&["tcp"], &[10]), &["response_time p(99) < 1ms"]);
+    let summary = Summary::from_events(&along).unwrap();
+    assert!(summary.thresholds_hold());
+    assert!(render(&summary, Style::plain(160)).contains("✓ response_time p(99) < 1ms\n"));
 }
 
 #[test]

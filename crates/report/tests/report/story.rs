@@ -119,6 +119,43 @@ pub(crate) fn started(arrival: &str) -> Event {
     }))
 }
 
+/// Two lanes or more along the number of connections, five repetitions each; the p99 grows with
+/// both, by 10 us a connection and lane.
+pub(crate) fn along(protocols: &[&'static str], places: &[u32]) -> Vec<Event> {
+    let mut events = vec![started("constant")];
+    for (number, protocol) in protocols.iter().enumerate() {
+        for connections in places {
+            for repetition in 0..5 {
+                let told = Told { repetition, ..Told::new(protocol, None, "reference") };
+                events.extend(told.events().map(|event| match event {
+                    Event::TrialFinished(mut trial) => {
+                        trial.point.insert("load.connections".into(), (*connections).into());
+                        trial.trial = format!("{protocol}-{connections}-{repetition}");
+                        let value = f64::from((number as u32 + 1) * connections + repetition);
+                        trial.metrics.insert("response_time_ns.p99".into(), value * 1e4);
+                        trial.samples.insert("response_time_ns".into(), 1_000);
+                        Event::TrialFinished(trial)
+                    }
+                    Event::Interval(mut interval) => {
+                        interval.trial = format!("{protocol}-{connections}-{repetition}");
+                        Event::Interval(interval)
+                    }
+                    other => other,
+                }));
+            }
+        }
+    }
+    events
+}
+
+/// `events` of a plan that says what must hold.
+pub(crate) fn with_thresholds(mut events: Vec<Event>, conditions: &[&str]) -> Vec<Event> {
+    if let Some(Event::RunStarted(started)) = events.first_mut() {
+        started.plan.thresholds = conditions.iter().map(|text| text.parse().unwrap()).collect();
+    }
+    events
+}
+
 /// The whole run.
 pub(crate) fn run() -> Vec<Event> {
     let mut events = vec![started("constant")];
