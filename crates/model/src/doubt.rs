@@ -65,6 +65,16 @@ pub enum Doubt {
     TargetDied(String),
     /// A kept target had ended before the trial, like this, and was started anew for it.
     TargetRestarted(String),
+    /// A stop rule of this axis held here, and larger values were not weighed: which axis, what
+    /// held, and how many values.
+    AxisEnded(String, String, usize),
+    /// How many repetitions there are was decided by the figures themselves, which were looked at
+    /// so often; whether they became as precise as the plan asks.
+    OptionalStopping(u32, bool),
+    /// The time budget of the plan was spent after so many repetitions of so many.
+    BudgetSpent(u32, u32),
+    /// The run was interrupted and resumed under other conditions: which.
+    ResumedElsewhere(String),
     /// The trial was cut short by a signal.
     Interrupted,
     /// The reference server counted this many where the ledger has that many.
@@ -169,6 +179,30 @@ impl Doubt {
                 "target-restarted",
                 format!("the kept target had ended ({how}) and was started anew for this trial"),
                 "read the target's log in the run folder, and compare with the trials before",
+            ),
+            Doubt::AxisEnded(axis, held, left_out) => (
+                "axis-ended",
+                format!("{axis} ends here: {held}; {left_out} larger values were not weighed"),
+                "it was decided in one trial, the first: see whether the others agree",
+            ),
+            Doubt::OptionalStopping(looks, is_precise) => (
+                "optional-stopping",
+                match is_precise {
+                    true => format!("repeated until it was precise: looked at {looks} times"),
+                    false => format!("not as precise as the plan asks after {looks} looks"),
+                },
+                "whoever stops when an interval is narrow gets one that is a little too narrow; \
+                 for a claim repeat a number of times that is fixed before",
+            ),
+            Doubt::BudgetSpent(done, asked) => (
+                "budget-spent",
+                format!("{done} of {asked} repetitions: the time budget was spent"),
+                "raise repeat.budget, or ask for fewer repetitions or cases",
+            ),
+            Doubt::ResumedElsewhere(what) => (
+                "resumed-elsewhere",
+                format!("the run was resumed with another {what}: its trials are not all alike"),
+                "repeat it as a whole if trials from before and after differ",
             ),
             Doubt::Interrupted => (
                 "interrupted",

@@ -224,7 +224,7 @@ impl Reader<'_> {
     }
 
     fn axis(&mut self, key: &Key, entry: &Entry<'_>) -> Vec<Given> {
-        let values = match (elements(entry.value), range_of(key.kind, entry.value)) {
+        match (elements(entry.value), range_of(key.kind, entry.value)) {
             (Some([]), _) => {
                 let text = format!("{}: the axis is empty", key.name);
                 let mend = "give it a value, or leave it out";
@@ -243,14 +243,7 @@ impl Reader<'_> {
                 self.wrong(entry.place.clone(), Wrong::new(text, mend));
                 Vec::new()
             }
-        };
-        let mut seen = BTreeSet::new();
-        for given in values.iter().filter(|given| !seen.insert(given.value.to_string())) {
-            let text = format!("{}: {} stands twice on this axis", key.name, given.value);
-            let mend = "leave one out: repetitions are asked for by [repeat]";
-            self.wrong(given.place.clone(), Wrong::new(text, mend));
         }
-        values
     }
 
     /// One element of an axis: a value, or a range of them.
@@ -359,7 +352,7 @@ impl Reader<'_> {
         table.entry("at_least").or_insert(Value::Integer(REPETITIONS));
         let repeat = table.try_into().unwrap_or_else(|_| Repeat::exactly(REPETITIONS as u32));
         let place = |name: &str| self.own.get(name).map(|(_, place)| place.clone());
-        let is_varying = !repeat.until.is_empty();
+        let is_varying = self.own.contains_key("repeat.until");
         let wrong = match (repeat.at_most, is_varying) {
             (Some(most), _) if most < repeat.at_least => place("repeat.at_most").map(|place| {
                 let text = format!("at_most is less than at_least, which is {}", repeat.at_least);
@@ -429,6 +422,7 @@ impl Axes<'_> {
                 }
             }
             zipped.extend(names.iter().cloned());
+            check_rows(&rows, reader);
             axes.push(Axis { rows });
         }
         for (names, place) in &groups {
@@ -439,6 +433,22 @@ impl Axes<'_> {
             }
         }
         axes
+    }
+}
+
+/// Says no to rows that are there twice; single values of what is zipped may be.
+fn check_rows(rows: &[Row], reader: &mut Reader<'_>) {
+    let mut seen = BTreeSet::new();
+    for row in rows.iter().filter(|row| !row.is_empty()) {
+        if seen.insert(spelt(row)) {
+            continue;
+        }
+        let told: Vec<String> =
+            row.iter().map(|(key, given)| format!("{key} = {}", given.value)).collect();
+        let place = row.values().map(|given| given.place.clone()).next().unwrap_or(0..0);
+        let text = format!("{} stands twice on this axis", told.join(", "));
+        let mend = "leave one out: repetitions are asked for by [repeat]";
+        reader.wrong(place, Wrong::new(text, mend));
     }
 }
 

@@ -15,34 +15,35 @@ pub struct Forecast {
     pub time_least: Nanos,
     /// The most: every trial waits for messages that never come, and none is left out.
     pub time_most: Nanos,
-    /// Cases whose trials last as long as their messages take, which nobody knows; they count as
-    /// [`START`] alone.
+    /// Cases whose trials last as long as their messages take, which nobody knows; they count
+    /// with their start alone.
     pub unknown: u64,
 }
 
-/// What a plan with the cases of these loads takes.
-pub fn forecast(plan: &Plan, loads: &[Load]) -> Forecast {
+/// What a plan takes with cases of these loads, each with the time that starting and stopping its
+/// target takes.
+pub fn forecast(plan: &Plan, cases: &[(&Load, Nanos)]) -> Forecast {
     let repeat = &plan.repeat;
-    let own = |load: &Load| measured(load).unwrap_or(Nanos(0)) + load.warmup;
-    let round_least = loads.iter().fold(Nanos(0), |sum, load| sum + own(load) + START);
+    let own =
+        |(load, start): &(&Load, Nanos)| measured(load).unwrap_or(Nanos(0)) + load.warmup + *start;
+    let round_least = cases.iter().fold(Nanos(0), |sum, case| sum + own(case));
     let waits =
         |load: &Load| Nanos(load.timeout.0.saturating_mul(1 + u64::from(load.warmup.0 > 0)));
-    let round_most = loads.iter().fold(round_least, |sum, load| sum + waits(load));
-    let cases = loads.len() as u64;
+    let round_most = cases.iter().fold(round_least, |sum, (load, _)| sum + waits(load));
+    let number = cases.len() as u64;
     let times = |round: Nanos, repetitions: u32| {
-        let round = round + Nanos(repeat.cool_down.0.saturating_mul(cases));
+        let round = round + Nanos(repeat.cool_down.0.saturating_mul(number));
         Nanos(round.0.saturating_mul(u64::from(repetitions)))
     };
-    let longest =
-        loads.iter().map(|load| own(load) + waits(load) + START).max().unwrap_or_default();
+    let longest = cases.iter().map(|case| own(case) + waits(case.0)).max().unwrap_or_default();
     // No trial begins after the budget; the one that runs then is finished.
     let within = |time: Nanos| repeat.budget.map_or(time, |budget| time.min(budget + longest));
     Forecast {
-        trials_least: cases * u64::from(repeat.at_least),
-        trials_most: cases * u64::from(repeat.most()),
+        trials_least: number * u64::from(repeat.at_least),
+        trials_most: number * u64::from(repeat.most()),
         time_least: within(times(round_least, repeat.at_least)),
         time_most: within(times(round_most, repeat.most())),
-        unknown: loads.iter().filter(|load| measured(load).is_none()).count() as u64,
+        unknown: cases.iter().filter(|(load, _)| measured(load).is_none()).count() as u64,
     }
 }
 
@@ -59,16 +60,14 @@ pub fn measured(load: &Load) -> Option<Nanos> {
     Some(Nanos::from_secs_f64(messages / rate.total_per_second(load.connections)))
 }
 
-/// What a trial takes beside its load: to start and stop a target, to connect, to write results.
-/// An estimate; a trial of 200 ms on a machine of two cores took 0.3 s longer than its load.
-pub const START: Nanos = Nanos::from_millis(300);
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::load::LoadWords;
     use weigh_model::plan::Repeat;
     use weigh_model::{Pattern, Rate};
+
+    const START: Nanos = Nanos::from_millis(300);
 
     fn plan(load: &Load, repeat: Repeat) -> Plan {
         let cases = vec![Default::default(); 2];
@@ -95,14 +94,14 @@ mod tests {
         let load = load(LoadWords::default());
         let repeat =
             Repeat { at_most: Some(10), cool_down: Nanos::from_secs(1), ..Repeat::exactly(5) };
-        let seen = forecast(&plan(&load, repeat), &[load.clone(), load.clone()]);
+        let seen = forecast(&plan(&load, repeat), &[(&load, START), (&load, START)]);
         assert_eq!((seen.trials_least, seen.trials_most), (10, 20));
         // 2 s, 500 ms of warm-up, 300 ms to start, 1 s of pause; at most 5 s more for each end.
         assert_eq!(seen.time_least, Nanos::from_millis(38_000));
         assert_eq!(seen.time_most, Nanos::from_millis(20 * 13_800));
         assert_eq!(seen.unknown, 0);
         let repeat = Repeat { budget: Some(Nanos::from_secs(10)), ..Repeat::exactly(5) };
-        let seen = forecast(&plan(&load, repeat), &[load.clone(), load]);
+        let seen = forecast(&plan(&load, repeat), &[(&load, START), (&load, START)]);
         assert_eq!(seen.time_least, Nanos::from_millis(22_800), "the last trial may end later");
     }
 

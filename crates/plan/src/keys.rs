@@ -63,6 +63,21 @@ impl Keys {
         self.keys.iter().find(|key| key.name == name)
     }
 
+    /// All ways to write the key of this name, the name first.
+    pub fn written(&self, name: &str) -> Vec<String> {
+        let mut all = vec![name.to_owned()];
+        match name {
+            "load.connections" => all.push("load.publishers".to_owned()),
+            "target" => all.push("target.name".to_owned()),
+            _ => {}
+        }
+        let (first, rest) = name.split_once('.').unwrap_or((name, ""));
+        let protocol = self.protocols.iter().find(|protocol| protocol.name() == first);
+        let aliases = protocol.map_or(&[][..], |protocol| protocol.aliases());
+        all.extend(aliases.iter().map(|alias| format!("{alias}.{rest}")));
+        all
+    }
+
     /// The key that is written so; other names of a protocol and of connections count.
     ///
     /// # Errors
@@ -126,6 +141,11 @@ impl Keys {
         let first = name.split('.').next().unwrap_or_default();
         if let (None, Some(key)) = (name.split_once('.'), self.get(&format!("load.{name}"))) {
             return Wrong::new(text, format!("did you mean {}?", key.name));
+        }
+        let begins = |key: &Key| key.name.starts_with(&format!("{name}."));
+        if self.keys.iter().any(begins) {
+            let text = format!("{name} is a table");
+            return Wrong::new(text, format!("write [{name}] above its keys"));
         }
         if self.check_table(first).is_err() {
             let near = nearest(name, self.keys.iter().map(|key| key.name.as_str()));

@@ -185,7 +185,8 @@ impl Choice<'_> {
             let mend = if targets.contains(&wanted) {
                 format!("{word} is a target: type target = {word:?}")
             } else {
-                let near = nearest(word, names.iter().copied());
+                let aliases = protocols.iter().flat_map(|protocol| protocol.aliases()).copied();
+                let near = nearest(word, names.iter().copied().chain(aliases));
                 let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
                 format!("{near}There are: {}", names.join(", "))
             };
@@ -197,6 +198,7 @@ impl Choice<'_> {
     /// Everything that was said must mean something to some lane.
     fn check_used(&mut self, document: &Document, lanes: &[LaneRows]) {
         let rows = document.axes.iter().flat_map(|axis| &axis.rows);
+        let mut told = BTreeSet::new();
         for row in std::iter::once(&document.fixed).chain(rows) {
             for (key, given) in row {
                 if key == PROTOCOL || key == TARGET {
@@ -209,7 +211,7 @@ impl Choice<'_> {
                     continue;
                 }
                 let means = |lane: &LaneRows| own_name(key, lane.protocol, &lane.target).is_some();
-                if lanes.iter().any(means) {
+                if lanes.iter().any(means) || !told.insert(key) {
                     continue;
                 }
                 let first = key.split('.').next().unwrap_or_default();

@@ -9,6 +9,7 @@ pub mod kind;
 pub mod load;
 pub mod matrix;
 pub mod problem;
+pub mod schema;
 pub mod world;
 
 mod document;

@@ -20,7 +20,9 @@ pub fn check(metric: &str) -> Result<(), Wrong> {
     }
     let times: Vec<String> = TIMES.iter().map(|time| format!("{time}.{part}")).collect();
     let names = WHOLE.iter().copied().chain(times.iter().map(String::as_str));
+    let longer: Vec<&str> = WHOLE.iter().copied().filter(|name| name.starts_with(metric)).collect();
     let mend = match nearest(metric, names) {
+        _ if !longer.is_empty() => format!("did you mean {}?", longer.join(" or ")),
         Some(near) => format!("did you mean {near}?"),
         None => format!(
             "there are: {}, and {} of {}",

@@ -67,8 +67,10 @@ impl Draft<'_> {
             problems.add(too_many(self.cases()));
             return Err(problems);
         }
-        self.check_stop(&mut problems);
         let secrets = self.secrets(&mut problems);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
         let mut cases = Vec::new();
         let mut seen = BTreeSet::new();
         for lane in &self.lanes {
@@ -87,14 +89,17 @@ impl Draft<'_> {
         if cases.is_empty() && problems.is_empty() {
             problems.add(Problem::missing("the plan has no case", "name a protocol"));
         }
+        let (load, cases) = match matrix::matrix(&cases) {
+            Ok((load, cases)) => (load, cases),
+            Err(invalid) => {
+                problems.add(Problem::missing(invalid.problem, invalid.mend));
+                return Err(problems);
+            }
+        };
+        self.check_stop(&cases, &mut problems);
         if !problems.is_empty() {
             return Err(problems);
         }
-        let matrix = matrix::matrix(&cases).map_err(|invalid| {
-            problems.add(Problem::missing(invalid.problem, invalid.mend));
-            problems
-        });
-        let (load, cases) = matrix?;
         let Document { name: own, question, seed, thresholds, repeat, stop, observe, .. } =
             self.document;
         let name = own.unwrap_or_else(|| name.to_owned());
@@ -158,7 +163,8 @@ impl Draft<'_> {
         fixed.filter_map(|(key, given)| Some((key.clone(), setting_text(&given.value)?))).collect()
     }
 
-    fn check_stop(&self, problems: &mut Problems) {
+    /// A rule leaves out what lies beyond in cases that differ in nothing else: there must be some.
+    fn check_stop(&self, cases: &[matrix::Keys], problems: &mut Problems) {
         for rule in &self.document.stop {
             let rows = self.document.axes.iter().flat_map(|axis| &axis.rows);
             let values = rows.filter_map(|row| row.get(&rule.key));
@@ -169,9 +175,25 @@ impl Draft<'_> {
                     format!("{} is no axis of this plan, so that nothing lies beyond", rule.key),
                     "give it a list below [vary], or leave the rule out",
                 ));
+            } else if problems.is_empty() && !varies_alone(&rule.key, cases) {
+                problems.add(Problem::at(
+                    rule.place.clone(),
+                    format!("no two cases differ in {} alone, so that none lies beyond", rule.key),
+                    "leave the rule out, or give the key an axis that is not zipped",
+                ));
             }
         }
     }
+}
+
+/// Whether two cases differ in `key` and in nothing else.
+fn varies_alone(key: &str, cases: &[matrix::Keys]) -> bool {
+    let mut lanes = BTreeSet::new();
+    cases.iter().filter(|case| case.contains_key(key)).any(|case| {
+        let mut rest = case.clone();
+        rest.remove(key);
+        !lanes.insert(format!("{rest:?}"))
+    })
 }
 
 fn decided(lane: &LaneRows, settings: matrix::Keys, load: Load) -> Decided {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
@@ -108,17 +109,18 @@ fn ends_something(event: &Event) -> bool {
 }
 
 /// The lock goes with the process, however it ends, and shows whoever lists runs that somebody
-/// writes here. A file system without locks takes nothing from the record.
+/// writes here; a child that it was about to start may hold it a moment longer. A file system
+/// without locks takes nothing from the record.
 fn lock(file: &File, path: &Path) -> Result<(), RecordError> {
-    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) | Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-        Err(Errno::WOULDBLOCK) => Err(RecordError::saying(
-            path,
-            "another weigh records into this run",
-            "wait until it has ended, or end it",
-        )),
-        Err(problem) => Err(RecordError::new(path, problem.into())),
+    for _ in 0..LOCK_TRIES {
+        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) | Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(LOCK_PAUSE),
+            Err(problem) => return Err(RecordError::new(path, problem.into())),
+        }
     }
+    let problem = "another weigh records into this run";
+    Err(RecordError::saying(path, problem, "wait until it has ended, or end it"))
 }
 
 /// Length of the file up to the end of its last line that has an end.
@@ -278,6 +280,10 @@ fn lost(line: &[u8]) -> String {
 fn column(error: &serde_json::Error) -> String {
     error.to_string().replace("at line 1 column", "at column")
 }
+
+/// A second in all.
+const LOCK_TRIES: u32 = 40;
+const LOCK_PAUSE: Duration = Duration::from_millis(25);
 
 /// What stands before the number of a format.
 const SCHEMA_NAME: &str = "weigh/journal/";

@@ -7,6 +7,7 @@ pub mod cells;
 mod cells_csv;
 pub mod comparisons;
 mod course;
+mod decisions;
 pub mod diff;
 pub mod exports;
 pub mod figures;

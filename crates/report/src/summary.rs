@@ -15,6 +15,7 @@ use weigh_model::trial::Point;
 use crate::cells;
 use crate::comparisons;
 use crate::course::Courses;
+use crate::decisions;
 use crate::shape::{DoubtShape, GuaranteeShape, HostShape, LedgerShape};
 use crate::thresholds;
 
@@ -127,7 +128,8 @@ impl Summary {
         let started = started.ok_or(NotARun)?;
         let trials = finished_trials(events);
         let failures = failures(events, &trials);
-        let cells = cells::build(&trials, &failures, &started.plan, &Courses::of(events));
+        let mut cells = cells::build(&trials, &failures, &started.plan, &Courses::of(events));
+        decisions::tell(&mut cells, events, started);
         let mut comparisons = comparisons::build(&cells, &started.plan);
         let multiplicity = comparisons::together(&mut comparisons);
         let thresholds = thresholds::judge(&started.plan, &cells, &failures);

@@ -6,4 +6,5 @@ mod messages;
 mod page;
 mod recording;
 mod rendering;
+mod resuming;
 mod story;
