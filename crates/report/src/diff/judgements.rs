@@ -103,7 +103,7 @@ fn without_bounds(row: &Row, is_above: bool) -> Holds {
 /// A limit in the metric's own unit is held against B's figure alone, as thresholds of a plan
 /// are. An infinite quantile is beyond every limit.
 fn of_value(condition: &Condition, pair: &Pair, row: &Row) -> (Holds, String) {
-    if let Some(reason) = invalid("B", pair.b.0) {
+    if let Some(reason) = invalid("B", pair.b.0, &condition.metric) {
         return (Holds::CannotTell, reason);
     }
     let Some(figure) = row.b else {

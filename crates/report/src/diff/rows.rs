@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use weigh_model::condition::{LOSS_RATIO, LOST};
-use weigh_model::doubt::Severity;
 use weigh_stats::estimate::INTERVAL_VALUES_MIN;
 use weigh_stats::{CONFIDENCE, Comparison, Method, Refusal, Verdict as Weighed};
 
 use super::{Effect, Figure, Row, Side};
-use crate::comparisons::HEADLINES;
+use crate::comparisons::{HEADLINES, is_shown};
 use crate::lint;
 use crate::lint::asked::Asked;
 use crate::summary::{Cell, Metric, Ratio, Verdict, unit_of};
@@ -37,9 +36,7 @@ impl Pair<'_> {
     pub(crate) fn headlines(&self) -> Vec<String> {
         let cells = [self.a.0, self.b.0];
         let have = |metric: &str| cells.iter().any(|cell| cell.metrics.contains_key(metric));
-        let has_response = cells.iter().all(|c| c.metrics.contains_key("response_time_ns.p99"));
-        let stands_in = |metric: &str| !(has_response && metric.starts_with("delivery_time_ns"));
-        let shown = HEADLINES.iter().filter(|metric| have(metric) && stands_in(metric));
+        let shown = HEADLINES.iter().filter(|metric| have(metric) && is_shown(metric, cells));
         let mut metrics: Vec<String> = shown.map(|metric| (*metric).to_owned()).collect();
         for rare in [LOSS_RATIO, "errors_ratio"] {
             let is_seen = |side| figure(side, rare).and_then(|f| f.value).is_some_and(|v| v > 0.0);
@@ -84,7 +81,7 @@ impl Pair<'_> {
             (_, None) => return Some("not measured in B".to_owned()),
             _ => {}
         }
-        if let Some(reason) = invalid("A", a).or_else(|| invalid("B", b)) {
+        if let Some(reason) = invalid("A", a, metric).or_else(|| invalid("B", b, metric)) {
             return Some(reason);
         }
         let of_b = Asked::of(&b.point, &side_b.summary.run.plan);
@@ -149,13 +146,12 @@ impl Pair<'_> {
     }
 }
 
-/// Why the cell's result must not be used.
-pub(crate) fn invalid(name: &str, cell: &Cell) -> Option<String> {
-    let doubt = cell.doubts.iter().find(|doubt| doubt.severity == Severity::Invalid);
-    (!cell.valid).then(|| match doubt {
-        Some(doubt) => format!("invalid in {name} ({}): {}", doubt.code, doubt.text),
-        None => format!("invalid in {name}: see the doubts of that run"),
-    })
+/// Why the cell's result in this metric must not be used.
+pub(crate) fn invalid(name: &str, cell: &Cell, metric: &str) -> Option<String> {
+    match cell.spoilt_by(metric) {
+        Some(doubt) => Some(format!("invalid in {name} ({}): {}", doubt.code, doubt.text)),
+        None => (!cell.valid).then(|| format!("invalid in {name}: see the doubts of that run")),
+    }
 }
 
 /// What one run says of a metric; losses come from the ledger.

@@ -184,3 +184,29 @@ fn an_empty_run_and_no_run_are_told_apart() {
     assert_eq!((empty.run.outcome.as_str(), empty.cells.len()), ("unfinished", 0));
     assert!(render(&empty, Style::plain(100)).contains("nothing was weighed"));
 }
+
+#[test]
+fn a_late_generator_spoils_times_from_due_and_nothing_else() {
+    let mut events = along(&["http1", "tcp"], &[20]);
+    for event in &mut events {
+        if let Event::TrialFinished(trial) = event {
+            let of = |metric: &str| trial.metrics[metric];
+            let (response, cost) = (of("response_time_ns.p99"), 1.0 + of("response_time_ns.p99"));
+            trial.metrics.insert("service_time_ns.p99".into(), response / 2.0);
+            trial.metrics.insert("target_cpu_us_per_message".into(), cost);
+            trial.doubts.push(Doubt::LagGate(Nanos(60_000), Nanos(100_000)).record());
+        }
+    }
+    let summary = Summary::from_events(&events).unwrap();
+    assert!(summary.cells.iter().all(|cell| cell.valid && !cell.has_valid_times()));
+    let verdict = |metric: &str| {
+        let of = summary.comparisons.iter().find(|comparison| comparison.metric == metric);
+        of.map(|comparison| comparison.verdict)
+    };
+    assert_eq!(verdict("response_time_ns.p99"), Some(Verdict::Refused));
+    assert_eq!(verdict("service_time_ns.p99"), Some(Verdict::Lower));
+    assert_eq!(verdict("target_cpu_us_per_message"), Some(Verdict::Lower));
+    let text = table::render(&summary, Style::default());
+    assert!(text.contains(" s ") && text.contains("s  service time"), "{text}");
+    assert!(text.contains("RESPONSE TIMES INVALID"), "{text}");
+}
