@@ -111,7 +111,14 @@ fn of_value(condition: &Condition, pair: &Pair, row: &Row) -> (Holds, String) {
     };
     let value = figure.value.unwrap_or(f64::INFINITY);
     let holds = if condition.holds(value) == Some(true) { Holds::Yes } else { Holds::No };
-    (holds, figure_text(Some(&figure), &row.unit))
+    let mut text = figure_text(Some(&figure), &row.unit);
+    if let (Limit::Value(limit), Some(low), Some(high)) = (condition.limit, figure.low, figure.high)
+        && low < high
+        && (low..=high).contains(&limit)
+    {
+        text += ": too close to call, its interval includes the limit";
+    }
+    (holds, text)
 }
 
 /// Names that are less alike are not what was meant.

@@ -225,6 +225,20 @@ fn improvements_can_be_asked_for() {
     assert_eq!(holds(&a, &b, "response_time_ns.p99 > -10%"), Holds::No);
 }
 
+/// A limit in the metric's own unit is decided by the estimate, as a plan's thresholds are.
+#[test]
+fn a_value_is_held_against_the_figure_of_b() {
+    let (a, b) = (run(1, &[PLAIN]), run(2, &[Planted { slower: 2.0, ..PLAIN }]));
+    let asked = ["response_time p(99) > 1500us", "response_time p(99) > 3ms"];
+    let far = diff(&a, &b, &asked);
+    assert_eq!(far.judgements.iter().map(|j| j.holds).collect::<Vec<_>>(), [Holds::Yes, Holds::No]);
+    let figure = row(&far, "response_time_ns.p99").b.unwrap();
+    let inside = format!("response_time_ns.p99 > {}ns", figure.value.unwrap() as u64 - 1);
+    let close = diff(&a, &b, &[&inside]).judgements.remove(0);
+    assert_eq!(close.holds, Holds::Yes);
+    assert!(close.text.contains("interval includes the limit"), "{}", close.text);
+}
+
 #[test]
 fn what_differs_beside_the_figures_is_said() {
     let b = told(2, &[PLAIN], 5, |started| {
