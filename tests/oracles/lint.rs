@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use weigh_engine::io::sim::Link;
 use weigh_engine::outcome::Outcome;
 use weigh_engine::record::{Beside, put_together};
-use weigh_model::event::{Event, HostFacts, JOURNAL_SCHEMA, RunStarted, Setup, TrialFinished};
+use weigh_model::event::{Event, HostFacts, JOURNAL_SCHEMA, RunStarted, TrialFinished};
 use weigh_model::load::{Load, Pattern};
 use weigh_model::plan::{Observe, Plan, Repeat};
 use weigh_model::{Guarantee, Nanos, Rule, units::parse_rate};
@@ -233,7 +233,7 @@ impl Run {
             version: "0".to_owned(),
             host: HostFacts::default(),
             plan: self.plan.clone(),
-            setup: Setup::default(),
+            setup: weigh_model::event::Setup::default(),
         };
         let finished = self.trials.iter().cloned();
         let finished = finished.map(|trial| Event::TrialFinished(Box::new(trial)));
