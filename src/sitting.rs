@@ -1,6 +1,7 @@
 //! One sitting of a run: trials one after another, until nothing is left to do, time is up, or
 //! somebody ends it.
 
+use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use weigh_model::event::Event;
@@ -94,9 +95,12 @@ impl<'s> Sitting<'s> {
         let experiment = self.experiment;
         let case = &experiment.cases[next.case];
         let trial = self.trials.trial(next.case, case, next.repetition);
-        let name = format!("{}, repetition {}", case.title(), next.repetition + 1);
-        self.display.trial(Standing::new(&name, &case.load, &self.chronicle.sequence));
+        let name = self.name(case, next.repetition);
         let began = self.elapsed();
+        let budget = experiment.plan.repeat.budget;
+        let budget_left = budget.map(|budget| Nanos(budget.0.saturating_sub(began.0)));
+        let sequence = &self.chronicle.sequence;
+        self.display.trial(Standing::new(&name, &case.load, sequence, budget_left));
         if !self.cool_down() {
             return Ok(());
         }
@@ -128,6 +132,24 @@ impl<'s> Sitting<'s> {
         self.first_failure.get_or_insert(stop);
         self.display.trial_done();
         Ok(())
+    }
+
+    /// What a trial is called while it runs: its lane, and the keys of its load that vary.
+    fn name(&self, case: &Case, repetition: u32) -> String {
+        let cases = &self.experiment.cases;
+        let mut name = case.title();
+        for (key, value) in case.point.iter().filter(|(key, _)| key.starts_with("load.")) {
+            let is_same = |other: &Case| {
+                let is_like = other.point.get("protocol") == case.point.get("protocol");
+                !is_like || other.point.get(key) == Some(value)
+            };
+            if !cases.iter().all(is_same) {
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let _ = write!(name, ", {} {value}", key.trim_start_matches("load."));
+            }
+        }
+        let _ = write!(name, ", repetition {}", repetition + 1);
+        name
     }
 
     /// The pause before a trial; false if a signal ended it.

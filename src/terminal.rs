@@ -41,14 +41,21 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Before the trial `name` of this load, the next of `sequence`.
-    pub fn new(name: &str, load: &Load, sequence: &Sequence) -> Standing {
+    /// Before the trial `name` of this load, the next of `sequence`; so much time is left of the
+    /// plan's budget, if it has one.
+    pub fn new(
+        name: &str,
+        load: &Load,
+        sequence: &Sequence,
+        budget_left: Option<Nanos>,
+    ) -> Standing {
         let (done, left) = (sequence.done_count(), sequence.remaining());
+        let in_budget = |time: Nanos| time.min(budget_left.unwrap_or(Nanos::NEVER));
         Standing {
             name: name.to_owned(),
             number: done + 1,
             of: ((done + left.least).max(done + 1), done + left.most),
-            left: (left.time_least, left.time_most),
+            left: (in_budget(left.time_least), in_budget(left.time_most)),
             planned: (load.duration.map(|time| time + load.warmup), load.messages),
             pattern: load.pattern,
             since: Instant::now(),

@@ -23,6 +23,7 @@ pub fn is_reached(until: &[Precision], results: &[&[Option<f64>]]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weigh_model::random::Random;
 
     fn is_within(within: &str, values: &[f64]) -> bool {
         let until = [within.parse().unwrap()];
@@ -49,5 +50,32 @@ mod tests {
         let until = ["p99 within 5 %".parse().unwrap()];
         assert!(is_reached(&until, &[&[None], &[None]]));
         assert!(!is_reached(&until, &[&[None], &[Some(1.0)]]));
+    }
+
+    /// What optional stopping costs: of 4,000 runs of normal values with a deviation of 10 % that
+    /// are repeated from 5 up to 40 times until 5 % is reached, this many intervals hold the mean
+    /// at the end; of intervals of a fixed number 95 % do. `docs/decisions/0010` has the figure.
+    #[test]
+    fn stopping_when_it_is_precise_costs_a_little_coverage() {
+        let until = ["p99 within 5 %".parse().unwrap()];
+        let mut random = Random::new(11);
+        let (mut held, mut looks) = (0, 0);
+        for _ in 0..4000 {
+            let mut draw = || vec![Some(100.0 + 10.0 * random.normal())];
+            let mut figures: Vec<Vec<Option<f64>>> = (0..5).map(|_| draw()).collect();
+            loop {
+                looks += 1;
+                let results: Vec<&[Option<f64>]> = figures.iter().map(Vec::as_slice).collect();
+                if is_reached(&until, &results) || figures.len() == 40 {
+                    break;
+                }
+                figures.push(draw());
+            }
+            let values: Vec<f64> = figures.iter().filter_map(|figures| figures[0]).collect();
+            held += i32::from(t_interval(&values).is_ok_and(|interval| interval.contains(100.0)));
+        }
+        let share = f64::from(held) / 4000.0;
+        println!("coverage {share}, looks {}", f64::from(looks) / 4000.0);
+        assert!((0.89..0.94).contains(&share), "{share}");
     }
 }

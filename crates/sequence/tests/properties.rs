@@ -165,7 +165,11 @@ fn run(shape: &Shape, chance: u64) -> (Run, Vec<Next>, Vec<Event>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 128,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn every_case_gets_its_repetitions_and_no_trial_is_done_twice(
@@ -207,7 +211,10 @@ proptest! {
 
     #[test]
     fn a_run_that_died_at_any_event_goes_on_as_if_it_had_not(
-        shape in shapes(), chance in any::<u64>(), share in 0.0..1.0_f64, is_cut_short in any::<bool>(),
+        shape in shapes(),
+        chance in any::<u64>(),
+        share in 0.0..1.0_f64,
+        is_cut_short in any::<bool>(),
     ) {
         let (run, trials, events) = run(&shape, chance);
         let mut kept = events[..(share * events.len() as f64) as usize].to_vec();
