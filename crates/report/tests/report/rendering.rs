@@ -2,6 +2,7 @@
 //! summary that the table is made from.
 
 use weigh_model::event::Event;
+use weigh_model::{Doubt, Nanos};
 use weigh_report::Summary;
 use weigh_report::summary::Verdict;
 use weigh_report::table::{Style, render};
@@ -206,7 +207,7 @@ fn a_late_generator_spoils_times_from_due_and_nothing_else() {
     assert_eq!(verdict("response_time_ns.p99"), Some(Verdict::Refused));
     assert_eq!(verdict("service_time_ns.p99"), Some(Verdict::Lower));
     assert_eq!(verdict("target_cpu_us_per_message"), Some(Verdict::Lower));
-    let text = table::render(&summary, Style::default());
+    let text = render(&summary, Style::plain(160));
     assert!(text.contains(" s ") && text.contains("s  service time"), "{text}");
     assert!(text.contains("RESPONSE TIMES INVALID"), "{text}");
 }
