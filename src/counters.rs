@@ -12,6 +12,7 @@ use weigh_model::wire::{Outbox, Signal};
 use weigh_model::{Load, Nanos, Trial};
 use weigh_protocols as registry;
 use weigh_stage::managed::ManagedServer;
+use weigh_stage::target::CounterKind;
 
 /// The counters of `server` by name, once it has reported them twice; empty where it has none or
 /// does not tell them. Counters of a broker lag behind, Mosquitto's by up to three seconds.
@@ -20,6 +21,24 @@ pub fn read_settled(server: &ManagedServer, load: &Load) -> BTreeMap<String, f64
         return BTreeMap::new();
     }
     listen(server, load).unwrap_or_default()
+}
+
+/// What of `all` came after `before`, which the same server told earlier: totals are differences,
+/// states of the moment stay.
+pub fn since(
+    server: &ManagedServer,
+    all: &BTreeMap<String, f64>,
+    before: &BTreeMap<String, f64>,
+) -> BTreeMap<String, f64> {
+    let mut since = all.clone();
+    for counter in server.counters().iter().filter(|own| own.kind == CounterKind::Total) {
+        if let (Some(value), Some(earlier)) =
+            (since.get_mut(&counter.name), before.get(&counter.name))
+        {
+            *value -= earlier;
+        }
+    }
+    since
 }
 
 fn listen(server: &ManagedServer, load: &Load) -> Option<BTreeMap<String, f64>> {

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use weigh_model::endpoint::Credentials;
 use weigh_model::protocol::Invalid;
-use weigh_model::trial::{Point, Settings};
+use weigh_model::trial::Settings;
 use weigh_model::{Endpoint, Load, Protocol};
+use weigh_plan::matrix::{self, Decided};
 use weigh_protocols as registry;
 use weigh_stage::catalogue::Catalogue;
 
@@ -136,14 +137,9 @@ fn make(
     lane: &[(&str, &str)],
     own: &[(&str, &str)],
 ) -> Result<Lane, Stop> {
-    let given: BTreeMap<String, String> = lane
-        .iter()
-        .chain(own)
-        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-        .collect();
-    let pairs = given.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    let settings = Settings::new(protocol.name(), protocol.settings(), pairs)?;
-    Ok(Lane { protocol, against, given, settings })
+    let pairs = lane.iter().chain(own);
+    let given = pairs.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    Ok(Lane::new(protocol, against, given)?)
 }
 
 /// The main job: every protocol against its reference server, and Mosquitto where it is
@@ -187,6 +183,22 @@ fn resolve(word: &str, catalogue: &Catalogue) -> Result<(&'static dyn Protocol, 
 }
 
 impl Lane {
+    /// True if somebody else runs its target.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self.against, Against::Foreign(_))
+    }
+
+    /// A lane whose settings differ from the defaults by `given`.
+    pub fn new(
+        protocol: &'static dyn Protocol,
+        against: Against,
+        given: BTreeMap<String, String>,
+    ) -> Result<Lane, Invalid> {
+        let pairs = given.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let settings = Settings::new(protocol.name(), protocol.settings(), pairs)?;
+        Ok(Lane { protocol, against, given, settings })
+    }
+
     /// Who we are to the target: what was given with its URL, or what our own broker was told to
     /// ask for.
     pub fn credentials(&self) -> Option<Credentials> {
@@ -206,31 +218,21 @@ impl Lane {
         self.given.iter().filter(|(key, _)| *key != BROKER_PASSWORD)
     }
 
-    /// The lane's place in the matrix under `load`.
-    pub fn point(&self, load: &Load) -> Point {
-        let mut point = Point::new();
-        point.insert("protocol".to_owned(), self.protocol.name().into());
-        point.insert("target".to_owned(), self.against.name().into());
-        point.insert("load.pattern".to_owned(), load.pattern.name().into());
-        point.insert("load.connections".to_owned(), load.connections.into());
-        if load.subscribers > 0 {
-            point.insert("load.subscribers".to_owned(), load.subscribers.into());
+    /// The lane under `load` as a case of a plan.
+    pub fn with(&self, load: Load) -> Decided {
+        let known = self.protocol.settings();
+        let setting = |key: &str| known.iter().find(|setting| setting.key == key);
+        let settings = self.shown().filter_map(|(key, text)| {
+            Some((key.clone(), matrix::setting_value(setting(key)?, text)))
+        });
+        Decided {
+            protocol: self.protocol.name().to_owned(),
+            target: self.against.name(),
+            settings: settings.collect(),
+            load,
         }
-        point.insert("load.arrival".to_owned(), load.arrival.to_string().into());
-        if let Some(rate) = load.rate {
-            point.insert("load.rate".to_owned(), rate.to_string().into());
-        }
-        for (key, value) in self.shown() {
-            let value = match (value.parse::<u64>(), value.parse::<bool>()) {
-                (Ok(number), _) => number.into(),
-                (_, Ok(flag)) => flag.into(),
-                _ => value.clone().into(),
-            };
-            point.insert(format!("{}.{key}", self.protocol.name()), value);
-        }
-        point
     }
 }
 
 /// The one setting that is never recorded or shown.
-const BROKER_PASSWORD: &str = "broker_password";
+pub const BROKER_PASSWORD: &str = "broker_password";

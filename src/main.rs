@@ -1,10 +1,17 @@
 //! `weigh`: one workload over every messaging protocol, every message accounted for.
 
+mod cases;
+mod chronicle;
 mod commands;
+mod conduct;
 mod counters;
 mod exit;
 mod experiment;
+mod forecast;
+mod identity;
 mod interrupts;
+mod kept;
+mod known;
 mod lanes;
 mod material;
 mod messages;
@@ -15,8 +22,13 @@ mod options;
 mod output;
 #[cfg(feature = "plots")]
 mod plots;
+mod preflight;
 mod record;
+mod resumption;
+mod run_list;
+mod run_record;
 mod series;
+mod sitting;
 mod target;
 mod terminal;
 mod trial_run;
@@ -37,6 +49,9 @@ struct Arguments {
 enum Command {
     /// One load over several protocols or targets, one table.
     Compare(Box<commands::compare::Compare>),
+    /// An experiment that was written down in a file: a whole matrix, repeated; or the rest of a
+    /// run that ended early.
+    Run(Box<commands::run::Run>),
     /// A reference server in the foreground.
     Serve(commands::serve::Serve),
     /// The real servers that can be started and weighed.
@@ -49,6 +64,8 @@ enum Command {
     Report(commands::report::Report),
     /// A run in the formats of other tools: CSV, OpenMetrics, JMeter.
     Export(commands::export::Export),
+    /// Two runs, cell by cell: what became faster, slower, or is too close to call.
+    Diff(commands::diff::Diff),
     /// What has been weighed and kept.
     Runs(commands::runs::Runs),
     /// Mean, interval and verdict for a file of numbers.
@@ -67,12 +84,14 @@ fn main() -> std::process::ExitCode {
     };
     let result = match arguments.command {
         Command::Compare(command) => command.run(),
+        Command::Run(command) => command.run(),
         Command::Serve(command) => command.run(),
         Command::Targets(command) => command.run(),
         Command::Doctor(command) => command.run(),
         Command::Audit(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Export(command) => command.run(),
+        Command::Diff(command) => command.run(),
         Command::Runs(command) => command.run(),
         Command::Stats(command) => command.run(),
     };

@@ -1,7 +1,11 @@
 //! What a trial is made of that lies in files: the content of bodies, the times of a trace.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use weigh_model::body::{BodySource, Composer, widest_mark};
-use weigh_model::{Nanos, Trial};
+use weigh_model::protocol::Invalid;
+use weigh_model::{Arrival, Load, Nanos, Trial};
 
 use crate::exit::Stop;
 
@@ -14,28 +18,51 @@ pub struct Material {
     pub trace: Vec<Nanos>,
 }
 
-/// Reads the files a trial's body and arrival name.
-pub fn material(body: &BodySource, trace: Option<&str>) -> Result<Material, Stop> {
-    let read = |what: &str, path: &str| {
+/// What was read from files, each once.
+#[derive(Debug, Default)]
+pub struct Shelf(BTreeMap<(String, Option<String>), Arc<Material>>);
+
+impl Shelf {
+    /// The material of a load.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or holds no due times.
+    pub fn fetch(&mut self, load: &Load) -> Result<Arc<Material>, Invalid> {
+        let trace = match &load.arrival {
+            Arrival::Trace(path) => Some(path.clone()),
+            _ => None,
+        };
+        let name = (load.body.to_string(), trace.clone());
+        if let Some(material) = self.0.get(&name) {
+            return Ok(Arc::clone(material));
+        }
+        let material = Arc::new(material(&load.body, trace.as_deref())?);
+        self.0.insert(name, Arc::clone(&material));
+        Ok(material)
+    }
+}
+
+fn material(body: &BodySource, trace: Option<&str>) -> Result<Material, Invalid> {
+    let read = |key: &str, path: &str| {
         std::fs::read(path).map_err(|error| {
-            Stop::usage(format!(
-                "{what} {path}: cannot be read: {error}; name a file that is there"
-            ))
+            let problem = format!("{path} cannot be read: {error}");
+            Invalid::new(key, problem, "name a file that is there")
         })
     };
     let body = match (body, body.path()) {
-        (_, Some(path)) => read("--body", path)?,
+        (_, Some(path)) => read("load.body", path)?,
         (BodySource::Readings, None) => READINGS.as_bytes().to_vec(),
         _ => Vec::new(),
     };
     let trace = match trace {
-        Some(path) => parse_trace(path, &read("--arrival trace", path)?)?,
+        Some(path) => parse_trace(path, &read("load.arrival", path)?)?,
         None => Vec::new(),
     };
     Ok(Material { body, trace })
 }
 
-fn parse_trace(path: &str, text: &[u8]) -> Result<Vec<Nanos>, Stop> {
+fn parse_trace(path: &str, text: &[u8]) -> Result<Vec<Nanos>, Invalid> {
+    let wrong = |problem: String, mend: &str| Err(Invalid::new("load.arrival", problem, mend));
     let text = String::from_utf8_lossy(text);
     let mut times = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -44,17 +71,16 @@ fn parse_trace(path: &str, text: &[u8]) -> Result<Vec<Nanos>, Stop> {
             continue;
         }
         let seconds = line.parse().ok().filter(|s: &f64| s.is_finite() && *s >= 0.0);
-        let seconds = seconds.ok_or_else(|| {
-            let line_number = index + 1;
-            Stop::usage(format!(
-                "{path}:{line_number}: {line:?} is no due time; write one number of seconds since \
-                 the start a line"
-            ))
-        })?;
+        let Some(seconds) = seconds else {
+            return wrong(
+                format!("{path}:{}: {line:?} is no due time", index + 1),
+                "write one number of seconds since the start a line",
+            );
+        };
         times.push(Nanos::from_secs_f64(seconds));
     }
     if times.is_empty() {
-        return Err(Stop::usage(format!("{path}: holds no due times")));
+        return wrong(format!("{path} holds no due times"), "write one a line");
     }
     times.sort_unstable();
     Ok(times)

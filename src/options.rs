@@ -4,6 +4,7 @@ use clap::Args;
 use weigh_model::body::BodySource;
 use weigh_model::units::{Bytes, parse_duration, parse_rate, parse_size};
 use weigh_model::{Arrival, Load, Nanos, Pattern, Rate, Split, Topology};
+use weigh_plan::{Contradiction, LoadWords};
 
 use crate::exit::Stop;
 
@@ -66,145 +67,88 @@ pub struct LoadOptions {
 impl LoadOptions {
     /// The load for a lane of a protocol whose patterns are `patterns`, the first its default.
     pub fn load(&self, protocol: &str, patterns: &[Pattern]) -> Result<Load, Stop> {
-        let pattern = self.pattern.unwrap_or(patterns[0]);
-        if !patterns.contains(&pattern) {
-            let known: Vec<&str> = patterns.iter().map(|pattern| pattern.name()).collect();
-            return Err(Stop::usage(format!(
-                "--pattern: {protocol} has no {pattern}; type one of {}",
-                known.join(", ")
-            )));
-        }
-        let connections = self.publishers.or(self.connections).unwrap_or(CONNECTIONS);
-        let subscribers = match pattern {
-            Pattern::Deliver => self.subscribers.unwrap_or(1),
-            _ => 0,
-        };
-        let arrival = self.arrival(pattern)?;
-        let has_end =
-            self.messages.is_some() || matches!(arrival, Arrival::Steps(_) | Arrival::Trace(_));
-        let load = Load {
-            pattern,
-            connections,
-            subscribers,
-            topology: self.topology(connections, subscribers),
+        let delivers = self.pattern.unwrap_or(patterns[0]) == Pattern::Deliver;
+        let words = LoadWords {
+            pattern: self.pattern,
+            connections: self.publishers.or(self.connections),
+            subscribers: self.subscribers,
+            // Beside lanes that deliver there may be others, which it does not concern.
+            topology: self.topology.filter(|_| delivers),
             messages: self.messages,
-            duration: if has_end { self.duration } else { Some(self.duration.unwrap_or(DURATION)) },
-            warmup: self.warmup(pattern, &arrival),
-            arrival,
+            duration: self.duration,
+            warmup: self.warmup,
+            arrival: self.arrival.clone(),
             rate: self.rate,
             window: self.window,
-            think: self.think.unwrap_or(Nanos(0)),
-            split: self.split,
-            body: self.body(),
+            think: self.think,
+            split: Some(self.split),
+            body: self.body.clone(),
             size: self.size.map(Bytes),
-            timeout: self.timeout,
+            timeout: Some(self.timeout),
         };
-        self.check(&load)?;
-        Ok(load)
+        words.decide(protocol, patterns).map_err(|wrong| Stop::usage(in_flags(&wrong[0])))
     }
 
-    fn arrival(&self, pattern: Pattern) -> Result<Arrival, Stop> {
-        let arrival = match (&self.arrival, self.rate) {
-            (Some(arrival), _) => arrival.clone(),
-            (None, Some(_)) => Arrival::Constant,
-            (None, None) => Arrival::Closed,
-        };
-        if self.rate.is_some() && !arrival.needs_rate() {
-            return Err(Stop::usage(format!(
-                "-R and --arrival {arrival} contradict each other: leave -R out, or type \
-                 --arrival constant, poisson or periodic"
-            )));
-        }
-        if arrival.needs_rate() && self.rate.is_none() {
-            return Err(Stop::usage(format!(
-                "--arrival {arrival} needs a rate: type -R 1000/s, or -R 1/s/client for each"
-            )));
-        }
-        if self.think.is_some_and(|think| think.0 > 0) && arrival.is_open() {
-            return Err(Stop::usage(format!(
-                "--think is the pause of a closed loop, and --arrival {arrival} is open: leave \
-                 one of them out"
-            )));
-        }
-        if pattern == Pattern::Hold && (self.rate.is_some() || self.messages.is_some()) {
-            return Err(Stop::usage(
-                "--pattern hold sends no messages: leave -n and -R out and give -d",
-            ));
-        }
-        Ok(arrival)
-    }
-
-    fn topology(&self, publishers: u32, subscribers: u32) -> Topology {
-        self.topology.unwrap_or(match (publishers, subscribers) {
-            (_, 0 | 1) => Topology::FanIn,
-            (1, _) => Topology::FanOut,
-            (x, y) if x == y => Topology::Pairs,
-            _ => Topology::FanOut,
-        })
-    }
-
-    fn warmup(&self, pattern: Pattern, arrival: &Arrival) -> Nanos {
-        let has_none = pattern == Pattern::Hold
-            || matches!(arrival, Arrival::Burst | Arrival::Trace(_) | Arrival::Ramp(_));
-        self.warmup.unwrap_or(if has_none { Nanos(0) } else { WARMUP })
-    }
-
-    fn body(&self) -> BodySource {
-        match (&self.body, self.size) {
-            (Some(body), _) => body.clone(),
-            (None, Some(_)) => BodySource::Filler,
-            (None, None) => BodySource::Readings,
-        }
-    }
-
-    fn check(&self, load: &Load) -> Result<(), Stop> {
-        let contradiction = |text: &str| Err(Stop::usage(text));
-        if load.connections == 0 {
-            return contradiction("-c 0: there must be at least 1 connection");
-        }
-        if load.messages == Some(0) {
-            return contradiction("-n 0: there must be at least 1 message");
-        }
-        if load.pattern != Pattern::Deliver && self.subscribers.is_some_and(|count| count > 0) {
-            return contradiction(
-                "-y: only the pattern deliver has subscribers: type --pattern deliver",
-            );
-        }
-        if load.pattern == Pattern::Deliver && load.subscribers == 0 {
-            return contradiction(
-                "-y 0: deliver needs a subscriber; type --pattern publish for none",
-            );
-        }
-        if load.topology == Topology::Pairs && load.connections != load.subscribers {
-            return contradiction(
-                "--topology pairs needs as many subscribers as publishers: make -x and -y equal",
-            );
-        }
-        if load.arrival == Arrival::Burst && load.messages.is_none() {
-            return contradiction("--arrival burst needs a total: type -n 10000");
-        }
-        if load.arrival == Arrival::Burst && load.warmup.0 > 0 {
-            return contradiction("--warmup: a burst has no warm-up; leave it out");
-        }
-        if matches!(load.arrival, Arrival::Trace(_)) && load.warmup.0 > 0 {
-            return contradiction("--warmup: a trace has no warm-up; leave it out");
-        }
-        if load.duration.is_some_and(|duration| duration.0 == 0) {
-            return contradiction("-d 0s: there must be some time to measure in");
-        }
-        if load.timeout.0 == 0 {
-            return contradiction("--timeout 0s: every message would be late; type --timeout 5s");
+    /// Says no to a topology that none of these loads heeds.
+    pub fn check_topology<'l>(&self, loads: impl Iterator<Item = &'l Load>) -> Result<(), Stop> {
+        let mut loads = loads;
+        if self.topology.is_some() && !loads.any(|load| load.pattern == Pattern::Deliver) {
+            return Err(Stop::usage(in_flags(&Contradiction::TopologyUnheard)));
         }
         Ok(())
     }
 }
 
-/// Connections if none are asked for: few enough that neither side of a closed loop fills its
-/// core, see `docs/decisions/0006-two-connections.md`.
-pub const CONNECTIONS: u32 = 2;
-
-/// Measured time if neither a time nor a count is asked for.
-const DURATION: Nanos = Nanos::from_secs(2);
-
-/// Warm-up if none is asked for.
-const WARMUP: Nanos = Nanos::from_millis(500);
+/// What contradicts itself, in the words of the command line.
+fn in_flags(contradiction: &Contradiction) -> String {
+    let text = match contradiction {
+        Contradiction::NoSuchPattern { protocol, pattern, known } => {
+            let known: Vec<&str> = known.iter().map(|pattern| pattern.name()).collect();
+            let known = known.join(", ");
+            return format!("--pattern: {protocol} has no {pattern}; type one of {known}");
+        }
+        Contradiction::RateUnused(arrival) => {
+            return format!(
+                "-R and --arrival {arrival} contradict each other: leave -R out, or type \
+                 --arrival constant, poisson or periodic"
+            );
+        }
+        Contradiction::RateMissing(arrival) => {
+            return format!(
+                "--arrival {arrival} needs a rate: type -R 1000/s, or -R 1/s/client for each"
+            );
+        }
+        Contradiction::ThinkInOpenLoop(arrival) => {
+            return format!(
+                "--think is the pause of a closed loop, and --arrival {arrival} is open: leave \
+                 one of them out"
+            );
+        }
+        Contradiction::WarmupUnused(Arrival::Burst) => {
+            "--warmup: a burst has no warm-up; leave it out"
+        }
+        Contradiction::WarmupUnused(_) => "--warmup: a trace has no warm-up; leave it out",
+        Contradiction::HoldSends => {
+            "--pattern hold sends no messages: leave -n and -R out and give -d"
+        }
+        Contradiction::NoConnections => "-c 0: there must be at least 1 connection",
+        Contradiction::NoMessages => "-n 0: there must be at least 1 message",
+        Contradiction::TwoEnds => "-n and -d: a load ends after one of them; leave the other out",
+        Contradiction::SubscribersUnheard => {
+            "-y: only the pattern deliver has subscribers: type --pattern deliver"
+        }
+        Contradiction::TopologyUnheard => {
+            "--topology: only in the pattern deliver does anybody hear: type --pattern deliver"
+        }
+        Contradiction::NoSubscribers => {
+            "-y 0: deliver needs a subscriber; type --pattern publish for none"
+        }
+        Contradiction::PairsUnequal => {
+            "--topology pairs needs as many subscribers as publishers: make -x and -y equal"
+        }
+        Contradiction::BurstWithoutTotal => "--arrival burst needs a total: type -n 10000",
+        Contradiction::NoDuration => "-d 0s: there must be some time to measure in",
+        Contradiction::NoTimeout => "--timeout 0s: every message would be late; type --timeout 5s",
+    };
+    text.to_owned()
+}

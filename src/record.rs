@@ -6,52 +6,67 @@ use std::time::{Duration, Instant};
 
 use weigh_engine::outcome::Outcome;
 use weigh_engine::record::{self, Beside, TargetUse};
-use weigh_model::Trial;
 use weigh_model::event::TrialFinished;
 use weigh_model::server::ServerReport;
+use weigh_model::{Doubt, Trial};
 use weigh_observe::sampler::Usage;
 use weigh_stage::reference::ReferenceServer;
 
 use crate::counters;
+use crate::kept::{Counted, Lease};
 use crate::lanes::Lane;
 use crate::target::{READY_WITHIN, Running};
 use crate::trial_run::Measured;
 
-/// The record of a trial. Where it is urgent, no server is waited for until it has settled.
+/// The record of a trial, and what its target has counted since it was started, where that is
+/// known. Where it is urgent, no server is waited for until it has settled.
 pub fn put_together(
     lane: &Lane,
     trial: &Trial,
     measured: Measured,
-    target: &mut Running,
+    lease: &mut Lease,
     is_urgent: bool,
-) -> TrialFinished {
+) -> (TrialFinished, Option<Counted>) {
     let Measured { outcome, seen } = measured;
-    let server = match target {
-        Running::Reference(server) if !is_urgent => settled_report(server, trial, &outcome),
-        _ => None,
-    };
-    let counters = match target {
-        Running::Managed(server) if !is_urgent => counters::read_settled(server, &trial.load),
-        _ => BTreeMap::new(),
-    };
+    let mut counted = Some(Counted::default());
+    let (mut server, mut counters) = (None, BTreeMap::new());
+    match &mut lease.running {
+        _ if is_urgent => counted = None,
+        Running::Reference(running) => {
+            let report = settled_report(running, trial, &outcome, &lease.before.report);
+            server = report.as_ref().map(|report| report.since(&lease.before.report));
+            counted = report.map(|report| Counted { report, ..Counted::default() });
+        }
+        Running::Managed(running) => {
+            let all = counters::read_settled(running, &trial.load);
+            let is_known = running.counters().iter().all(|own| all.contains_key(&own.name));
+            counters = counters::since(running, &all, &lease.before.counters);
+            counted = is_known.then(|| Counted { counters: all, ..Counted::default() });
+        }
+        Running::Foreign(_) => {}
+    }
     let mut asked_terms = lane.protocol.asks(&lane.settings);
     asked_terms.extend(trial.load.window.map(|window| ("receive_maximum", u64::from(window))));
     let beside = Beside {
         guarantee: lane.protocol.guarantee(&lane.settings),
-        target: target.title(lane),
+        target: lease.running.title(lane),
         carries: lane.protocol.carries(&lane.settings),
         confirms: seen.confirms,
         shared_cores: seen.shared_cores,
-        target_ended: target.ended().map(|ended| ended.to_string()),
+        target_ended: lease.running.ended().map(|ended| ended.to_string()),
         usage: seen.usage.as_ref().map(target_use),
         messages_cpu_ns: seen.messages_cpu_ns,
         server,
         counters,
         asked_terms,
         generator_bytes: seen.generator_bytes,
-        target_bytes: seen.target_bytes,
+        // What an earlier trial left free is used again without being seen to grow.
+        target_bytes: seen.target_bytes.filter(|_| !lease.is_used),
     };
-    record::put_together(trial, outcome, beside)
+    let mut finished = record::put_together(trial, outcome, beside);
+    let restarted = lease.restarted.clone().map(Doubt::TargetRestarted);
+    finished.doubts.extend(restarted.map(|doubt| doubt.record()));
+    (finished, counted)
 }
 
 fn target_use(usage: &Usage) -> TargetUse {
@@ -66,14 +81,15 @@ fn target_use(usage: &Usage) -> TargetUse {
 }
 
 /// The reference server's count once it stands still: what was sent unconfirmed may still be on
-/// its way.
+/// its way. `before` is what it had counted before the trial.
 fn settled_report(
     server: &mut ReferenceServer,
     trial: &Trial,
     outcome: &Outcome,
+    before: &ServerReport,
 ) -> Option<ServerReport> {
     let mut report = server.report(READY_WITHIN).ok()?;
-    let sent = outcome.ledger.sent / trial.load.copies().max(1);
+    let sent = before.unique + outcome.ledger.sent / trial.load.copies().max(1);
     let deadline = Instant::now() + Duration::from_nanos(trial.load.timeout.0);
     while report.unique < sent && Instant::now() < deadline {
         std::thread::sleep(REPORT_EVERY);

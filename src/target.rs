@@ -61,6 +61,18 @@ impl Running {
         }
     }
 
+    /// What tells the targets of a run apart: lanes with the same key may share one.
+    pub fn key(lane: &Lane, shards: u32) -> String {
+        match &lane.against {
+            Against::Reference => {
+                let words = serve_arguments(lane, shards).into_iter();
+                words.map(|word| format!(" {}", word.to_string_lossy())).collect()
+            }
+            Against::Managed(name) => format!("{name} {}", lane.protocol.name()),
+            Against::Foreign(endpoint) => endpoint.to_string(),
+        }
+    }
+
     pub fn endpoint(&self) -> &Endpoint {
         match self {
             Running::Reference(server) => server.endpoint(),

@@ -1,5 +1,5 @@
-//! What a user sees while it runs: a bar with the time left on a terminal, a line a second
-//! without one.
+//! What a user sees while it runs: a bar on a terminal, a line for each trial and one a second
+//! without. Both tell which trial it is, the time left, and what the last half second was like.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -8,9 +8,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use weigh_engine::job::Progress;
-use weigh_model::Nanos;
+use weigh_engine::interval_times::IntervalTimes;
+use weigh_engine::job::{Progress, ShardInterval};
 use weigh_model::event::Interval;
+use weigh_model::units::Nanos;
+use weigh_model::{Load, Pattern};
+use weigh_sequence::Sequence;
 
 use crate::series::Series;
 
@@ -18,54 +21,106 @@ use crate::series::Series;
 pub struct Display {
     bar: Option<ProgressBar>,
     is_quiet: bool,
-    trials: u64,
-    trial: Mutex<Option<Running>>,
+    trial: Mutex<Option<Standing>>,
 }
 
-/// The trial that is running.
-#[derive(Clone, Copy)]
-struct Running {
+/// Where a run stands when a trial begins.
+#[derive(Clone)]
+pub struct Standing {
+    name: String,
+    /// Its number, from 1.
     number: u64,
+    /// How many there will be, at least and at most.
+    of: (u64, u64),
+    /// How long it all takes from here, at least and at most; 0 where nothing is known.
+    left: (Nanos, Nanos),
+    /// How long it sends, if time is its limit, and how many messages, if that is.
+    planned: (Option<Nanos>, Option<u64>),
+    pattern: Pattern,
     since: Instant,
-    planned: Option<Nanos>,
+}
+
+impl Standing {
+    /// Before the trial `name` of this load, the next of `sequence`; so much time is left of the
+    /// plan's budget, if it has one.
+    pub fn new(
+        name: &str,
+        load: &Load,
+        sequence: &Sequence,
+        budget_left: Option<Nanos>,
+    ) -> Standing {
+        let (done, left) = (sequence.done_count(), sequence.remaining());
+        let in_budget = |time: Nanos| time.min(budget_left.unwrap_or(Nanos::NEVER));
+        Standing {
+            name: name.to_owned(),
+            number: done + 1,
+            of: ((done + left.least).max(done + 1), done + left.most),
+            left: (in_budget(left.time_least), in_budget(left.time_most)),
+            planned: (load.duration.map(|time| time + load.warmup), load.messages),
+            pattern: load.pattern,
+            since: Instant::now(),
+        }
+    }
+
+    /// `trial 3 of 12 to 20, 2m 5s left`.
+    fn text(&self) -> String {
+        let (least, most) = self.of;
+        let of = if least == most { most.to_string() } else { format!("{least} to {most}") };
+        let passed = Nanos(self.since.elapsed().as_nanos() as u64);
+        let left = |time: Nanos| Nanos(time.0.saturating_sub(passed.0));
+        let times = (rough(left(self.left.0)), rough(left(self.left.1)));
+        let left = match times {
+            _ if self.left.1.0 == 0 => String::new(),
+            (least, most) if least == most || self.left.0.0 == 0 => format!(", {most} left"),
+            (least, most) => format!(", {least} to {most} left"),
+        };
+        format!("trial {} of {of}{left}", self.number)
+    }
+
+    /// How far the bar is, of [`PARTS`], by the most that can come.
+    fn position(&self) -> u64 {
+        let planned = self.planned.0.unwrap_or(Nanos::NEVER).as_secs_f64();
+        let share = (self.since.elapsed().as_secs_f64() / planned).min(1.0);
+        let done = (self.number - 1) as f64 + share;
+        (done / self.of.1.max(1) as f64 * PARTS as f64) as u64
+    }
 }
 
 impl Display {
-    /// For a run of so many trials.
-    pub fn new(trials: u64, is_quiet: bool) -> Display {
+    /// Of a run that begins.
+    pub fn new(is_quiet: bool) -> Display {
         let is_terminal = std::io::stderr().is_terminal();
         let bar = (is_terminal && !is_quiet).then(|| {
-            let template = "{bar:24} trial {prefix}, {eta} left  {wide_msg}";
-            let style = ProgressStyle::with_template(template);
-            ProgressBar::new(trials * PARTS)
+            let style = ProgressStyle::with_template("{bar:24} {prefix}  {wide_msg}");
+            ProgressBar::new(PARTS)
                 .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
         if let Some(bar) = &bar {
             bar.enable_steady_tick(Duration::from_millis(250));
         }
-        Display { bar, is_quiet, trials, trial: Mutex::new(None) }
+        Display { bar, is_quiet, trial: Mutex::new(None) }
     }
 
-    /// A trial begins; `planned` is how long it sends, if time is its limit.
-    pub fn trial(&self, name: &str, planned: Option<Nanos>) {
-        let number = self.running().map_or(0, |trial| trial.number + 1);
-        if let Ok(mut trial) = self.trial.lock() {
-            *trial = Some(Running { number, since: Instant::now(), planned });
-        }
+    /// A trial begins.
+    pub fn trial(&self, standing: Standing) {
         match &self.bar {
             Some(bar) => {
-                bar.set_prefix(format!("{} of {}", number + 1, self.trials));
-                bar.set_message(name.to_owned());
+                bar.set_prefix(standing.text());
+                bar.set_message(standing.name.clone());
+                bar.set_position(standing.position());
             }
-            None if !self.is_quiet => eprintln!("weigh: {name}"),
+            None if !self.is_quiet => eprintln!("weigh: {}: {}", standing.text(), standing.name),
             None => {}
+        }
+        if let Ok(mut trial) = self.trial.lock() {
+            *trial = Some(standing);
         }
     }
 
     /// A trial is over.
     pub fn trial_done(&self) {
-        if let (Some(bar), Some(trial)) = (&self.bar, self.running()) {
-            bar.set_position((trial.number + 1) * PARTS);
+        if let (Some(bar), Some(trial)) = (&self.bar, self.standing()) {
+            bar.set_position(trial.number * PARTS / trial.of.1.max(1));
         }
     }
 
@@ -79,24 +134,22 @@ impl Display {
 
     /// Listens to a trial until all its senders are gone, and hands its intervals over, those of
     /// all shards put together in `series`.
-    pub fn follow(
-        &self,
-        name: &str,
-        heard: &Receiver<(u32, Progress)>,
-        mut series: Series,
-    ) -> Vec<Interval> {
+    pub fn follow(&self, heard: &Receiver<(u32, Progress)>, mut series: Series) -> Vec<Interval> {
+        let Some(standing) = self.standing() else { return Vec::new() };
         let mut said = Instant::now();
-        let mut since = Pace::default();
+        let mut pace = Pace::new(&standing);
         loop {
             match heard.recv_timeout(Duration::from_secs(1)) {
-                Ok((_, Progress::Opening(standing, all))) => {
-                    self.line(name, &format!("{standing} of {all} connections"), &mut said);
+                Ok((_, Progress::Opening(open, all))) => {
+                    self.line(&standing, &format!("{open} of {all} connections"), &mut said);
                 }
                 Ok((shard, Progress::Interval(told))) => {
-                    since.add(shard, &told.interval);
+                    if !self.is_quiet {
+                        pace.add(shard, &told);
+                    }
                     series.add(shard, *told);
-                    if since.is_long_enough() {
-                        self.line(name, &std::mem::take(&mut since).text(), &mut said);
+                    if pace.is_long_enough() {
+                        self.line(&standing, &pace.take_text(), &mut said);
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -105,15 +158,16 @@ impl Display {
         }
     }
 
-    fn running(&self) -> Option<Running> {
-        self.trial.lock().ok().and_then(|trial| *trial)
+    fn standing(&self) -> Option<Standing> {
+        self.trial.lock().ok().and_then(|trial| trial.clone())
     }
 
-    fn line(&self, name: &str, text: &str, said: &mut Instant) {
+    fn line(&self, standing: &Standing, text: &str, said: &mut Instant) {
         match &self.bar {
             Some(bar) => {
-                bar.set_message(format!("{name}: {text}"));
-                bar.set_position(self.running().map_or(0, Running::position));
+                bar.set_prefix(standing.text());
+                bar.set_message(format!("{}: {text}", standing.name));
+                bar.set_position(standing.position());
             }
             None if !self.is_quiet && said.elapsed() >= Duration::from_millis(900) => {
                 *said = Instant::now();
@@ -121,15 +175,6 @@ impl Display {
             }
             None => {}
         }
-    }
-}
-
-impl Running {
-    /// How far the bar is, in parts.
-    fn position(self) -> u64 {
-        let planned = self.planned.unwrap_or(Nanos::NEVER).as_secs_f64();
-        let share = (self.since.elapsed().as_secs_f64() / planned).min(1.0);
-        self.number * PARTS + (share * PARTS as f64) as u64
     }
 }
 
@@ -141,47 +186,162 @@ impl Drop for Display {
     }
 }
 
-/// What was done since it was last said.
-#[derive(Default)]
+/// What was done since it was last said, and what the whole trial has done so far.
 struct Pace {
     sent: u64,
     done: u64,
     is_warmup: bool,
-    /// The time that each shard has told of.
-    lengths_ns: BTreeMap<u32, u64>,
+    times: IntervalTimes,
+    /// By shard: the time that it has told of since, and its connections.
+    shards: BTreeMap<u32, (u64, u64)>,
+    /// The time that the first shard has told of in all.
+    passed: Nanos,
+    sent_in_all: u64,
+    planned: (Option<Nanos>, Option<u64>),
+    pattern: Pattern,
 }
 
 impl Pace {
-    fn add(&mut self, shard: u32, interval: &Interval) {
+    fn new(standing: &Standing) -> Pace {
+        Pace {
+            sent: 0,
+            done: 0,
+            is_warmup: false,
+            times: IntervalTimes::default(),
+            shards: BTreeMap::new(),
+            passed: Nanos(0),
+            sent_in_all: 0,
+            planned: standing.planned,
+            pattern: standing.pattern,
+        }
+    }
+
+    fn add(&mut self, shard: u32, told: &ShardInterval) {
+        let interval = &told.interval;
+        let length_ns = interval.length_ns.unwrap_or(0);
         self.sent += interval.sent;
+        self.sent_in_all += interval.sent;
         self.done += interval.delivered.max(interval.acknowledged);
         self.is_warmup = interval.warmup;
-        *self.lengths_ns.entry(shard).or_default() += interval.length_ns.unwrap_or(0);
+        self.times.merge(&told.times);
+        let known = self.shards.entry(shard).or_default();
+        *known = (known.0 + length_ns, interval.connections);
+        if shard == 0 {
+            self.passed.0 += length_ns;
+        }
     }
 
     fn length_ns(&self) -> u64 {
-        self.lengths_ns.values().copied().max().unwrap_or(0)
+        self.shards.values().map(|(length_ns, _)| *length_ns).max().unwrap_or(0)
     }
 
     fn is_long_enough(&self) -> bool {
         self.length_ns() >= SAID_EVERY_NS
     }
 
+    /// True once there is nothing left to send: what is under way is awaited.
+    fn is_draining(&self) -> bool {
+        let is_over = self.planned.0.is_some_and(|planned| self.passed > planned);
+        let is_sent = self.planned.1.is_some_and(|messages| self.sent_in_all >= messages);
+        self.sent == 0 && (is_over || is_sent)
+    }
+
+    /// Says it, and begins anew.
+    fn take_text(&mut self) -> String {
+        let text = self.text();
+        (self.sent, self.done, self.times) = (0, 0, IntervalTimes::default());
+        self.shards.values_mut().for_each(|known| known.0 = 0);
+        text
+    }
+
     fn text(&self) -> String {
         let seconds = self.length_ns() as f64 / 1e9;
         let rate = |count: u64| (count as f64 / seconds).round();
         let warmup = if self.is_warmup { " (warm-up)" } else { "" };
-        format!("{} in/s, {} out/s{warmup}", rate(self.sent), rate(self.done))
+        if self.pattern == Pattern::Hold {
+            let standing: u64 = self.shards.values().map(|(_, connections)| connections).sum();
+            return format!("{standing} connections{warmup}");
+        }
+        if self.is_draining() {
+            return format!("all sent, waiting for what is under way: {} out/s", rate(self.done));
+        }
+        let mut told = Interval::default();
+        self.times.tell(&mut told);
+        let p99 = told.response_time_ns_p99.map_or(String::new(), |p99| {
+            format!(", p99 {}", weigh_report::figures::time(p99 as f64, true))
+        });
+        format!("{} in/s, {} out/s{p99}{warmup}", rate(self.sent), rate(self.done))
+    }
+}
+
+/// A time as somebody who waits wants it: `2h 5m`, `3m 20s`, `12s`.
+fn rough(time: Nanos) -> String {
+    let seconds = time.0.div_ceil(1_000_000_000);
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, seconds) => format!("{minutes}m {seconds}s"),
+        (hours, minutes, _) => format!("{hours}h {minutes}m"),
     }
 }
 
 /// Rates are those of at least this time, a little less than what is told of a second.
 const SAID_EVERY_NS: u64 = 450_000_000;
 
-/// Parts of the bar for each trial.
-const PARTS: u64 = 1000;
+/// Parts of the bar.
+const PARTS: u64 = 10_000;
 
 /// Columns of the terminal behind stdout.
 pub fn width() -> u16 {
     console::Term::stdout().size().1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(planned: (Option<Nanos>, Option<u64>)) -> Pace {
+        let (name, of, left) = (String::new(), (1, 1), (Nanos(0), Nanos(0)));
+        let (pattern, since) = (Pattern::Request, Instant::now());
+        Pace::new(&Standing { name, number: 1, of, left, planned, pattern, since })
+    }
+
+    fn told(sent: u64, acknowledged: u64) -> ShardInterval {
+        let length_ns = Some(500_000_000);
+        let interval = Interval { sent, acknowledged, length_ns, ..Interval::default() };
+        ShardInterval { interval, ..ShardInterval::default() }
+    }
+
+    #[test]
+    fn who_waits_for_the_last_answers_is_not_told_that_nothing_happens() {
+        let mut timed = pace((Some(Nanos::from_millis(500)), None));
+        timed.add(0, &told(100, 50));
+        assert_eq!(timed.take_text(), "200 in/s, 100 out/s");
+        timed.add(0, &told(0, 50));
+        assert_eq!(timed.take_text(), "all sent, waiting for what is under way: 100 out/s");
+        let mut counted = pace((None, Some(100)));
+        counted.add(0, &told(99, 0));
+        counted.take_text();
+        counted.add(0, &told(0, 0));
+        assert_eq!(counted.take_text(), "0 in/s, 0 out/s", "a target that hangs");
+    }
+
+    #[test]
+    fn what_is_left_is_said_as_people_say_it() {
+        for (seconds, text) in [(0, "0s"), (59, "59s"), (200, "3m 20s"), (7500, "2h 5m")] {
+            assert_eq!(rough(Nanos::from_secs(seconds)), text);
+        }
+        let mut standing = Standing {
+            name: "tcp".to_owned(),
+            number: 3,
+            of: (12, 20),
+            left: (Nanos(0), Nanos(0)),
+            planned: (None, None),
+            pattern: Pattern::Request,
+            since: Instant::now(),
+        };
+        assert_eq!(standing.text(), "trial 3 of 12 to 20");
+        standing.left = (Nanos::from_secs(3000), Nanos::from_secs(9000));
+        standing.of.0 = 20;
+        assert!(standing.text().starts_with("trial 3 of 20, "), "{}", standing.text());
+    }
 }

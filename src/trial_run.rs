@@ -2,7 +2,7 @@
 //! record is put together.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -13,15 +13,16 @@ use weigh_engine::message_log::MessageLog;
 use weigh_engine::outcome::{Outcome, SILENCE};
 use weigh_model::event::{Interval, TrialFinished};
 use weigh_model::ledger::Cause;
+use weigh_model::protocol::Invalid;
 use weigh_model::{Doubt, Endpoint, Load, Nanos, Pattern, Trial};
 use weigh_observe::cpu::monotonic_ns;
 use weigh_observe::sampler::{Recording, Sampler, Usage};
 use weigh_report::RecordError;
-use weigh_stage::catalogue::Catalogue;
 use weigh_stage::pinning::Pinning;
 
 use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
+use crate::kept::{Lease, Targets};
 use crate::lanes::{Against, Lane};
 use crate::material::{Material, composer};
 use crate::messages::{MessageRecording, Recorded};
@@ -30,14 +31,12 @@ use crate::target::Running;
 
 /// What a trial needs from its surroundings.
 pub struct Surroundings<'s> {
-    /// The real servers that can be started.
-    pub catalogue: &'s Catalogue,
     /// Who runs where.
     pub pinning: &'s Pinning,
-    /// Shards of the generator, and of a reference server.
+    /// Shards of the generator.
     pub shards: u32,
-    /// Where targets keep their files and logs.
-    pub folder: &'s Path,
+    /// How long the plan wants the intervals of the time series to be.
+    pub every: Option<Nanos>,
     /// Signals that may end it early.
     pub interrupts: &'s Interrupts,
     /// Who hears how it goes.
@@ -94,6 +93,11 @@ pub fn check(lane: &Lane, trial: &Trial, material: &Material, shards: u32) -> Re
              order, which one thread must see; type --shards 1 or -s 64B"
         )));
     }
+    Ok(check_protocol(lane, trial)?)
+}
+
+/// Asks the protocol whether it can do the trial.
+pub fn check_protocol(lane: &Lane, trial: &Trial) -> Result<(), Invalid> {
     let mut trial = trial.clone();
     let unspecified = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     trial.endpoint = Some(match &lane.against {
@@ -107,30 +111,41 @@ pub fn check(lane: &Lane, trial: &Trial, material: &Material, shards: u32) -> Re
     Ok(())
 }
 
-/// Runs one trial.
+/// Runs one trial on a target that `targets` starts or has kept.
 pub fn run(
     lane: &Lane,
     mut trial: Trial,
     material: &Material,
     around: &Surroundings<'_>,
+    targets: &mut Targets<'_>,
 ) -> Result<Weighed, Stop> {
-    let folder: PathBuf = around.folder.join("targets").join(&trial.id);
-    let mut target =
-        Running::start(lane, around.catalogue, &around.pinning.target, around.shards, &folder)?;
-    let mut endpoint = target.endpoint().clone();
+    let mut lease = targets.lease(lane, &trial.id)?;
+    let result = locate(lane, &lease).and_then(|endpoint| {
+        trial.endpoint = Some(endpoint);
+        measure(lane, &trial, material, around, &mut lease.running)
+    });
+    let (measured, watched, recorded) = match result {
+        Ok(result) => result,
+        Err(stop) => {
+            targets.give_back(lease, None);
+            return Err(stop);
+        }
+    };
+    let is_urgent = around.interrupts.are_urgent();
+    let (mut finished, counted) =
+        record::put_together(lane, &trial, measured, &mut lease, is_urgent);
+    let Recorded { doubts, unwritten, .. } = recorded;
+    finished.doubts.extend(doubts.iter().map(Doubt::record));
+    targets.give_back(lease, counted);
+    Ok(Weighed { finished, watched, unwritten })
+}
+
+/// Where the target listens, and who we are to it.
+fn locate(lane: &Lane, lease: &Lease) -> Result<Endpoint, Stop> {
+    let mut endpoint = lease.running.endpoint().clone();
     endpoint.address = Some(resolve(&endpoint)?);
     endpoint.credentials = lane.credentials();
-    trial.endpoint = Some(endpoint);
-    let result = measure(lane, &trial, material, around, &mut target);
-    let weighed = result.map(|(measured, watched, recorded)| {
-        let is_urgent = around.interrupts.are_urgent();
-        let mut finished = record::put_together(lane, &trial, measured, &mut target, is_urgent);
-        let Recorded { doubts, unwritten, .. } = recorded;
-        finished.doubts.extend(doubts.iter().map(Doubt::record));
-        Weighed { finished, watched, unwritten }
-    });
-    target.stop();
-    weighed
+    Ok(endpoint)
 }
 
 /// What was measured, before it is put together.
@@ -187,7 +202,7 @@ fn measure(
         address,
         trace: material.trace.clone(),
         shards: around.shards,
-        every: told_every(&trial.load),
+        every: told_every(interval(&trial.load, around.every)),
         messages: log,
         shared: Shared::default(),
     });
@@ -368,10 +383,16 @@ fn check_answered(outcome: &Outcome, job: &Job) -> Result<(), Failure> {
     Err(Failure::Session { address: job.address, reason })
 }
 
-/// How often shards tell of themselves: often enough for the intervals of a report, and for
-/// somebody who watches.
-pub fn told_every(load: &Load) -> Nanos {
-    interval_length(load).min(Nanos::from_secs(1))
+/// How long an interval of the time series is: as the plan wants it, at least [`INTERVAL_MIN`], or
+/// fitted to the length of the trial. Where that makes too many intervals, neighbours are joined.
+pub fn interval(load: &Load, wanted: Option<Nanos>) -> Nanos {
+    wanted.map_or_else(|| interval_length(load), |wanted| wanted.max(INTERVAL_MIN))
+}
+
+/// How often shards tell of themselves: a whole number of times in each interval of a report, and
+/// every second for somebody who watches.
+pub fn told_every(interval: Nanos) -> Nanos {
+    Nanos(interval.0 / interval.0.div_ceil(1_000_000_000).max(1))
 }
 
 /// How often the target is looked at: every 50 ms, in trials longer than half an hour so seldom
@@ -380,6 +401,9 @@ fn sample_every(load: &Load) -> Duration {
     let whole = load.duration.unwrap_or_default() + load.warmup;
     SAMPLE_EVERY.max(Duration::from_nanos(whole.0 / SAMPLES_MAX))
 }
+
+/// Of usual loads a shorter interval holds too few messages to have a quantile.
+const INTERVAL_MIN: Nanos = Nanos::from_millis(10);
 
 const SAMPLE_EVERY: Duration = Duration::from_millis(50);
 

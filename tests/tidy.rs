@@ -445,6 +445,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("charts", &[]),
     ("report", &["model", "stats", "charts"]),
     ("audit", &["model", "stats"]),
+    ("history", &["model", "report"]),
+    ("sequence", &["model", "stats"]),
+    ("plan", &["model"]),
 ];
 
 /// Words that must be absent from the code below a folder, and why.
@@ -474,6 +477,11 @@ const ABSENT: &[(&str, &[&str], &str)] = &[
         "crates/engine/src",
         &["mqtt", "Mqtt", "MQTT", "http", "http1", "Http", "HTTP", "weigh_protocols"],
         "the engine knows no protocol by name",
+    ),
+    (
+        "crates/plan/src",
+        &["std::fs", "std::net", "std::process", "Instant::now", "SystemTime::now"],
+        "text in, a plan or errors out",
     ),
     (
         "crates/report/src",

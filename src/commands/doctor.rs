@@ -18,7 +18,7 @@ pub struct Doctor {
         short = 'c',
         long,
         value_name = "N",
-        default_value_t = u64::from(crate::options::CONNECTIONS)
+        default_value_t = u64::from(weigh_plan::load::CONNECTIONS)
     )]
     connections: u64,
     /// Subscribers beside them

@@ -48,7 +48,7 @@ impl Export {
         let folder = RunFolder::find(&self.runs, &self.run).map_err(Stop::usage)?;
         let journal = folder.read_journal().map_err(Stop::usage)?;
         for bad in &journal.bad_lines {
-            eprintln!("weigh: {}: line {}: {}", folder.path().display(), bad.line, bad.problem);
+            eprintln!("weigh: {}: {bad}", folder.path().display());
         }
         let summary = Summary::from_events(&journal.events).map_err(Stop::usage)?;
         let run = Run { folder: &folder, summary: &summary, events: &journal.events };

@@ -42,7 +42,7 @@ impl Report {
         let folder = RunFolder::find(&self.runs, &self.run).map_err(Stop::usage)?;
         let journal = folder.read_journal().map_err(Stop::usage)?;
         for bad in &journal.bad_lines {
-            eprintln!("weigh: {}: line {}: {}", folder.path().display(), bad.line, bad.problem);
+            eprintln!("weigh: {}: {bad}", folder.path().display());
         }
         let summary = if self.html {
             let written = folder.write_results(&journal.events);

@@ -1,6 +1,8 @@
 //! `weigh targets`: the real servers that can be started and weighed.
 
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use weigh_protocols as registry;
@@ -96,21 +98,59 @@ fn settings() -> String {
 
 fn start(catalogue: &Catalogue, name: &str) -> Result<Exit, Stop> {
     let choice = catalogue.choose(name).map_err(Stop::usage)?;
-    let folder = std::env::temp_dir().join(format!("weigh-target-{}", std::process::id()));
+    sweep();
+    let folder = std::env::temp_dir().join(format!("{FOLDER}{}", std::process::id()));
+    let _lock = inhabit(&folder)?;
     let pinning = Pinning::divide(&CoreSet::allowed()?, 1, 1);
     let mut signals = signal_hook::iterator::Signals::new([
         signal_hook::consts::SIGINT,
         signal_hook::consts::SIGTERM,
     ])?;
-    let server = ManagedServer::start(choice, None, &folder, Some(&pinning.target))
-        .map_err(|error| Stop::new(Exit::Target, error))?;
+    let server =
+        ManagedServer::start(choice, None, &folder, Some(&pinning.target)).map_err(|error| {
+            let _ = fs::remove_dir_all(&folder);
+            Stop::new(Exit::Target, error)
+        })?;
     let who = format!("{} ({}) pid {}", server.title(), server.profile(), server.pid());
     output::put(&format!("{who}\nlistening on {}\n", server.endpoint()))?;
     signals.forever().next();
     server.stop();
-    let _ = std::fs::remove_dir_all(&folder);
+    let _ = fs::remove_dir_all(&folder);
     Ok(Exit::Done)
 }
+
+/// Makes the folder of a server, with a lock in it that lasts as long as we do.
+fn inhabit(folder: &Path) -> Result<File, Stop> {
+    let lock = fs::create_dir_all(folder).and_then(|()| File::create(folder.join(LOCK)));
+    let lock = lock.map_err(|error| {
+        Stop::new(Exit::Target, format!("{} cannot be written: {error}", folder.display()))
+    })?;
+    // Where a lock cannot be had, only the sweeping of others could take the folder away.
+    let _ = lock.try_lock();
+    Ok(lock)
+}
+
+/// Removes what was left behind by those of us that were killed: their locks are free.
+fn sweep() {
+    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
+    for entry in entries.flatten() {
+        let is_ours = entry.file_name().to_string_lossy().starts_with(FOLDER);
+        let Ok(lock) = File::open(entry.path().join(LOCK)) else { continue };
+        // Whoever has just made one may not have locked it yet.
+        let modified = lock.metadata().and_then(|found| found.modified());
+        let age = modified.ok().and_then(|modified| modified.elapsed().ok());
+        if is_ours && age.is_some_and(|age| age > SWEPT_AFTER) && lock.try_lock().is_ok() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// How the folder of a server that runs in the foreground begins, before our number.
+const FOLDER: &str = "weigh-target-";
+
+const LOCK: &str = "lock";
+
+const SWEPT_AFTER: Duration = Duration::from_secs(10);
 
 /// What changes the machine is run only when it was asked for by name and by flag.
 fn install(catalogue: &Catalogue, name: &str, is_wanted: bool) -> Result<Exit, Stop> {

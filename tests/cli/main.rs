@@ -3,14 +3,19 @@
 
 mod auditing;
 mod commands;
+mod diff;
 mod endings;
 mod exports;
+mod guide;
 mod loads;
 mod numbers;
+mod plans;
 mod readme;
 mod recording;
 mod refusals;
+mod resume;
 mod rig;
+mod runs;
 mod serving;
 mod strangers;
 mod weighing;

@@ -233,6 +233,7 @@ impl Run {
             version: "0".to_owned(),
             host: HostFacts::default(),
             plan: self.plan.clone(),
+            setup: weigh_model::event::Setup::default(),
         };
         let finished = self.trials.iter().cloned();
         let finished = finished.map(|trial| Event::TrialFinished(Box::new(trial)));

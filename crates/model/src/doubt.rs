@@ -8,12 +8,25 @@ use crate::units::Nanos;
 
 /// How much a doubt takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// The result stands, with this said beside it.
     Doubt,
+    /// Times from the due time must not be used; rates, losses, service times and costs stand.
+    InvalidTimes,
     /// The result must not be used.
     Invalid,
+}
+
+impl Severity {
+    /// The words before the text of a doubt: empty for one that takes nothing away.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Severity::Doubt => "",
+            Severity::InvalidTimes => "RESPONSE TIMES INVALID ",
+            Severity::Invalid => "INVALID ",
+        }
+    }
 }
 
 /// A doubt as it is recorded.
@@ -63,6 +76,18 @@ pub enum Doubt {
     RateNotReached(f64, f64),
     /// The target ended before the trial did.
     TargetDied(String),
+    /// A kept target had ended before the trial, like this, and was started anew for it.
+    TargetRestarted(String),
+    /// A stop rule of this axis held here, and larger values were not weighed: which axis, what
+    /// held, and how many values.
+    AxisEnded(String, String, usize),
+    /// How many repetitions there are was decided by the figures themselves, which were looked at
+    /// so often; whether they became as precise as the plan asks.
+    OptionalStopping(u32, bool),
+    /// The time budget of the plan was spent after so many repetitions of so many.
+    BudgetSpent(u32, u32),
+    /// The run was interrupted and resumed under other conditions: which.
+    ResumedElsewhere(String),
     /// The trial was cut short by a signal.
     Interrupted,
     /// The reference server counted this many where the ledger has that many.
@@ -89,8 +114,8 @@ impl Doubt {
     /// The doubt as it is recorded.
     pub fn record(&self) -> DoubtRecord {
         let severity = match self {
+            Doubt::LagGate(..) => Severity::InvalidTimes,
             Doubt::GeneratorLimited(_)
-            | Doubt::LagGate(..)
             | Doubt::ServerCountDiffers(..)
             | Doubt::LedgerContradiction(_) => Severity::Invalid,
             Doubt::Broken(rule, _) => rule.severity(),
@@ -110,7 +135,8 @@ impl Doubt {
             Doubt::LagGate(lag, mean) => (
                 "lag-gate",
                 format!("send lag p99.9 is {lag}, against a mean response time of {mean}"),
-                "repeat on a quieter machine; latency below a hundred times the lag is not shown",
+                "read service times, from sent on, or repeat on a quieter machine: times from the due \
+                 time that are below a hundred times the lag say more of the generator",
             ),
             Doubt::Unconfirmed => (
                 "unconfirmed",
@@ -162,6 +188,35 @@ impl Doubt {
                 "target-died",
                 format!("the target ended before the trial: {how}"),
                 "read the target's log in the run folder",
+            ),
+            Doubt::TargetRestarted(how) => (
+                "target-restarted",
+                format!("the kept target had ended ({how}) and was started anew for this trial"),
+                "read the target's log in the run folder, and compare with the trials before",
+            ),
+            Doubt::AxisEnded(axis, held, left_out) => (
+                "axis-ended",
+                format!("{axis} ends here: {held}; {left_out} larger values were not weighed"),
+                "it was decided in one trial, the first: see whether the others agree",
+            ),
+            Doubt::OptionalStopping(looks, is_precise) => (
+                "optional-stopping",
+                match is_precise {
+                    true => format!("repeated until it was precise: looked at {looks} times"),
+                    false => format!("not as precise as the plan asks after {looks} looks"),
+                },
+                "whoever stops when an interval is narrow gets one that is a little too narrow; \
+                 for a claim repeat a number of times that is fixed before",
+            ),
+            Doubt::BudgetSpent(done, asked) => (
+                "budget-spent",
+                format!("{done} of {asked} repetitions: the time budget was spent"),
+                "raise repeat.budget, or ask for fewer repetitions or cases",
+            ),
+            Doubt::ResumedElsewhere(what) => (
+                "resumed-elsewhere",
+                format!("the run was resumed with another {what}: its trials are not all alike"),
+                "repeat it as a whole if trials from before and after differ",
             ),
             Doubt::Interrupted => (
                 "interrupted",

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::condition::{LOSS_RATIO, LOST};
-use crate::doubt::DoubtRecord;
+use crate::doubt::{Doubt, DoubtRecord};
 use crate::ledger::Ledger;
 use crate::plan::Plan;
 use crate::protocol::Guarantee;
@@ -30,6 +30,10 @@ pub enum Event {
         point: Point,
         /// Its repetition, from 0.
         repetition: u32,
+        /// When it began on the run's own clock, nanoseconds: time between a run and its
+        /// resumption does not count. Absent in journals before this key.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at_ns: Option<u64>,
     },
     /// What a trial did in the last interval.
     Interval(Interval),
@@ -44,6 +48,29 @@ pub enum Event {
         /// What went wrong.
         error: String,
     },
+    /// A stop rule held: larger values of the axis are not weighed in this lane.
+    AxisEnded(Box<AxisEnded>),
+    /// A case whose repetitions depend on its own figures needs no more of them.
+    CaseSettled {
+        /// Its point of the matrix.
+        point: Point,
+        /// How many repetitions it had.
+        repetitions: u32,
+        /// How often its figures were looked at to decide whether to go on.
+        looks: u32,
+        /// True if they were as precise as the plan asks; false if it had all repetitions that
+        /// the plan allows before.
+        is_precise: bool,
+    },
+    /// The next trial would have ended after the plan's time budget, so none began any more.
+    BudgetSpent {
+        /// The run's own clock, nanoseconds.
+        at_ns: u64,
+        /// How many trials the plan still asked for, at least.
+        left: u64,
+    },
+    /// A run that had ended early goes on.
+    RunResumed(Box<RunResumed>),
     /// The last line.
     RunFinished {
         /// `done`, `interrupted` or `failed`.
@@ -66,6 +93,63 @@ pub struct RunStarted {
     pub host: HostFacts,
     /// The plan as resolved.
     pub plan: Plan,
+    /// What else the run was started with; all zero and empty in journals before this key.
+    #[serde(default)]
+    pub setup: Setup,
+}
+
+/// What a run is started with beside its plan, so that it can be resumed alike. Passwords are not
+/// part of it: whoever resumes gives them again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setup {
+    /// Threads of the generator and of reference servers; 0 where nobody wrote it down.
+    #[serde(default)]
+    pub shards: u32,
+    /// The folder whose `targets/*.toml` came before those built in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// User name at targets given by URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// What else it was given that must not be written down: URLs that had credentials in them,
+    /// and plan keys of secret settings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
+    /// The folder it was started in, from which relative paths of the plan lead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// Check value of what bodies and traces are made of, hexadecimal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub material: Option<String>,
+}
+
+/// A run that had ended early goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunResumed {
+    /// When, RFC 3339.
+    pub at: String,
+    /// The version of Weighbridge that goes on.
+    pub version: String,
+    /// The machine on which it goes on.
+    pub host: HostFacts,
+}
+
+/// Where an axis with a stop rule ended in one lane.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AxisEnded {
+    /// The point without the axis: which lane.
+    pub lane: Point,
+    /// The axis: a plan key such as `load.connections`.
+    pub axis: String,
+    /// The value at which the condition held; it is weighed like all before it.
+    pub at: serde_json::Value,
+    /// The condition, as the plan has it.
+    pub condition: String,
+    /// The figure that it spoke of, in the metric's own unit; null where it is infinite.
+    #[serde(deserialize_with = "null_figure")]
+    pub figure: f64,
+    /// The values that are not weighed, ascending.
+    pub not_weighed: Vec<serde_json::Value>,
 }
 
 /// What a reader needs to know of the machine to doubt or repeat a figure.
@@ -171,6 +255,12 @@ pub struct TrialFinished {
 }
 
 impl TrialFinished {
+    /// True if a signal cut it short: a resumed run does the trial again.
+    pub fn is_cut_short(&self) -> bool {
+        let interrupted = Doubt::Interrupted.record().code;
+        self.doubts.iter().any(|doubt| doubt.code == interrupted)
+    }
+
     /// The figure that a [`Condition`](crate::Condition) or a precision speaks of, in the metric's
     /// own unit: a value of [`TrialFinished::metrics`], or what was lost by the ledger. `None`
     /// where it was not measured, and for losses where nobody knows what arrived.
@@ -192,4 +282,8 @@ where
     let values = BTreeMap::<String, Option<f64>>::deserialize(deserializer)?;
     let finite = |value: Option<f64>| value.unwrap_or(f64::INFINITY);
     Ok(values.into_iter().map(|(name, value)| (name, finite(value))).collect())
+}
+
+fn null_figure<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
 }

@@ -116,4 +116,54 @@ impl ServerReport {
         self.queued += other.queued;
         self.queued_bytes += other.queued_bytes;
     }
+
+    /// What was counted after `before`, an earlier count of the same server. Queues are as they
+    /// are now.
+    pub fn since(&self, before: &ServerReport) -> ServerReport {
+        let dropped = self.dropped.iter().map(|(cause, count)| {
+            let earlier = before.dropped.get(cause).copied().unwrap_or(0);
+            (cause.clone(), count.saturating_sub(earlier))
+        });
+        ServerReport {
+            connections: self.connections.saturating_sub(before.connections),
+            received: self.received.saturating_sub(before.received),
+            unique: self.unique.saturating_sub(before.unique),
+            duplicates: self.duplicates.saturating_sub(before.duplicates),
+            corrupt: self.corrupt.saturating_sub(before.corrupt),
+            foreign: self.foreign.saturating_sub(before.foreign),
+            warmup: self.warmup.saturating_sub(before.warmup),
+            forwarded: self.forwarded.saturating_sub(before.forwarded),
+            dropped: dropped.filter(|(_, count)| *count > 0).collect(),
+            disconnects: self.disconnects.saturating_sub(before.disconnects),
+            queued: self.queued,
+            queued_bytes: self.queued_bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_since_another_holds_what_came_after_it() {
+        let before = ServerReport {
+            received: 5,
+            unique: 4,
+            dropped: [("queue_full".to_owned(), 2), ("other".to_owned(), 1)].into(),
+            queued: 3,
+            ..ServerReport::default()
+        };
+        let mut after = before.clone();
+        after.add(&ServerReport {
+            received: 7,
+            unique: 7,
+            dropped: [("queue_full".to_owned(), 4)].into(),
+            ..ServerReport::default()
+        });
+        let since = after.since(&before);
+        assert_eq!((since.received, since.unique, since.queued), (7, 7, 3));
+        assert_eq!(since.dropped, [("queue_full".to_owned(), 4)].into());
+        assert_eq!(after.since(&ServerReport::default()), after);
+    }
 }

@@ -13,7 +13,9 @@ use std::time::Instant;
 use std::{env, fs, io};
 
 use serde_json::json;
-use weigh_model::event::{Event, HostFacts, Interval, JOURNAL_SCHEMA, RunStarted, TrialFinished};
+use weigh_model::event::{
+    Event, HostFacts, Interval, JOURNAL_SCHEMA, RunStarted, Setup, TrialFinished,
+};
 use weigh_model::ledger::{Cause, Ledger};
 use weigh_model::plan::Plan;
 use weigh_model::random::Random;
@@ -118,6 +120,7 @@ fn started(levels: u32, repetitions: u32) -> Event {
             ..HostFacts::default()
         },
         plan,
+        setup: Setup::default(),
     }))
 }
 

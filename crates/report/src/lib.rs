@@ -1,11 +1,14 @@
 //! Shows what was weighed. Everything here is made from the events of a run: live or read back
 //! from its journal, the result is the same.
 
+mod attempts;
 mod axis_table;
 pub mod cells;
 mod cells_csv;
 pub mod comparisons;
 mod course;
+mod decisions;
+pub mod diff;
 pub mod exports;
 pub mod figures;
 pub mod journal;

@@ -1,6 +1,7 @@
 //! The folder that a run leaves behind: `runs/<time>-<name>/` with the plan, the journal, the
 //! summary, the page, the cells as CSV and the recorded times for HdrHistogram's tools.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use crate::journal::{Journal, Reader, Writer};
 use crate::page::{Provenance, page};
 use crate::record_error::RecordError;
 use crate::summary::Summary;
-use crate::{cells_csv, recorded_times};
+use crate::{attempts, cells_csv, recorded_times};
 
 /// The folder of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,9 +47,11 @@ impl RunFolder {
         Err(failed(io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Finds a run by its path or, below `runs`, by its id.
+    /// Finds a run by its path or, below `runs`, by its id; [`LATEST`] is the newest one there.
     pub fn find(runs: &Path, path_or_id: &str) -> Result<RunFolder, RecordError> {
-        let places = [PathBuf::from(path_or_id), runs.join(path_or_id)];
+        let newest = if path_or_id == LATEST { newest_below(runs) } else { None };
+        let id = newest.as_deref().unwrap_or(path_or_id);
+        let places = [PathBuf::from(path_or_id), runs.join(id)];
         let found = places.iter().find(|place| place.join(JOURNAL).is_file());
         let path = found.ok_or_else(|| {
             let newest = newest_below(runs).map_or_else(
@@ -88,15 +91,27 @@ impl RunFolder {
         Writer::create(&self.path.join(JOURNAL))
     }
 
-    /// Goes on with the journal of an earlier run.
-    pub fn resume_journal(&self) -> Result<Writer, RecordError> {
+    /// Goes on with the journal of an earlier run, and returns everything that stands in it.
+    ///
+    /// # Errors
+    /// See [`Writer::resume`].
+    pub fn resume_journal(&self) -> Result<(Writer, Journal), RecordError> {
         Writer::resume(&self.path.join(JOURNAL))
     }
 
-    /// Reads the journal.
+    /// Reads the journal, without those attempts at a trial that a later one made up for.
+    ///
+    /// # Errors
+    /// If it cannot be read, or a newer version has written it.
     pub fn read_journal(&self) -> Result<Journal, RecordError> {
         let path = self.path.join(JOURNAL);
-        Reader::open(&path)?.read().map_err(|problem| RecordError::new(&path, problem))
+        let journal = Reader::open(&path)?.read();
+        let mut journal = journal.map_err(|problem| RecordError::new(&path, problem))?;
+        journal.check_version(&path)?;
+        if let Cow::Owned(counted) = attempts::counted(&journal.events) {
+            journal.events = counted;
+        }
+        Ok(journal)
     }
 
     /// Writes `plan.toml`.
@@ -112,6 +127,7 @@ impl RunFolder {
     /// Writes `summary.json`, `report.html`, `cells.csv` and the recorded times of a run, finished
     /// or not, and returns the summary. Each file is replaced as a whole.
     pub fn write_results(&self, events: &[Event]) -> Result<Summary, RecordError> {
+        let events = &*attempts::counted(events);
         let summary = Summary::from_events(events).map_err(|error| {
             let path = self.path.join(JOURNAL);
             RecordError::saying(&path, error.to_string(), "name the folder of a run")
@@ -237,6 +253,9 @@ pub const JOURNAL: &str = "journal.jsonl";
 
 /// Bytes that must be free before a run begins: a long journal and all tables fit.
 pub const FREE_BYTES_MIN: u64 = 32 << 20;
+
+/// The word for the newest run.
+pub const LATEST: &str = "latest";
 
 const SAME_SECOND_MAX: u32 = 1000;
 const NAME_BYTES_MAX: usize = 60;

@@ -1,7 +1,10 @@
 //! The tests of the report as its users see it: the table, the page, and the run's folder.
 
+mod diff;
+mod journal_size;
 mod messages;
 mod page;
 mod recording;
 mod rendering;
+mod resuming;
 mod story;

@@ -107,8 +107,10 @@ fn a_torn_journal_is_resumed_after_its_last_whole_line() {
     let whole = fs::read(&path).unwrap();
     fs::write(&path, [&whole[..], b"{\"event\":\"trial_fin"].concat()).unwrap();
     assert_eq!(folder.read_journal().unwrap().torn_line, Some(6));
-    let mut journal = folder.resume_journal().unwrap();
+    let (mut journal, read) = folder.resume_journal().unwrap();
+    assert_eq!((&read.events[..], read.torn_line), (&events[..5], Some(6)));
     events[5..].iter().for_each(|event| journal.write(event).unwrap());
+    drop(journal);
     let read = folder.read_journal().unwrap();
     assert_eq!((read.events, read.torn_line), (events, None));
     fs::write(&path, "no line has an end").unwrap();
@@ -142,11 +144,11 @@ fn the_journal_page_documents_every_event_with_lines_that_are_read() {
         .iter()
         .map(|event| serde_json::to_value(event).unwrap()["event"].as_str().unwrap().to_owned())
         .collect();
-    assert_eq!(kinds.len(), 6, "{kinds:?}");
+    assert_eq!(kinds.len(), 10, "{kinds:?}");
     // Every key that the model writes must be named on the page.
     for event in run().iter().chain(&events) {
         let value = serde_json::to_value(event).unwrap();
-        let parts = [&value, &value["ledger"], &value["server"], &value["host"]];
+        let parts = [&value, &value["ledger"], &value["server"], &value["host"], &value["setup"]];
         for key in parts.iter().filter_map(|part| part.as_object()).flat_map(|part| part.keys()) {
             assert!(page.contains(&format!("`{key}`")), "{key} is not documented");
         }
@@ -165,7 +167,12 @@ proptest! {
     #[test]
     fn the_summary_of_a_replayed_journal_is_that_of_the_live_events(trials in trials()) {
         let mut events = vec![started("constant")];
+        let mut known = std::collections::BTreeSet::new();
         for (qos, repetition, figure, lost) in trials {
+            // Of several attempts at a trial only one would be read back.
+            if !known.insert((qos, repetition)) {
+                continue;
+            }
             let mut told = Told::new("mqtt", Some(qos), "reference");
             told.repetition = repetition;
             told.ledger = Ledger { lost: Some(lost), ..whole(100 + lost) };

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use weigh_model::doubt::DoubtRecord;
-use weigh_model::event::{Event, HostFacts, Interval, JOURNAL_SCHEMA, RunStarted, TrialFinished};
+use weigh_model::event::{
+    Event, HostFacts, Interval, JOURNAL_SCHEMA, RunStarted, Setup, TrialFinished,
+};
 use weigh_model::ledger::{Cause, Ledger, NotSentCause};
 use weigh_model::plan::Plan;
 use weigh_model::trial::Point;
@@ -75,7 +77,7 @@ impl Told {
             ..Interval::default()
         };
         [
-            Event::TrialStarted { trial, point, repetition },
+            Event::TrialStarted { trial, point, repetition, at_ns: None },
             Event::Interval(interval),
             Event::TrialFinished(Box::new(finished)),
         ]
@@ -113,6 +115,7 @@ pub(crate) fn started(arrival: &str) -> Event {
         version: "0.1.0".to_owned(),
         host,
         plan,
+        setup: Setup::default(),
     }))
 }
 

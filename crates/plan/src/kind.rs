@@ -1,0 +1,245 @@
+//! What values a key takes, and how they are read: one form for each value, whatever way it was
+//! written.
+
+use toml::Value;
+use toml::de::DeValue;
+use weigh_model::body::BodySource;
+use weigh_model::plan::{Precision, TargetLife};
+use weigh_model::protocol::SettingKind;
+use weigh_model::units::{Bytes, parse_duration, parse_rate, parse_size};
+use weigh_model::{Arrival, Condition, Pattern, Split, Topology};
+
+use crate::metrics;
+
+/// What values a key takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// A whole number between the two, both included.
+    Count(u64, u64),
+    /// A size in bytes, with its unit.
+    Size,
+    /// A duration, with its unit.
+    Duration,
+    /// A rate, with its unit.
+    Rate,
+    /// `true` or `false`.
+    Flag,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// What `load.pattern` takes.
+    Pattern,
+    /// What `load.topology` takes.
+    Topology,
+    /// What `load.split` takes.
+    Split,
+    /// What `load.arrival` takes.
+    Arrival,
+    /// What `load.body` takes.
+    Body,
+    /// A sentence about a figure.
+    Condition,
+    /// A figure and how precise it must be.
+    Precision,
+    /// What `repeat.target` takes.
+    TargetLife,
+    /// Any text.
+    Text,
+}
+
+/// A value that a key does not take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// What is wrong with it.
+    pub text: String,
+    /// What to type instead.
+    pub mend: String,
+}
+
+impl Wrong {
+    /// From the way the model says it: what is wrong, a colon, what to type.
+    pub fn split(said: &str) -> Wrong {
+        match said.rsplit_once(": type ") {
+            Some((text, mend)) => Wrong::new(text, format!("type {mend}")),
+            None => Wrong::new(said, ""),
+        }
+    }
+
+    /// So much is wrong, and so it is mended.
+    pub fn new(text: impl Into<String>, mend: impl Into<String>) -> Wrong {
+        Wrong { text: text.into(), mend: mend.into() }
+    }
+}
+
+impl From<SettingKind> for Kind {
+    fn from(kind: SettingKind) -> Kind {
+        match kind {
+            SettingKind::Flag => Kind::Flag,
+            SettingKind::Integer(low, high) => Kind::Count(low, high),
+            SettingKind::Choice(words) => Kind::Choice(words),
+            SettingKind::Text => Kind::Text,
+            SettingKind::Duration => Kind::Duration,
+        }
+    }
+}
+
+impl Kind {
+    /// The value in its one form.
+    ///
+    /// # Errors
+    /// If the key does not take it.
+    pub fn read(self, value: &DeValue<'_>) -> Result<Value, Wrong> {
+        match self {
+            Kind::Count(low, high) => count(value, low, high),
+            Kind::Flag => match value {
+                DeValue::Boolean(flag) => Ok(Value::Boolean(*flag)),
+                other => Err(unfit(other, "true or false")),
+            },
+            Kind::Choice(words) => choice(value, words),
+            _ => self.read_text(&text(value, self.wanted())?).map(Value::String),
+        }
+    }
+
+    /// The same of a value that was written as text.
+    ///
+    /// # Errors
+    /// If the key does not take it.
+    pub fn read_text(self, text: &str) -> Result<String, Wrong> {
+        let said = |error: String| Wrong::split(&error);
+        match self {
+            Kind::Size => parse_size(text).map(|size| Bytes(size).to_string()).map_err(said),
+            Kind::Duration => parse_duration(text).map(|time| time.to_string()).map_err(said),
+            Kind::Rate => parse_rate(text).map(|rate| rate.to_string()).map_err(said),
+            Kind::Pattern => text.parse().map(|word: Pattern| word.to_string()).map_err(said),
+            Kind::Arrival => text.parse().map(|word: Arrival| word.to_string()).map_err(said),
+            Kind::Body => text.parse().map(|word: BodySource| word.to_string()).map_err(said),
+            Kind::Topology => text.parse::<Topology>().map(|_| text.to_owned()).map_err(said),
+            Kind::Split => text.parse::<Split>().map(|_| text.to_owned()).map_err(said),
+            Kind::Condition => match text.parse::<Condition>() {
+                Ok(condition) => Ok(condition.to_string()),
+                Err(error) => Err(metrics::misnamed(text).unwrap_or_else(|| said(error))),
+            },
+            Kind::Precision => match text.parse::<Precision>() {
+                Ok(precision) => Ok(precision.to_string()),
+                Err(error) => Err(metrics::misnamed(text).unwrap_or_else(|| said(error))),
+            },
+            Kind::TargetLife => target_life(text),
+            Kind::Text | Kind::Count(..) | Kind::Flag | Kind::Choice(_) => Ok(text.to_owned()),
+        }
+    }
+
+    /// How large a value of this kind is, in an order of its own; `None` for what has no order.
+    pub fn quantity(self, value: &Value) -> Option<f64> {
+        let text = || value.as_str().unwrap_or_default();
+        match self {
+            Kind::Count(..) => value.as_integer().map(|number| number as f64),
+            Kind::Size => parse_size(text()).ok().map(|bytes| bytes as f64),
+            Kind::Duration => parse_duration(text()).ok().map(|time| time.0 as f64),
+            Kind::Rate => parse_rate(text()).ok().map(|rate| rate.per_second),
+            _ => None,
+        }
+    }
+
+    /// True for what a quantity is, so that values can be stepped through.
+    pub fn is_ordered(self) -> bool {
+        matches!(self, Kind::Count(..) | Kind::Size | Kind::Duration | Kind::Rate)
+    }
+
+    /// What to type, for whoever typed something of another type.
+    fn wanted(self) -> &'static str {
+        match self {
+            Kind::Size => "a size such as \"64B\" or \"1KiB\"",
+            Kind::Duration => "a duration such as \"10s\" or \"500ms\"",
+            Kind::Rate => "a rate such as \"1000/s\" or \"1/s/client\"",
+            Kind::Condition => "a condition such as \"response_time p(95) < 500ms\"",
+            Kind::Precision => "a precision such as \"p99 within 5 %\"",
+            _ => "a text in quotation marks",
+        }
+    }
+}
+
+/// A value as text. A number where a unit is due is taken as text too: what reads it knows which
+/// units it could have had.
+fn text(value: &DeValue<'_>, wanted: &str) -> Result<String, Wrong> {
+    match value {
+        DeValue::String(text) => Ok(text.to_string()),
+        DeValue::Integer(number) if !wanted.starts_with("a text") => Ok(number.as_str().to_owned()),
+        DeValue::Float(number) if !wanted.starts_with("a text") => Ok(number.as_str().to_owned()),
+        other => Err(unfit(other, wanted)),
+    }
+}
+
+fn count(value: &DeValue<'_>, low: u64, high: u64) -> Result<Value, Wrong> {
+    let wanted = || match high {
+        MANY.. => format!("type a whole number, at least {low}"),
+        _ => format!("type a whole number from {low} to {high}"),
+    };
+    let DeValue::Integer(number) = value else {
+        let found = match value {
+            DeValue::String(text) if text.parse::<u64>().is_ok() => {
+                return Err(Wrong::new(
+                    format!("{text:?} is a text, and a number is due"),
+                    format!("leave the quotation marks out: type {text}"),
+                ));
+            }
+            DeValue::String(text) => format!("{text:?}"),
+            DeValue::Float(number) => number.as_str().to_owned(),
+            other => format!("a value of the type {}", other.type_str()),
+        };
+        return Err(Wrong::new(format!("{found} is not a whole number"), wanted()));
+    };
+    let read = i128::from_str_radix(number.as_str(), number.radix()).ok();
+    let fits = read.filter(|read| (i128::from(low)..=i128::from(high)).contains(read));
+    match fits.and_then(|read| i64::try_from(read).ok()) {
+        Some(read) => Ok(Value::Integer(read)),
+        None => Err(Wrong::new(format!("{} is not a value it takes", number.as_str()), wanted())),
+    }
+}
+
+fn choice(value: &DeValue<'_>, words: &[&str]) -> Result<Value, Wrong> {
+    let wanted = format!("type one of {}", words.join(", "));
+    let text = match value {
+        DeValue::String(text) => text.to_string(),
+        DeValue::Integer(number) => number.as_str().to_owned(),
+        DeValue::Float(number) => number.as_str().to_owned(),
+        other => {
+            let text = format!("a value of the type {} is not one it takes", other.type_str());
+            return Err(Wrong::new(text, wanted));
+        }
+    };
+    if !words.contains(&text.as_str()) {
+        let mend = nearest(&text, words.iter().copied())
+            .map_or(wanted.clone(), |near| format!("did you mean {near}? {wanted}"));
+        return Err(Wrong::new(format!("{text:?} is not a value it takes"), mend));
+    }
+    let number = text.parse::<i64>().ok().filter(|number| number.to_string() == text);
+    Ok(number.map_or(Value::String(text), Value::Integer))
+}
+
+fn target_life(text: &str) -> Result<String, Wrong> {
+    let known = Value::String(text.to_owned()).try_into::<TargetLife>();
+    known.map(|_| text.to_owned()).map_err(|_| {
+        let mend = "type \"fresh\" (a process for every trial) or \"kept\" (one for the run)";
+        Wrong::new(format!("{text:?} is no life of a target"), mend)
+    })
+}
+
+fn unfit(value: &DeValue<'_>, wanted: &str) -> Wrong {
+    let found = match value {
+        DeValue::Array(_) => "a list is not one value".to_owned(),
+        DeValue::Table(_) => "a table is not one value".to_owned(),
+        other => format!("it takes no value of the type {}", other.type_str()),
+    };
+    Wrong::new(found, format!("type {wanted}"))
+}
+
+/// The one of `names` that `wanted` may be a misspelling of.
+pub fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let wanted = wanted.to_ascii_lowercase();
+    let (distance, name) = names
+        .map(|name| (strsim::damerau_levenshtein(&wanted, name), name))
+        .min_by_key(|(distance, _)| *distance)?;
+    (distance <= (wanted.chars().count() / 3).clamp(1, 3)).then_some(name)
+}
+
+/// From here on a limit is only that of the type.
+const MANY: u64 = 1 << 31;

@@ -1,0 +1,264 @@
+//! Which protocols and targets a plan weighs, and which of its keys mean something to each: an
+//! axis of one protocol does not multiply the cases of another.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use toml::Value;
+use weigh_model::Protocol;
+
+use crate::document::{Axis, Document, Row, spelt};
+use crate::keys::Keys;
+use crate::kind::nearest;
+use crate::problem::{Problem, Problems};
+use crate::world::{REFERENCE, TargetWord, World};
+
+/// A protocol and its target, with what was said of all its cases.
+pub(crate) struct LaneRows {
+    pub(crate) protocol: &'static dyn Protocol,
+    pub(crate) target: String,
+    /// What holds for all its cases.
+    pub(crate) fixed: Row,
+    /// What varies in it.
+    pub(crate) axes: Vec<Axis>,
+}
+
+impl LaneRows {
+    /// How many cases it has.
+    pub(crate) fn count(&self) -> u64 {
+        let lengths = self.axes.iter().map(|axis| axis.rows.len() as u64);
+        lengths.fold(1, u64::saturating_mul)
+    }
+
+    /// The rows of all its cases, the last axis changing fastest.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
+        (0..self.count()).map(|number| {
+            let mut rest = number;
+            let mut row = self.fixed.clone();
+            for axis in self.axes.iter().rev() {
+                let length = axis.rows.len() as u64;
+                row.extend(axis.rows[(rest % length) as usize].clone());
+                rest /= length;
+            }
+            row
+        })
+    }
+
+    /// What `row` says to this lane: keys of other protocols are left out.
+    fn own(&self, row: &Row) -> Row {
+        let own = |key: &str| own_name(key, self.protocol, &self.target);
+        row.iter().filter_map(|(key, given)| Some((own(key)?, given.clone()))).collect()
+    }
+}
+
+/// The lanes of a plan, in the order of the file.
+pub(crate) fn lanes(
+    document: &Document,
+    keys: &Keys,
+    world: &dyn World,
+) -> Result<Vec<LaneRows>, Problems> {
+    let mut choice = Choice { keys, world, problems: Problems::default(), used: BTreeSet::new() };
+    let chooses = |axis: &&Axis| {
+        axis.rows.iter().any(|row| row.contains_key(PROTOCOL) || row.contains_key(TARGET))
+    };
+    let (choosing, others): (Vec<&Axis>, Vec<&Axis>) = document.axes.iter().partition(chooses);
+    let picks = LaneRows {
+        protocol: keys.protocols()[0],
+        target: String::new(),
+        fixed: Row::new(),
+        axes: choosing.into_iter().cloned().collect(),
+    };
+    let mut lanes = Vec::new();
+    if picks.count() > CASES_MAX {
+        choice.problems.add(too_many(picks.count()));
+        return Err(choice.problems);
+    }
+    for picked in picks.rows() {
+        lanes.extend(choice.lane(document, &picked, &others));
+    }
+    if choice.problems.is_empty() {
+        choice.check_used(document, &lanes);
+    }
+    choice.problems.or(lanes)
+}
+
+/// Adds what is wrong with the names of protocols and targets to what is wrong otherwise.
+pub(crate) fn check_words(
+    document: &Document,
+    keys: &Keys,
+    world: &dyn World,
+    problems: Problems,
+) -> Problems {
+    let mut choice = Choice { keys, world, problems, used: BTreeSet::new() };
+    let rows = document.axes.iter().flat_map(|axis| &axis.rows);
+    for (key, given) in std::iter::once(&document.fixed).chain(rows).flatten() {
+        let word = given.value.as_str().unwrap_or_default();
+        match key.as_str() {
+            PROTOCOL => drop(choice.protocol(word, &given.place)),
+            TARGET => drop(choice.target(word, &given.place)),
+            _ => {}
+        }
+    }
+    choice.problems
+}
+
+/// More cases than a plan may have.
+pub(crate) fn too_many(cases: u64) -> Problem {
+    Problem::missing(
+        format!("the plan has {cases} cases, and at most {CASES_MAX} can be kept in one run"),
+        "take larger steps, zip axes that belong together, or make several plans of it",
+    )
+}
+
+struct Choice<'c> {
+    keys: &'c Keys,
+    world: &'c dyn World,
+    problems: Problems,
+    /// Where the protocols and targets stand that came into a lane.
+    used: BTreeSet<(usize, usize)>,
+}
+
+impl Choice<'_> {
+    fn lane(&mut self, document: &Document, picked: &Row, others: &[&Axis]) -> Option<LaneRows> {
+        let mut row = document.fixed.clone();
+        row.extend(picked.clone());
+        let (asked, named) = (row.remove(PROTOCOL), row.remove(TARGET));
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let target = match &named {
+            None => TargetWord { name: REFERENCE.to_owned(), speaks: None },
+            Some(given) => self.target(&text(&given.value), &given.place)?,
+        };
+        let protocol = match (&asked, &target.speaks) {
+            (Some(given), _) => self.protocol(&text(&given.value), &given.place)?,
+            (None, Some(speaks)) => self.protocol(speaks.first()?, &named.as_ref()?.place)?,
+            (None, None) => {
+                let text = "the plan does not say which protocol";
+                let mend = "add protocol = \"mqtt\" at the top, or a list of them below [vary]";
+                let place = named.map(|given| given.place);
+                self.problems.add(Problem { place, text: text.into(), mend: mend.into() });
+                return None;
+            }
+        };
+        let speaks = |speaks: &Vec<String>| speaks.iter().any(|name| name == protocol.name());
+        if !target.speaks.as_ref().is_none_or(speaks) {
+            // Of a product those pairs are left out that do not fit; a pair that was named as one
+            // is a slip.
+            let both = |row: &Row| row.contains_key(PROTOCOL) && row.contains_key(TARGET);
+            if both(picked) && document.axes.len() == 1 || both(&document.fixed) {
+                self.problems.add(Problem::at(
+                    named?.place,
+                    format!("{} does not speak {}", target.name, protocol.name()),
+                    format!("it speaks {}", target.speaks.unwrap_or_default().join(", ")),
+                ));
+            }
+            return None;
+        }
+        let places = [asked, named].into_iter().flatten().map(|given| given.place);
+        self.used.extend(places.map(|place| (place.start, place.end)));
+        let mut lane =
+            LaneRows { protocol, target: target.name, fixed: Row::new(), axes: Vec::new() };
+        lane.fixed = lane.own(&row);
+        lane.axes = others.iter().map(|axis| narrowed(axis, &lane)).collect();
+        Some(lane)
+    }
+
+    fn target(&mut self, word: &str, place: &Range<usize>) -> Option<TargetWord> {
+        let found = self.world.target(word);
+        found
+            .map_err(|said| {
+                let (wrong, mend) = said.split_once(": ").unwrap_or((&said, ""));
+                self.problems.add(Problem::at(place.clone(), wrong, mend));
+            })
+            .ok()
+    }
+
+    fn protocol(&mut self, word: &str, place: &Range<usize>) -> Option<&'static dyn Protocol> {
+        let wanted = word.to_ascii_lowercase();
+        let protocols = self.keys.protocols();
+        let is_it = |protocol: &&&'static dyn Protocol| {
+            protocol.name() == wanted || protocol.aliases().contains(&wanted.as_str())
+        };
+        let found = protocols.iter().find(is_it).copied();
+        if found.is_none() {
+            let names: Vec<&str> = protocols.iter().map(|protocol| protocol.name()).collect();
+            let targets = self.world.target_names();
+            let mend = if targets.contains(&wanted) {
+                format!("{word} is a target: type target = {word:?}")
+            } else {
+                let aliases = protocols.iter().flat_map(|protocol| protocol.aliases()).copied();
+                let near = nearest(word, names.iter().copied().chain(aliases));
+                let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
+                format!("{near}There are: {}", names.join(", "))
+            };
+            self.problems.add(Problem::at(place.clone(), format!("{word:?} is no protocol"), mend));
+        }
+        found
+    }
+
+    /// Everything that was said must mean something to some lane.
+    fn check_used(&mut self, document: &Document, lanes: &[LaneRows]) {
+        let rows = document.axes.iter().flat_map(|axis| &axis.rows);
+        let mut told = BTreeSet::new();
+        for row in std::iter::once(&document.fixed).chain(rows) {
+            for (key, given) in row {
+                if key == PROTOCOL || key == TARGET {
+                    if !self.used.contains(&(given.place.start, given.place.end)) {
+                        let (word, text) = (&given.value, "fits nothing else that is weighed here");
+                        let mend = "leave it out, or add a protocol or target that goes with it";
+                        let text = format!("{word} {text}");
+                        self.problems.add(Problem::at(given.place.clone(), text, mend));
+                    }
+                    continue;
+                }
+                let means = |lane: &LaneRows| own_name(key, lane.protocol, &lane.target).is_some();
+                if lanes.iter().any(means) || !told.insert(key) {
+                    continue;
+                }
+                let first = key.split('.').next().unwrap_or_default();
+                let (text, mend) = if key == OVERLOAD {
+                    let text = "no reference server that is weighed here has an overload policy";
+                    (text.to_owned(), "leave it out, or weigh a reference broker".to_owned())
+                } else {
+                    (
+                        format!("{key}: {first} is not weighed here"),
+                        format!("leave it out, or add {first} to the protocols"),
+                    )
+                };
+                self.problems.add(Problem::at(given.place.clone(), text, mend));
+            }
+        }
+    }
+}
+
+/// The axis as `lane` sees it: rows that say the same to it are one.
+fn narrowed(axis: &Axis, lane: &LaneRows) -> Axis {
+    let own: Vec<Row> = axis.rows.iter().map(|row| lane.own(row)).collect();
+    let is_whole = own.iter().zip(&axis.rows).all(|(own, all)| own.len() == all.len());
+    if is_whole {
+        return Axis { rows: own };
+    }
+    let mut seen = BTreeSet::new();
+    Axis { rows: own.into_iter().filter(|row| seen.insert(spelt(row))).collect() }
+}
+
+/// The key's name in a lane; `None` where it means nothing to it.
+fn own_name(key: &str, protocol: &dyn Protocol, target: &str) -> Option<String> {
+    if key == OVERLOAD {
+        let has = protocol.settings().iter().any(|setting| setting.key == "overload");
+        return (has && target == REFERENCE).then(|| format!("{}.overload", protocol.name()));
+    }
+    let first = key.split('.').next().unwrap_or_default();
+    (first == "load" || first == protocol.name()).then(|| key.to_owned())
+}
+
+/// The key of the protocol.
+pub(crate) const PROTOCOL: &str = "protocol";
+
+/// The key of the target.
+pub(crate) const TARGET: &str = "target";
+
+/// The key that goes to whatever broker is weighed.
+const OVERLOAD: &str = "target.overload";
+
+/// Cases that one run can hold: their points stand in its plan, its journal and its report.
+pub(crate) const CASES_MAX: u64 = 100_000;

@@ -1,0 +1,26 @@
+//! The language of plans: what a user asks in a file, and the cases that come of it. Text goes
+//! in, a resolved [`Plan`](weigh_model::plan::Plan) or a list of errors with their places comes
+//! out. Knows no protocol by name.
+
+pub mod contradiction;
+pub mod forecast;
+pub mod keys;
+pub mod kind;
+pub mod load;
+pub mod matrix;
+pub mod problem;
+pub mod schema;
+pub mod world;
+
+mod document;
+mod entries;
+mod lane_rows;
+mod metrics;
+mod range;
+mod resolve;
+
+pub use contradiction::Contradiction;
+pub use load::LoadWords;
+pub use problem::{Problem, Problems};
+pub use resolve::{Draft, Resolved, read};
+pub use world::{TargetWord, World};

@@ -1,0 +1,216 @@
+//! From what a plan says to the resolved plan: every case with its whole load, checked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use toml::Table;
+use weigh_model::Load;
+use weigh_model::plan::Plan;
+
+use crate::contradiction::Contradiction;
+use crate::document::{self, Document, Row};
+use crate::keys::Keys;
+use crate::lane_rows::{CASES_MAX, LaneRows, check_words, lanes, too_many};
+use crate::load::LoadWords;
+use crate::matrix::{self, Decided, setting_text};
+use crate::problem::{Problem, Problems};
+use crate::world::World;
+
+/// A plan that was read and whose cases can be counted, before they are made.
+pub struct Draft<'w> {
+    document: Document,
+    lanes: Vec<LaneRows>,
+    world: &'w dyn World,
+}
+
+/// A plan in which nothing is left open.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolved {
+    /// What may be written to files.
+    pub plan: Plan,
+    /// Values of secret keys, which may not.
+    pub secrets: BTreeMap<String, String>,
+}
+
+/// Reads the text of a plan.
+///
+/// # Errors
+/// Everything that is wrong with it, as far as it can be seen without making its cases.
+pub fn read<'w>(text: &str, world: &'w dyn World) -> Result<Draft<'w>, Problems> {
+    let keys = Keys::new(world.protocols());
+    let (document, problems) = document::read(text, &keys)?;
+    if !problems.is_empty() {
+        return Err(check_words(&document, &keys, world, problems));
+    }
+    let lanes = lanes(&document, &keys, world)?;
+    Ok(Draft { document, lanes, world })
+}
+
+impl Draft<'_> {
+    /// How many cases it has.
+    pub fn cases(&self) -> u64 {
+        self.lanes.iter().map(LaneRows::count).fold(0, u64::saturating_add)
+    }
+
+    /// How many trials it may take at most.
+    pub fn trials_max(&self) -> u64 {
+        self.cases().saturating_mul(u64::from(self.document.repeat.most()))
+    }
+
+    /// Makes the cases. `name` is what the run is called if the plan does not say.
+    ///
+    /// # Errors
+    /// Everything that is wrong with single cases, and rules about axes that there are not.
+    pub fn resolve(self, name: &str) -> Result<Resolved, Problems> {
+        let mut problems = Problems::default();
+        if self.cases() > CASES_MAX {
+            problems.add(too_many(self.cases()));
+            return Err(problems);
+        }
+        let secrets = self.secrets(&mut problems);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let mut cases = Vec::new();
+        let mut seen = BTreeSet::new();
+        for lane in &self.lanes {
+            for row in lane.rows() {
+                let Some(case) = self.case(lane, &row, &mut problems) else { continue };
+                if seen.insert(format!("{case:?}")) {
+                    cases.push(case);
+                } else {
+                    let place = row.values().map(|given| given.place.clone()).next_back();
+                    let text = "two cases are the same";
+                    let mend = "leave one out: repetitions are asked for by [repeat]".to_owned();
+                    problems.add(Problem { place, text: text.into(), mend });
+                }
+            }
+        }
+        if cases.is_empty() && problems.is_empty() {
+            problems.add(Problem::missing("the plan has no case", "name a protocol"));
+        }
+        let (load, cases) = match matrix::matrix(&cases) {
+            Ok((load, cases)) => (load, cases),
+            Err(invalid) => {
+                problems.add(Problem::missing(invalid.problem, invalid.mend));
+                return Err(problems);
+            }
+        };
+        self.check_stop(&cases, &mut problems);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let Document { name: own, question, seed, thresholds, repeat, stop, observe, .. } =
+            self.document;
+        let name = own.unwrap_or_else(|| name.to_owned());
+        let stop = stop.into_iter().map(|rule| (rule.key, rule.conditions)).collect();
+        let plan = Plan { name, question, seed, thresholds, load, repeat, stop, observe, cases };
+        Ok(Resolved { plan, secrets })
+    }
+
+    fn case(&self, lane: &LaneRows, row: &Row, problems: &mut Problems) -> Option<Decided> {
+        let mut words = Table::new();
+        let mut settings = matrix::Keys::new();
+        for (key, given) in row {
+            let (first, rest) = key.split_once('.').unwrap_or((key, ""));
+            if first == "load" {
+                words.insert(rest.to_owned(), given.value.clone());
+            } else if !self.world.is_secret(key) {
+                settings.insert(rest.to_owned(), given.value.clone());
+            }
+        }
+        let words: LoadWords = match words.try_into() {
+            Ok(words) => words,
+            Err(error) => {
+                problems.add(Problem::missing(error.to_string(), "write the load differently"));
+                return None;
+            }
+        };
+        let protocol = lane.protocol;
+        let load = match words.decide(protocol.name(), protocol.patterns()) {
+            Ok(load) => load,
+            Err(wrong) => {
+                wrong.iter().for_each(|one| problems.add(told(one, row)));
+                return None;
+            }
+        };
+        let case = decided(lane, settings, load);
+        if let Err(invalid) = self.world.check(&case) {
+            let key = invalid.place.as_str();
+            let given = row.get(key).map(|given| given.place.clone());
+            problems.add(Problem {
+                place: given.or_else(|| anything(row)),
+                text: format!("{key}: {}", invalid.problem),
+                mend: invalid.mend,
+            });
+            return None;
+        }
+        Some(case)
+    }
+
+    /// Values that no file may hold. They are the same for all cases, so that a run can be told
+    /// them again.
+    fn secrets(&self, problems: &mut Problems) -> BTreeMap<String, String> {
+        let rows = self.document.axes.iter().flat_map(|axis| &axis.rows);
+        for (key, given) in rows.flatten().filter(|(key, _)| self.world.is_secret(key)) {
+            problems.add(Problem::at(
+                given.place.clone(),
+                format!("{key} is never recorded, so that cases cannot differ in it"),
+                "write it once, above the cases",
+            ));
+        }
+        let fixed = self.document.fixed.iter().filter(|(key, _)| self.world.is_secret(key));
+        fixed.filter_map(|(key, given)| Some((key.clone(), setting_text(&given.value)?))).collect()
+    }
+
+    /// A rule leaves out what lies beyond in cases that differ in nothing else: there must be some.
+    fn check_stop(&self, cases: &[matrix::Keys], problems: &mut Problems) {
+        for rule in &self.document.stop {
+            let rows = self.document.axes.iter().flat_map(|axis| &axis.rows);
+            let values = rows.filter_map(|row| row.get(&rule.key));
+            let values: BTreeSet<String> = values.map(|given| given.value.to_string()).collect();
+            if values.len() < 2 {
+                problems.add(Problem::at(
+                    rule.place.clone(),
+                    format!("{} is no axis of this plan, so that nothing lies beyond", rule.key),
+                    "give it a list below [vary], or leave the rule out",
+                ));
+            } else if problems.is_empty() && !varies_alone(&rule.key, cases) {
+                problems.add(Problem::at(
+                    rule.place.clone(),
+                    format!("no two cases differ in {} alone, so that none lies beyond", rule.key),
+                    "leave the rule out, or give the key an axis that is not zipped",
+                ));
+            }
+        }
+    }
+}
+
+/// Whether two cases differ in `key` and in nothing else.
+fn varies_alone(key: &str, cases: &[matrix::Keys]) -> bool {
+    let mut lanes = BTreeSet::new();
+    cases.iter().filter(|case| case.contains_key(key)).any(|case| {
+        let mut rest = case.clone();
+        rest.remove(key);
+        !lanes.insert(format!("{rest:?}"))
+    })
+}
+
+fn decided(lane: &LaneRows, settings: matrix::Keys, load: Load) -> Decided {
+    let protocol = lane.protocol.name().to_owned();
+    Decided { protocol, target: lane.target.clone(), settings, load }
+}
+
+/// What contradicts itself, at the first of its keys that was given.
+fn told(contradiction: &Contradiction, row: &Row) -> Problem {
+    let wrong = contradiction.in_plan();
+    let given = contradiction.keys().iter().find_map(|key| Some((key, row.get(*key)?)));
+    let name = given.map_or(contradiction.keys()[0], |(key, _)| key);
+    let place = given.map(|(_, given)| given.place.clone()).or_else(|| anything(row));
+    Problem { place, text: format!("{name}: {}", wrong.text), mend: wrong.mend }
+}
+
+/// Some place of a case, for what is wrong with all of it.
+fn anything(row: &Row) -> Option<Range<usize>> {
+    row.values().next().map(|given| given.place.clone())
+}

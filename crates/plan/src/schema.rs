@@ -1,0 +1,157 @@
+//! The JSON Schema of plans, for editors that complete and check while one types. Made from the
+//! same table of keys that reads them.
+
+use serde_json::{Map, Value, json};
+use weigh_model::{Pattern, Protocol};
+
+use crate::keys::{Key, Keys};
+use crate::kind::Kind;
+
+/// The schema of a plan over these protocols.
+pub fn json_schema(protocols: &'static [&'static dyn Protocol]) -> String {
+    let keys = Keys::new(protocols);
+    let mut schema = Schema { keys: &keys, definitions: Map::new() };
+    let mut top = schema.places("value", |_| true, fixed);
+    let vary = object(schema.table("axis", |key| key.is_varied, axis));
+    let case = object(schema.table("value", |key| key.is_varied, fixed));
+    let stop = |key: &Key| key.is_varied && key.kind.is_ordered();
+    let stop = object(schema.table("stop", stop, |_| several(Kind::Condition)));
+    let cases = json!({ "type": "array", "minItems": 1, "items": case });
+    let group = json!({ "type": "array", "minItems": 2, "items": { "type": "string" } });
+    let zip = json!({ "type": "array", "items": group });
+    for (name, table, doc) in [
+        ("vary", vary, "Every list is an axis; the matrix is their product."),
+        ("case", cases, "Cases one by one; axes multiply them."),
+        ("zip", zip, "Axes of [vary] that advance together."),
+        ("stop", stop, "Conditions after which the larger values of an axis are not weighed."),
+    ] {
+        top.insert(name.to_owned(), described(table, doc));
+    }
+    let document = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "weigh/plan/1",
+        "description": "A plan of Weighbridge: what `weigh run` weighs.",
+        "type": "object",
+        "properties": top,
+        "additionalProperties": false,
+        "$defs": schema.definitions,
+    });
+    format!("{document:#}\n")
+}
+
+/// A schema while it is made: what a key takes is written once, under its name.
+struct Schema<'k> {
+    keys: &'k Keys,
+    definitions: Map<String, Value>,
+}
+
+impl Schema<'_> {
+    /// The keys at their places: `load.size` in the table `load`.
+    fn places(
+        &mut self,
+        kind: &str,
+        is_meant: impl Fn(&Key) -> bool,
+        schema: impl Fn(&Key) -> Value,
+    ) -> Map<String, Value> {
+        let mut properties = Map::new();
+        for key in self.keys.iter().filter(|key| is_meant(key)) {
+            let name = format!("{kind}-{}", key.name);
+            let reference = json!({ "$ref": format!("#/$defs/{name}") });
+            self.definitions.insert(name, described(schema(key), &key.doc));
+            for written in self.keys.written(&key.name) {
+                insert(&mut properties, &written, reference.clone());
+            }
+        }
+        properties
+    }
+
+    /// The same, and each key also as resolved plans write it: in quotation marks, with its dots.
+    fn table(
+        &mut self,
+        kind: &str,
+        is_meant: impl Fn(&Key) -> bool,
+        schema: impl Fn(&Key) -> Value,
+    ) -> Map<String, Value> {
+        let mut properties = self.places(kind, &is_meant, schema);
+        for key in self.keys.iter().filter(|key| is_meant(key) && key.name.contains('.')) {
+            let reference = json!({ "$ref": format!("#/$defs/{kind}-{}", key.name) });
+            for written in self.keys.written(&key.name) {
+                properties.insert(written, reference.clone());
+            }
+        }
+        properties
+    }
+}
+
+/// Puts a key at its place.
+fn insert(properties: &mut Map<String, Value>, name: &str, schema: Value) {
+    let Some((first, rest)) = name.split_once('.') else {
+        properties.insert(name.to_owned(), schema);
+        return;
+    };
+    let entry = properties.entry(first).or_insert_with(|| object(Map::new()));
+    if entry.get("properties").is_none() && entry.get("anyOf").is_none() {
+        // A target is a name, or a table of a name and what else is said of it.
+        *entry = json!({ "anyOf": [entry.clone(), object(Map::new())] });
+    }
+    let table = if entry.get("anyOf").is_some() { &mut entry["anyOf"][1] } else { entry };
+    table["properties"][rest] = schema;
+}
+
+fn object(properties: Map<String, Value>) -> Value {
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+fn described(mut schema: Value, doc: &str) -> Value {
+    schema["description"] = doc.into();
+    schema
+}
+
+fn fixed(key: &Key) -> Value {
+    if key.is_list { several(key.kind) } else { one(key.kind) }
+}
+
+fn several(kind: Kind) -> Value {
+    json!({ "anyOf": [one(kind), { "type": "array", "items": one(kind) }] })
+}
+
+fn axis(key: &Key) -> Value {
+    let range = json!({ "type": "string", "pattern": r"^.+\.\..+ (step|times) .+$" });
+    let list = |items: Value| -> Value {
+        json!({ "type": "array", "minItems": 1, "uniqueItems": true, "items": items })
+    };
+    if key.kind.is_ordered() {
+        json!({ "anyOf": [list(json!({ "anyOf": [one(key.kind), range] })), range] })
+    } else {
+        list(one(key.kind))
+    }
+}
+
+/// One value of a kind.
+fn one(kind: Kind) -> Value {
+    let text = |pattern: &str| json!({ "type": "string", "pattern": pattern });
+    match kind {
+        Kind::Count(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
+        Kind::Size => text(r"^[0-9.]+ *([kKMGT]i?)?[bB]$"),
+        Kind::Duration => text(r"^([0-9]+ *[a-zµ]+ *)+$"),
+        Kind::Rate => text(r"^[0-9.]+[kM]?/[0-9]*[a-z]+(/client)?$"),
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::Choice(words) => {
+            let numbers = words.iter().filter_map(|word| word.parse::<i64>().ok());
+            let words = words.iter().map(|word| Value::from(*word));
+            let all: Vec<Value> = words.chain(numbers.map(Value::from)).collect();
+            json!({ "enum": all })
+        }
+        Kind::Pattern => json!({ "enum": Pattern::ALL.map(Pattern::name) }),
+        Kind::Topology => json!({ "enum": ["fan-in", "fan-out", "pairs", "shared"] }),
+        Kind::Split => json!({ "enum": ["exact", "ceil"] }),
+        Kind::TargetLife => json!({ "enum": ["fresh", "kept"] }),
+        Kind::Arrival => {
+            text(r"^(closed|burst|constant|poisson|periodic|ramp:.+|steps:.+|trace:.+)$")
+        }
+        Kind::Body => text(r"^(readings|filler|(text|template):.*|(lines|file):.+)$"),
+        Kind::Condition => text(r"^(first loss|.+(<|>|=).+)$"),
+        Kind::Precision => text(r"^.+ within .+%$"),
+        Kind::Text => json!({ "type": "string" }),
+    }
+}

@@ -1,0 +1,42 @@
+//! What the language must be told from outside: which protocols and targets there are.
+
+use weigh_model::Protocol;
+use weigh_model::protocol::Invalid;
+
+use crate::matrix::Decided;
+
+/// What there is to weigh.
+pub trait World {
+    /// Every protocol, with its keys and its patterns.
+    fn protocols(&self) -> &'static [&'static dyn Protocol];
+
+    /// The target that a plan names by `word`.
+    ///
+    /// # Errors
+    /// If there is none: what is wrong, a colon, and what to type instead.
+    fn target(&self, word: &str) -> Result<TargetWord, String>;
+
+    /// The names of targets, for whoever mistypes one.
+    fn target_names(&self) -> Vec<String>;
+
+    /// True for a key (`mqtt.broker_password`) whose value must not be recorded.
+    fn is_secret(&self, key: &str) -> bool;
+
+    /// Looks at a whole case as whoever carries it out does, without starting anything.
+    ///
+    /// # Errors
+    /// If the protocol cannot do it; the place is a plan key.
+    fn check(&self, case: &Decided) -> Result<(), Invalid>;
+}
+
+/// A target, as a plan names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetWord {
+    /// Its name in plans and journals: that of a URL is without its secrets.
+    pub name: String,
+    /// The protocols that it speaks; `None` where it speaks every one: the reference servers.
+    pub speaks: Option<Vec<String>>,
+}
+
+/// The name of the target that Weighbridge carries, one for each protocol.
+pub const REFERENCE: &str = "reference";

@@ -1,0 +1,200 @@
+//! Every way to be wrong: the place, what is wrong, and what to type instead.
+
+use std::fmt::Write;
+
+use crate::world::resolve;
+
+/// What a user sees of these plans, one after the other.
+fn seen(plans: &[&str]) -> String {
+    let mut all = String::new();
+    for plan in plans {
+        let plan: Vec<&str> = plan.lines().map(str::trim_start).collect();
+        let text = plan.join("\n");
+        let problems = resolve(&text).expect_err(&text);
+        let _ = writeln!(
+            all,
+            "{}\n\
+         {}",
+            problems.render("plan.toml", &text, false),
+            "-".repeat(60)
+        );
+    }
+    all
+}
+
+fn snapshot(name: &str, plans: &[&str]) {
+    let seen = seen(plans);
+    insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!(name, seen) });
+}
+
+#[test]
+fn keys() {
+    snapshot(
+        "keys",
+        &[
+            "protocol = \"mqtt\"\nnme = \"x\"",
+            "protocol = \"mqtt\"\nconnections = 5",
+            "protocol = \"mqtt\"\n[load]\nconections = 5",
+            "protocol = \"mqtt\"\n[load]\ncolour = \"red\"",
+            "protocol = \"mqtt\"\n[mqtt]\nqso = 1",
+            "protocol = \"mqtt\"\nload = 5",
+            "protocol = \"mqtt\"\n[path]\ndelay = \"30ms\"",
+            "protocol = \"mqtt\"\n[background]\nload = \"x\"",
+            "protocol = \"mqtt\"\n[amqp]\nqos = 1",
+            "protocol = \"mqtt\"\n[repeat]\natleast = 5",
+            "protocol = \"mqtt\"\nload.connections = 5\n\"load.publishers\" = 6",
+            "protocol = \"mqtt\"\nload.connections = 5\nload.connections = 6",
+            "protocol = \"mqtt",
+        ],
+    );
+}
+
+#[test]
+fn values() {
+    snapshot(
+        "values",
+        &[
+            "protocol = \"mqtt\"\n[load]\nsize = 64",
+            "protocol = \"mqtt\"\n[load]\nsize = \"64s\"",
+            "protocol = \"mqtt\"\n[load]\nduration = 10",
+            "protocol = \"mqtt\"\n[load]\nduration = \"10B\"",
+            "protocol = \"mqtt\"\n[load]\nrate = 1000",
+            "protocol = \"mqtt\"\n[load]\nrate = \"1000/parsec\"",
+            "protocol = \"mqtt\"\n[load]\nconnections = \"5\"",
+            "protocol = \"mqtt\"\n[load]\nconnections = 0",
+            "protocol = \"mqtt\"\n[load]\nconnections = 2.5",
+            "protocol = \"mqtt\"\n[load]\nconnections = 5000000000",
+            "protocol = \"mqtt\"\n[load]\nconnections = [1, 2]",
+            "protocol = \"mqtt\"\n[load]\nconnections = \"1..5 step 1\"",
+            "protocol = \"mqtt\"\n[load]\npattern = \"dance\"",
+            "protocol = \"mqtt\"\n[load]\npattern = 5",
+            "protocol = \"mqtt\"\n[load]\narrival = \"often\"",
+            "protocol = \"mqtt\"\n[load]\nbody = \"nonsense\"",
+            "protocol = \"mqtt\"\n[mqtt]\nqos = 3",
+            "protocol = \"mqtt\"\n[mqtt]\nversion = 4",
+            "protocol = \"mqtt\"\n[mqtt]\nclean = \"yes\"",
+            "protocol = \"mqtt\"\nseed = -1",
+            "protocol = \"mqtt\"\nname = 5",
+            "protocol = \"mqtt\"\n[repeat]\ntarget = \"old\"",
+            "protocol = \"mqtt\"\n[load]\nsize = \"2MiB\"",
+        ],
+    );
+}
+
+#[test]
+fn protocols_and_targets() {
+    snapshot(
+        "protocols_and_targets",
+        &[
+            "",
+            "target = \"reference\"",
+            "protocol = \"mqt\"",
+            "protocol = \"mosquitto\"",
+            "target = \"mosqito\"",
+            "protocol = \"http\"\ntarget = \"mosquitto\"",
+            "protocol = \"http\"\nmqtt.qos = 1",
+            "[vary]\nprotocol = [\"http\", \"tcp\"]\nmqtt.qos = [0, 1]",
+            "[vary]\nprotocol = [\"http\", \"tcp\"]\ntarget = [\"reference\", \"mosquitto\"]",
+            "protocol = \"http\"\ntarget.overload = \"unlimited\"",
+            "[[case]]\nprotocol = \"http\"\ntarget = \"mosquitto\"",
+        ],
+    );
+}
+
+#[test]
+fn axes() {
+    snapshot(
+        "axes",
+        &[
+            "protocol = \"mqtt\"\n[vary]\nload.connections = []",
+            "protocol = \"mqtt\"\n[vary]\nload.connections = 5",
+            "protocol = \"mqtt\"\n[vary]\nload.connections = [5, 6, 5]",
+            "protocol = \"mqtt\"\n[vary]\nload.size = [\"1KiB\", \"1024B\"]",
+            "protocol = \"mqtt\"\n[vary]\nload.connections = \"5..60 step 7\"",
+            "protocol = \"mqtt\"\n[vary]\nload.connections = \"60..5 step 5\"",
+            "protocol = \"mqtt\"\n[vary]\nload.connections = \"5..60\"",
+            "protocol = \"mqtt\"\n[vary]\nload.size = \"64..128 step 64\"",
+            "protocol = \"mqtt\"\n[vary]\nload.pattern = \"a..b step c\"",
+            "protocol = \"mqtt\"\n[vary]\nseed = [1, 2]",
+            "protocol = \"mqtt\"\n[load]\nconnections = 5\n[vary]\nload.connections = [5, 6]",
+            "protocol = \"mqtt\"\nvary = 5",
+            "protocol = \"mqtt\"\nzip = [\"load.connections\"]\n[vary]\n\
+             load.connections = [1, 2]",
+            "protocol = \"mqtt\"\nzip = [[\"load.connections\", \"load.size\"]]\n[vary]\n\
+         load.connections = [1, 2]\nload.size = [\"64B\"]",
+            "protocol = \"mqtt\"\nzip = [[\"load.connections\", \"load.size\"]]\n[vary]\n\
+         load.connections = [1, 2]",
+            "[[case]]\nprotocol = \"mqtt\"\n[[case]]\nprotocol = \"mqtt\"",
+            "case = 5",
+            "[vary]\nprotocol = [\"mqtt\"]\n[[case]]\nprotocol = \"mqtt\"",
+            "protocol = \"mqtt\"\n[vary]\nmqtt.broker_password = [\"a\", \"b\"]",
+        ],
+    );
+}
+
+#[test]
+fn sentences() {
+    snapshot(
+        "sentences",
+        &[
+            "protocol = \"mqtt\"\nthresholds = [\"response_time < 5ms\"]",
+            "protocol = \"mqtt\"\nthresholds = [\"response_time p(95) < 500\"]",
+            "protocol = \"mqtt\"\nthresholds = [\"respnse_time p(95) < 500ms\"]",
+            "protocol = \"mqtt\"\nthresholds = [\"response_time_ns.p42 < 500ms\"]",
+            "protocol = \"mqtt\"\nthresholds = [\"throughput > 5\"]",
+            "protocol = \"mqtt\"\nthresholds = [\"response_time p(95) > +5%\"]",
+            "protocol = \"mqtt\"\nthresholds = [\"nonsense\", 5]",
+            "protocol = \"mqtt\"\n[stop]\nload.connections = \"first loss\"",
+            "protocol = \"mqtt\"\n[vary]\nload.connections = [1, 2]\n[stop]\n\
+             load.conections = \"first loss\"",
+            "protocol = \"mqtt\"\nzip = [[\"load.connections\", \"load.window\"]]\n[vary]\n\
+             load.connections = [1, 2]\nload.window = [1, 2]\n[stop]\n\
+              load.connections = \"first loss\"",
+            "[vary]\nprotocol = [\"mqtt\", \"tcp\"]\n[stop]\nprotocol = \"first loss\"",
+            "protocol = \"mqtt\"\nstop = \"first loss\"",
+            "protocol = \"mqtt\"\n[repeat]\nat_least = 5\nat_most = 3",
+            "protocol = \"mqtt\"\n[repeat]\nat_most = 20",
+            "protocol = \"mqtt\"\n[repeat]\nuntil = \"p99 within 5 %\"",
+            "protocol = \"mqtt\"\n[repeat]\nat_most = 9\nuntil = \"p99 is 5\"",
+        ],
+    );
+}
+
+#[test]
+fn loads_that_contradict_themselves() {
+    snapshot(
+        "loads_that_contradict_themselves",
+        &[
+            "protocol = \"http\"\nload.pattern = \"deliver\"",
+            "[vary]\nprotocol = [\"mqtt\", \"http\"]\nload.pattern = [\"publish\", \"deliver\"]",
+            "protocol = \"mqtt\"\nload.rate = \"5/s\"\nload.arrival = \"closed\"",
+            "protocol = \"mqtt\"\nload.arrival = \"poisson\"",
+            "protocol = \"mqtt\"\nload.rate = \"5/s\"\nload.think = \"1s\"",
+            "protocol = \"mqtt\"\nload.pattern = \"hold\"\nload.messages = 5",
+            "protocol = \"mqtt\"\nload.duration = \"5s\"\nload.messages = 5",
+            "protocol = \"http\"\nload.subscribers = 5",
+            "protocol = \"http\"\nload.topology = \"shared\"",
+            "protocol = \"mqtt\"\nload.subscribers = 0",
+            "protocol = \"mqtt\"\nload.subscribers = 2\nload.connections = 3\n\
+             load.topology = \"pairs\"",
+            "protocol = \"mqtt\"\nload.arrival = \"burst\"",
+            "protocol = \"mqtt\"\nload.arrival = \"burst\"\nload.messages = 5\n\
+             load.warmup = \"1s\"",
+            "protocol = \"mqtt\"\nload.duration = \"0s\"",
+            "protocol = \"mqtt\"\nload.timeout = \"0s\"",
+        ],
+    );
+}
+
+#[test]
+fn all_of_a_file_at_once() {
+    snapshot(
+        "all_of_a_file_at_once",
+        &[
+            "nme = \"x\"\nprotocol = \"htp\"\n[load]\nsize = 64\nconections = 5\n[vary]\n\
+             mqtt.qos = []",
+            "protocol = \"mqtt\"\nload.arrival = \"burst\"\nload.rate = \"5/s\"\n\
+             load.timeout = \"0s\"",
+        ],
+    );
+}

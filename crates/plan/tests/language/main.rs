@@ -1,0 +1,9 @@
+//! The language of plans as users meet it: what is resolved to which cases, what is refused with
+//! which words, and what editors are told.
+
+mod cases;
+mod errors;
+mod examples;
+mod round_trip;
+mod schema;
+mod world;

@@ -1,0 +1,94 @@
+//! `weigh run`: an experiment that was written down, or the rest of a run that ended early.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use weigh_plan::Problems;
+
+use crate::conduct::Manner;
+use crate::exit::{Exit, Stop};
+use crate::known::Known;
+
+/// The flags of `weigh run`.
+#[derive(Args)]
+pub struct Run {
+    /// The plan: a TOML file, see docs/guide/first-plan.md and examples/
+    #[arg(value_name = "PLAN.toml", required_unless_present = "resume")]
+    plan: Option<PathBuf>,
+    /// Goes on with a run that ended early, given by its folder, its id, or as latest: finished
+    /// trials stay, the one in progress is done again
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["plan", "yes"])]
+    resume: Option<String>,
+    /// With --resume: a password that was a setting, such as mqtt.broker_password=...
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "resume")]
+    sets: Vec<String>,
+    /// Starts a plan of more than 10,000 trials without asking
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    manner: Manner,
+}
+
+impl Run {
+    /// Reads, weighs and shows.
+    pub fn run(self) -> Result<Exit, Stop> {
+        if let Some(run) = &self.resume {
+            return self.manner.resume(run, &self.sets);
+        }
+        self.start(self.plan.as_deref().unwrap_or(Path::new("plan.toml")))
+    }
+
+    fn start(&self, plan: &Path) -> Result<Exit, Stop> {
+        let catalogue = self.manner.catalogue()?;
+        let file = plan.display().to_string();
+        let bytes = std::fs::read(plan).map_err(|error| {
+            Stop::usage(format!("{file}: cannot be read: {error}; name a plan, such as plan.toml"))
+        })?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Stop::usage(format!("{file}: is no text in UTF-8; name a plan")))?;
+        let told = |problems: Problems| tell(&problems, &file, &text);
+        let known = Known::new(&catalogue);
+        let draft = weigh_plan::read(&text, &known).map_err(told)?;
+        if !self.manner.is_dry() {
+            self.ask(draft.trials_max())?;
+        }
+        let stem = plan.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let resolved = draft.resolve(&stem).map_err(told)?;
+        let secrets = self.manner.secrets(known.into_credentials(), resolved.secrets);
+        self.manner.conduct(&catalogue, resolved.plan, &secrets)
+    }
+
+    /// A million trials are a slip more often than a wish.
+    fn ask(&self, trials: u64) -> Result<(), Stop> {
+        if trials <= TRIALS_UNASKED_MAX || self.yes {
+            return Ok(());
+        }
+        let no = || {
+            Stop::usage(format!(
+                "the plan has {trials} trials: nothing was started; see what they are with --dry, \
+                 and type --yes if you mean it"
+            ))
+        };
+        if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+            return Err(no());
+        }
+        eprint!("weigh: the plan has {trials} trials; start? [y/N] ");
+        std::io::stderr().flush()?;
+        let mut answer = String::new();
+        std::io::stdin().lock().read_line(&mut answer)?;
+        if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(no()) }
+    }
+}
+
+/// Everything that is wrong with a plan, as compilers say it.
+fn tell(problems: &Problems, file: &str, text: &str) -> Stop {
+    let has_colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let count = problems.len();
+    let errors = if count == 1 { "1 error".to_owned() } else { format!("{count} errors") };
+    let rendered = problems.render(file, text, has_colour);
+    Stop::usage(format!("{file}: {errors}; nothing was started\n\n{rendered}"))
+}
+
+/// Trials that are started without asking.
+const TRIALS_UNASKED_MAX: u64 = 10_000;

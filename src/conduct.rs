@@ -1,0 +1,201 @@
+//! From a resolved plan to a table: what `weigh run` and `weigh compare` have in common.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use clap::Args;
+use weigh_model::endpoint::Credentials;
+use weigh_model::event::Setup;
+use weigh_model::plan::Plan;
+use weigh_report::table::{self, Style};
+use weigh_stage::catalogue::Catalogue;
+use weigh_stage::pinning::{CoreSet, Pinning};
+
+use crate::cases::{Case, Secrets, decide};
+use crate::exit::{Exit, Stop};
+use crate::experiment::{Experiment, Finished};
+use crate::lanes::Against;
+use crate::resumption::Begun;
+use crate::{forecast, output, preflight, resumption};
+
+/// How a plan is carried out, whatever it asks.
+#[derive(Args)]
+pub struct Manner {
+    /// Prints the cases, the number of trials and the time they take, and starts nothing
+    #[arg(long)]
+    dry: bool,
+    /// Writes the plan as resolved to a file, for `weigh run`
+    #[arg(long, value_name = "FILE")]
+    save_plan: Option<PathBuf>,
+    /// Threads of the generator, each with its own limit of open files [default: as many as
+    /// the connections need]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    shards: Option<u32>,
+    /// Prints summary.json instead of the table
+    #[arg(long)]
+    json: bool,
+    /// Says nothing on the way
+    #[arg(long, short = 'Q')]
+    quiet: bool,
+    /// Where runs are kept
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    runs: PathBuf,
+    /// A folder whose targets/*.toml come before those built in
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// User name at targets given by URL; the password comes from WEIGH_PASSWORD
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// Says that you may put load on targets beyond this machine
+    #[arg(long)]
+    i_may_load_this: bool,
+}
+
+impl Manner {
+    /// The targets that there are.
+    pub fn catalogue(&self) -> Result<Catalogue, Stop> {
+        Catalogue::load(self.data.as_deref()).map_err(Stop::usage)
+    }
+
+    /// True if nothing shall be started.
+    pub fn is_dry(&self) -> bool {
+        self.dry
+    }
+
+    /// What a plan may not hold: what its URLs said, and whom the command line names.
+    pub fn secrets(
+        &self,
+        by_url: BTreeMap<String, Credentials>,
+        settings: BTreeMap<String, String>,
+    ) -> Secrets {
+        let Some(user) = &self.user else {
+            return Secrets { user: None, by_url, settings };
+        };
+        let password = std::env::var("WEIGH_PASSWORD").unwrap_or_default();
+        // A user who is named stands for all of them.
+        let user = Some(Credentials { user: user.clone(), password });
+        Secrets { user, by_url: BTreeMap::new(), settings }
+    }
+
+    /// Weighs and shows.
+    pub fn conduct(
+        &self,
+        catalogue: &Catalogue,
+        plan: Plan,
+        secrets: &Secrets,
+    ) -> Result<Exit, Stop> {
+        let cases = decide(&plan, catalogue, secrets)?;
+        self.check_user(&cases)?;
+        if let Some(path) = &self.save_plan {
+            save(&plan, path)?;
+        }
+        if self.dry {
+            let forecast = forecast::Forecast::of(&plan, &cases, catalogue);
+            return output::put(&if self.json { forecast.json() } else { forecast.text() })
+                .map(|()| Exit::Done);
+        }
+        let shards = self.examine(catalogue, &cases, self.shards)?;
+        let setup = resumption::setup(shards, self.data.as_deref(), secrets, &cases)?;
+        self.show(self.experiment(catalogue, plan, cases, setup)?.run()?)
+    }
+
+    /// Goes on with a run that ended early, and shows. Everything but passwords, which `sets` and
+    /// the user's name stand for, is as it was when the run was started.
+    pub fn resume(&self, run: &str, sets: &[String]) -> Result<Exit, Stop> {
+        for (flag, is_given) in [
+            ("--dry", self.dry),
+            ("--save-plan", self.save_plan.is_some()),
+            ("--shards", self.shards.is_some()),
+            ("--data", self.data.is_some()),
+        ] {
+            if is_given {
+                return Err(Stop::usage(format!(
+                    "{flag}: a run goes on as it was started, by its journal: leave it out"
+                )));
+            }
+        }
+        let begun = Begun::open(&self.runs, run)?;
+        let secrets = begun.secrets(self.user.as_deref(), sets)?;
+        let (plan, setup) = (begun.started.plan.clone(), begun.started.setup.clone());
+        let catalogue = Catalogue::load(begun.data().as_deref()).map_err(Stop::usage)?;
+        let cases = decide(&plan, &catalogue, &secrets)?;
+        self.check_user(&cases)?;
+        begun.check_material(&cases)?;
+        let shards = self.examine(&catalogue, &cases, begun.shards())?;
+        let setup = Setup { shards, ..setup };
+        self.show(self.experiment(&catalogue, plan, cases, setup)?.resume(begun)?)
+    }
+
+    /// What is looked at before anything starts; the number of threads.
+    fn examine(
+        &self,
+        catalogue: &Catalogue,
+        cases: &[Case],
+        shards: Option<u32>,
+    ) -> Result<u32, Stop> {
+        preflight::may_load(cases, self.i_may_load_this)?;
+        let shards = preflight::shards(cases, shards);
+        preflight::examine(catalogue, cases, shards)?;
+        Ok(shards)
+    }
+
+    fn experiment<'e>(
+        &'e self,
+        catalogue: &'e Catalogue,
+        plan: Plan,
+        cases: Vec<Case>,
+        setup: Setup,
+    ) -> Result<Experiment<'e>, Stop> {
+        let (shards, allowed) = (setup.shards, CoreSet::allowed()?);
+        let pinning = Pinning::divide(&allowed, 1, shards as usize);
+        let (runs, is_quiet) = (&*self.runs, self.quiet);
+        Ok(Experiment { plan, cases, catalogue, pinning, shards, setup, runs, is_quiet })
+    }
+
+    fn check_user(&self, cases: &[Case]) -> Result<(), Stop> {
+        let has_foreign = cases.iter().any(|case| matches!(case.lane.against, Against::Foreign(_)));
+        if self.user.is_some() && !has_foreign {
+            return Err(Stop::usage(
+                "--user: is for targets given by URL: name one, such as mqtt://HOST:PORT",
+            ));
+        }
+        Ok(())
+    }
+
+    fn show(&self, finished: Finished) -> Result<Exit, Stop> {
+        if self.json {
+            output::put(&finished.summary.to_json())?;
+        } else {
+            let width = std::io::stdout().is_terminal().then(crate::terminal::width);
+            let style = Style::from_environment(width, |name| std::env::var(name).ok());
+            let table = table::render(&finished.summary, style);
+            output::put(&format!("{table}run: {}\n", finished.folder.path().display()))?;
+        }
+        if let Some(stop) = finished.unrecorded {
+            eprintln!("weigh: not everything could be recorded; what was measured is above");
+            return Err(stop);
+        }
+        if let Some(exit) = finished.interrupted {
+            return Ok(exit);
+        }
+        match finished.first_failure {
+            Some(stop) if finished.summary.cells.is_empty() || stop.exit() == Exit::Target => {
+                Ok(stop.exit())
+            }
+            Some(_) => Ok(Exit::Internal),
+            None if !finished.summary.thresholds_hold() => Ok(Exit::Finding),
+            None => Ok(Exit::Done),
+        }
+    }
+}
+
+fn save(plan: &Plan, path: &std::path::Path) -> Result<(), Stop> {
+    let text = toml::to_string(plan).map_err(|error| {
+        Stop::usage(format!("--save-plan: {error}; give whole numbers below 2^63"))
+    })?;
+    std::fs::write(path, text).map_err(|error| {
+        let path = path.display();
+        Stop::new(Exit::Record, format!("{path}: cannot be written: {error}; name another file"))
+    })
+}
