@@ -234,7 +234,6 @@ fn summary(trials: Vec<TrialFinished>) -> Summary {
             observe: Observe::default(),
             cases: Vec::new(),
         },
-        setup: weigh_model::event::Setup::default(),
     };
     let mut events = vec![Event::RunStarted(Box::new(started))];
     events.extend(trials.into_iter().map(|trial| Event::TrialFinished(Box::new(trial))));
