@@ -2,8 +2,9 @@
 //! catalogue's targets, and servers behind URLs.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use weigh_model::body::BodySource;
 use weigh_model::endpoint::Credentials;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::Point;
@@ -23,12 +24,15 @@ pub struct Known<'c> {
     /// What was found in URLs, by the URL without it.
     credentials: RefCell<BTreeMap<String, Credentials>>,
     shelf: RefCell<Shelf>,
+    /// Bodies that were looked at; what was wrong with one is told once.
+    bodies: RefCell<BTreeSet<String>>,
 }
 
 impl<'c> Known<'c> {
     /// The registry's protocols and the targets of this catalogue.
     pub fn new(catalogue: &'c Catalogue) -> Known<'c> {
-        Known { catalogue, credentials: RefCell::default(), shelf: RefCell::default() }
+        let (credentials, shelf) = (RefCell::default(), RefCell::default());
+        Known { catalogue, credentials, shelf, bodies: RefCell::default() }
     }
 
     /// Who we are to the servers whose URLs said so, by their URLs without it.
@@ -109,16 +113,28 @@ impl World for Known<'_> {
             settings: lane.settings.clone(),
         };
         trial_run::check_protocol(&lane, &trial)?;
-        let material = self.shelf.borrow_mut().fetch(&case.load)?;
-        composer(&trial, &material, 0).map(|_| ()).map_err(|said| {
+        self.check_body(&trial)
+    }
+}
+
+impl Known<'_> {
+    /// Whether the bodies of the trial can be made. A plan has many cases and few bodies.
+    fn check_body(&self, trial: &Trial) -> Result<(), Invalid> {
+        let load = &trial.load;
+        let material = self.shelf.borrow_mut().fetch(load)?;
+        let (mut widest, mut body) = ((0, None), load.body.to_string());
+        if matches!(load.body, BodySource::Template(_)) {
+            widest = (load.connections, load.messages);
+        }
+        body.push_str(&format!(" {:?} {widest:?}", load.size));
+        if !self.bodies.borrow_mut().insert(body) {
+            return Ok(());
+        }
+        composer(trial, &material, 0).map(|_| ()).map_err(|said| {
             let said = said.to_string();
             let (problem, mend) = said.rsplit_once(": type -s ").unwrap_or((&said, ""));
             let mend = if mend.is_empty() { String::new() } else { format!("give {mend}") };
-            Invalid::new(
-                if case.load.size.is_some() { "load.size" } else { "load.body" },
-                problem,
-                mend,
-            )
+            Invalid::new(if load.size.is_some() { "load.size" } else { "load.body" }, problem, mend)
         })
     }
 }

@@ -155,12 +155,13 @@ impl Keys {
                 mend.unwrap_or_else(|| "keys are written as load.size".into()),
             );
         }
-        let of_table = |key: &&Key| key.name.starts_with(&format!("{first}."));
-        let names: Vec<&str> = self.keys.iter().filter(of_table).map(|k| k.name.as_str()).collect();
-        let mend = match nearest(name, names.iter().copied()) {
+        let all = self.keys.iter().flat_map(|key| self.written(&key.name));
+        let names: Vec<String> =
+            all.filter(|name| name.starts_with(&format!("{first}."))).collect();
+        let mend = match nearest(name, names.iter().map(String::as_str)) {
             Some(near) => format!("did you mean {near}?"),
             None => {
-                let plain = |name: &&str| name.rsplit('.').next().unwrap_or_default().to_owned();
+                let plain = |name: &String| name.rsplit('.').next().unwrap_or_default().to_owned();
                 let plain: Vec<String> = names.iter().map(plain).collect();
                 format!("the keys of {first} are: {}", plain.join(", "))
             }

@@ -13,14 +13,7 @@ fn again(first: &Resolved) -> Resolved {
 
 #[test]
 fn the_examples_come_back_as_they_were() {
-    for text in [
-        include_str!("../../../../examples/mqtt-or-http.toml"),
-        include_str!("../../../../examples/until-it-breaks.toml"),
-        include_str!("../../../../examples/must-hold.toml"),
-        include_str!("../../../../examples/precise-enough.toml"),
-        include_str!("../../../../examples/cases-one-by-one.toml"),
-        include_str!("../../../../examples/reference-or-mosquitto.toml"),
-    ] {
+    for text in EXAMPLES {
         let first = resolved(text);
         assert_eq!(again(&first), first);
     }
@@ -106,8 +99,62 @@ proptest! {
         }
     }
 
+    /// A plan with pieces of it, or of others, at other places.
     #[test]
-    fn no_text_brings_it_down(text in "\\PC{0,60}") {
-        drop(resolve(&text));
+    fn no_slip_brings_it_down(
+        example in 0..EXAMPLES.len(),
+        slips in proptest::collection::vec((0..2_000_usize, 0..40_usize, 0..PIECES.len()), 1..4),
+    ) {
+        let mut text: Vec<char> = EXAMPLES[example].chars().collect();
+        for (at, length, piece) in slips {
+            let at = at % text.len();
+            let end = (at + length).min(text.len());
+            text.splice(at..end, PIECES[piece].chars());
+        }
+        let text: String = text.into_iter().collect();
+        match resolve(&text) {
+            Ok(first) => prop_assert_eq!(again(&first), first),
+            Err(problems) => {
+                let shown = problems.render("plan.toml", &text, false);
+                prop_assert!(shown.contains("error: "), "{}", shown);
+            }
+        }
     }
 }
+
+const EXAMPLES: [&str; 6] = [
+    include_str!("../../../../examples/mqtt-or-http.toml"),
+    include_str!("../../../../examples/until-it-breaks.toml"),
+    include_str!("../../../../examples/must-hold.toml"),
+    include_str!("../../../../examples/precise-enough.toml"),
+    include_str!("../../../../examples/cases-one-by-one.toml"),
+    include_str!("../../../../examples/reference-or-mosquitto.toml"),
+];
+
+/// What a slip leaves in a plan.
+const PIECES: [&str; 24] = [
+    "",
+    "=",
+    "\"",
+    "[",
+    "]",
+    "[[",
+    "\n",
+    ".",
+    ", ",
+    "{",
+    "}",
+    "\u{e9}",
+    "-1",
+    "0",
+    "1e400",
+    "true",
+    "99999999999999999999",
+    "\"5..60 step 7\"",
+    "\"1..9 times 2\"",
+    "[1, \"a\", []]",
+    "load.",
+    "2026-11-21",
+    "\nload = 1\n",
+    "\n[[case]]\n",
+];
