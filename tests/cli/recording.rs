@@ -144,3 +144,26 @@ fn in_namespace(place: &Place, script: &str) -> Option<Ended> {
     command.env("WEIGH_CLI_TEST", place.mark());
     Some(Ended::from(command.output().expect("unshare starts")))
 }
+
+/// The thresholds are part of the journal's plan: whoever shows the run again is told again.
+#[test]
+fn a_threshold_that_fails_ends_with_99_and_one_that_holds_with_0() {
+    let place = Place::new("thresholds");
+    place.compare(&["tcp", "-n", "50"]).with(0);
+    let run = place.run();
+    let path = run.join("journal.jsonl");
+    let journal = std::fs::read_to_string(&path).expect("the journal");
+    let (first, rest) = journal.split_once('\n').expect("a first line");
+    let show = |conditions: &[&str]| {
+        let mut started: serde_json::Value = serde_json::from_str(first).expect("JSON");
+        started["plan"]["thresholds"] = conditions.to_vec().into();
+        std::fs::write(&path, format!("{started}\n{rest}")).expect("the journal is written");
+        place.weigh(&["report", &run.to_string_lossy()])
+    };
+    let held = show(&["loss == 0", "response_time p(95) < 1h"]).with(0);
+    assert!(held.stdout.contains("thresholds:"), "{}", held.stdout);
+    let failed = show(&["loss == 0", "response_time p(95) < 1ns"]).with(99);
+    assert!(failed.stdout.contains("fails in 1 of 1: tcp "), "{}", failed.stdout);
+    let unmeasured = show(&["delivery_time p(95) < 1h"]).with(99);
+    assert!(unmeasured.stdout.contains("no case has a figure"), "{}", unmeasured.stdout);
+}

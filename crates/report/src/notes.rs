@@ -127,7 +127,7 @@ fn losses(summary: &Summary) -> Vec<String> {
             }
         }
     }
-    titled("messages", capped(lines))
+    titled("messages", capped(lines, LINES_MAX))
 }
 
 fn by_cause<'a, C: Serialize + 'a>(causes: impl IntoIterator<Item = (&'a C, &'a u64)>) -> String {
@@ -188,14 +188,15 @@ fn standing_apart(summary: &Summary) -> Vec<String> {
         }
     }
     let title = "repetitions that stand apart (in every figure; find out why)";
-    titled(title, capped(lines))
+    // Of ten normal values one stands apart in one set of ten: long lists say little.
+    titled(title, capped(lines, APART_MAX))
 }
 
-/// At most [`LINES_MAX`] lines, the rest counted.
-fn capped(mut lines: Vec<String>) -> Vec<String> {
-    let rest = lines.len().saturating_sub(LINES_MAX);
+/// At most so many lines, the rest counted.
+fn capped(mut lines: Vec<String>, most: usize) -> Vec<String> {
+    let rest = lines.len().saturating_sub(most);
     if rest > 0 {
-        lines.truncate(LINES_MAX);
+        lines.truncate(most);
         lines.push(format!("{rest} more: {ELSEWHERE}"));
     }
     lines
@@ -228,7 +229,7 @@ fn doubts(summary: &Summary) -> Vec<String> {
         let _ = write!(line, "; {}", doubt.advice);
         lines.push(line);
     }
-    titled("doubts", capped(lines))
+    titled("doubts", capped(lines, LINES_MAX))
 }
 
 /// Doubts of one code and severity put together, with the text of the first.
@@ -252,7 +253,7 @@ fn alike<'a>(seen: Vec<(&'a DoubtRecord, Vec<&'a str>)>) -> Vec<(&'a DoubtRecord
 
 fn failures(summary: &Summary) -> Vec<String> {
     let line = |failure: &Failure| format!("{}: {}", point_name(&failure.point), failure.error);
-    titled("not done", capped(summary.failures.iter().map(line).collect()))
+    titled("not done", capped(summary.failures.iter().map(line).collect(), LINES_MAX))
 }
 
 fn outcome(summary: &Summary) -> Vec<String> {
@@ -303,4 +304,5 @@ const GREEN: &str = "\x1b[32m";
 
 /// Lines of one block, and names in a line.
 const LINES_MAX: usize = 24;
+const APART_MAX: usize = 6;
 const NAMES_MAX: usize = 4;

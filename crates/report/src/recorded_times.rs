@@ -2,6 +2,8 @@
 //! over all repetitions (`.hgrm`, milliseconds) and a log with a line a repetition (`.hlog`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZero;
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
@@ -9,8 +11,9 @@ use weigh_model::event::{Event, TrialFinished};
 use weigh_stats::Histogram;
 use weigh_stats::histogram::{LogInterval, write_interval_log};
 
+use crate::pictures::trials_by_cell;
 use crate::run_folder::plain_name;
-use crate::summary::{Summary, finished_trials};
+use crate::summary::{Cell, Summary};
 
 /// A file to be written.
 pub(crate) struct RecordedFile {
@@ -21,28 +24,50 @@ pub(crate) struct RecordedFile {
 }
 
 /// The files of all cells. A histogram that cannot be read back is left out: the figures made
-/// from it stand in the metrics.
+/// from it stand in the metrics. Cells are independent and their histograms large, so every core
+/// takes its share of them.
 pub(crate) fn files(summary: &Summary, events: &[Event]) -> Vec<RecordedFile> {
     let started = summary.run.started.parse::<Timestamp>().unwrap_or(Timestamp::UNIX_EPOCH);
     let started = SystemTime::from(started);
-    let (finished, lengths) = (finished_trials(events), lengths(events));
+    let lengths = lengths(events);
+    let trials = trials_by_cell(summary, events);
+    let cells: Vec<_> = summary.cells.iter().zip(&trials).enumerate().collect();
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let share = cells.len().div_ceil(cores).max(1);
+    let of_cells = |cells: &[(usize, (&Cell, &Vec<&TrialFinished>))]| -> Vec<RecordedFile> {
+        let of_cell = |(index, (cell, trials)): &(usize, (&Cell, &Vec<&TrialFinished>))| {
+            let stem = format!("{:02}-{}", index + 1, plain_name(&cell.name));
+            of_cell(&stem, trials, &lengths, started)
+        };
+        cells.iter().flat_map(of_cell).collect()
+    };
+    thread::scope(|scope| {
+        let shares: Vec<_> =
+            cells.chunks(share).map(|cells| scope.spawn(move || of_cells(cells))).collect();
+        let files = shares.into_iter().map(|share| share.join().expect("no file panics"));
+        files.flatten().collect()
+    })
+}
+
+/// The table and the log of every recorded time of one cell.
+fn of_cell(
+    stem: &str,
+    trials: &[&TrialFinished],
+    lengths: &BTreeMap<&str, Duration>,
+    started: SystemTime,
+) -> Vec<RecordedFile> {
+    let times: BTreeSet<&String> =
+        trials.iter().flat_map(|trial| trial.histograms.keys()).collect();
     let mut files = Vec::new();
-    for (index, cell) in summary.cells.iter().enumerate() {
-        let mut trials: Vec<&TrialFinished> =
-            finished.iter().copied().filter(|trial| trial.point == cell.point).collect();
-        trials.sort_by_key(|trial| trial.repetition);
-        let times: BTreeSet<&String> =
-            trials.iter().flat_map(|trial| trial.histograms.keys()).collect();
-        for time in times {
-            let stem = format!("{:02}-{}.{}", index + 1, plain_name(&cell.name), plain_name(time));
-            let recorded = recorded(time, &trials, &lengths);
-            let mut all = Histogram::new();
-            recorded.iter().for_each(|(_, histogram)| all.merge(histogram));
-            let table = all.percentile_table(NS_PER_MS);
-            files.push(RecordedFile { name: format!("{stem}.hgrm"), content: table.into_bytes() });
-            let log = log(time, started, &recorded);
-            files.push(RecordedFile { name: format!("{stem}.hlog"), content: log });
-        }
+    for time in times {
+        let stem = format!("{stem}.{}", plain_name(time));
+        let recorded = recorded(time, trials, lengths);
+        let mut all = Histogram::new();
+        recorded.iter().for_each(|(_, histogram)| all.merge(histogram));
+        let table = all.percentile_table(NS_PER_MS);
+        files.push(RecordedFile { name: format!("{stem}.hgrm"), content: table.into_bytes() });
+        let log = log(time, started, &recorded);
+        files.push(RecordedFile { name: format!("{stem}.hlog"), content: log });
     }
     files
 }

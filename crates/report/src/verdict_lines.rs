@@ -61,7 +61,8 @@ fn together(summary: &Summary) -> String {
         of.expected_by_chance,
     );
     if of.standing < of.called {
-        text += &format!("; {} stand when all are taken together, ? marks the others", of.standing);
+        let standing = count(of.standing.into());
+        text += &format!("; {standing} stand when all are taken together, ? marks the others");
     }
     text
 }

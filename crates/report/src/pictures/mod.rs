@@ -131,7 +131,10 @@ pub(crate) fn metrics(summary: &Summary) -> Vec<&str> {
 }
 
 /// The results of every cell, by repetition.
-fn trials_by_cell<'a>(summary: &Summary, events: &'a [Event]) -> Vec<Vec<&'a TrialFinished>> {
+pub(crate) fn trials_by_cell<'a>(
+    summary: &Summary,
+    events: &'a [Event],
+) -> Vec<Vec<&'a TrialFinished>> {
     let mut by_point: BTreeMap<String, Vec<&TrialFinished>> = BTreeMap::new();
     for trial in finished_trials(events) {
         by_point.entry(point_key(&trial.point)).or_default().push(trial);
