@@ -8,7 +8,7 @@ use weigh_model::event::{Event, JOURNAL_SCHEMA, RunResumed, RunStarted, Setup};
 use weigh_model::plan::Plan;
 use weigh_report::Summary;
 use weigh_report::run_folder::{RunFolder, rfc3339};
-use weigh_sequence::Sequence;
+use weigh_sequence::{Sequence, Step};
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::pinning::Pinning;
 
@@ -56,6 +56,15 @@ pub struct Finished {
     pub interrupted: Option<Exit>,
 }
 
+impl Finished {
+    /// A run with these results. What failed in an earlier sitting has failed all the same.
+    fn of(folder: RunFolder, summary: Summary) -> Finished {
+        let first_failure =
+            summary.failures.first().map(|failure| Stop::new(Exit::Target, &failure.error));
+        Finished { summary, folder, first_failure, unrecorded: None, interrupted: None }
+    }
+}
+
 impl Experiment<'_> {
     /// Runs all trials. What was measured is on the disk whatever happens.
     pub fn run(self) -> Result<Finished, Stop> {
@@ -84,7 +93,14 @@ impl Experiment<'_> {
         self.check()?;
         let interrupts = Interrupts::listen()?;
         let Begun { folder, journal, events, .. } = begun;
-        let (sequence, untold) = Sequence::resume(&self.plan, &events);
+        let (mut sequence, untold) = Sequence::resume(&self.plan, &events);
+        let is_done =
+            matches!(events.last(), Some(Event::RunFinished { outcome }) if outcome == "done");
+        if is_done && sequence.next(sequence.elapsed()) == Step::Done {
+            eprintln!("weigh: {} is done: nothing is left to do", folder.id());
+            let summary = folder.write_results(&events).map_err(not_recorded)?;
+            return Ok(Finished::of(folder, summary));
+        }
         let mut chronicle = Chronicle::new(RunRecord::new(journal, &events), sequence);
         chronicle.put_down(Event::RunResumed(Box::new(RunResumed {
             at: rfc3339(SystemTime::now()),
@@ -137,6 +153,8 @@ impl Experiment<'_> {
         if first_failure.is_none() && !chronicle.has_suspect_targets() {
             let _ = std::fs::remove_dir_all(folder.path().join("targets"));
         }
-        Ok(Finished { summary, folder, first_failure, unrecorded, interrupted })
+        let earlier = Finished::of(folder, summary);
+        let first_failure = first_failure.or(earlier.first_failure);
+        Ok(Finished { first_failure, unrecorded, interrupted, ..earlier })
     }
 }

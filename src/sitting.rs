@@ -66,6 +66,7 @@ impl<'s> Sitting<'s> {
     /// # Errors
     /// If the record cannot be written any more.
     pub fn run(mut self) -> Result<Option<Stop>, Stop> {
+        let mut last = None;
         while self.interrupts.exit().is_none() {
             let elapsed = self.elapsed();
             match self.chronicle.sequence.next(elapsed) {
@@ -80,7 +81,14 @@ impl<'s> Sitting<'s> {
                     self.chronicle.note(Event::BudgetSpent { at_ns, left })?;
                     break;
                 }
-                Step::Trial(next) => self.trial(next)?,
+                Step::Trial(next) if last == Some(next) => {
+                    let text = format!("trial {next:?} was done and is asked for again");
+                    return Err(Stop::new(Exit::Internal, text));
+                }
+                Step::Trial(next) => {
+                    self.trial(next)?;
+                    last = Some(next);
+                }
             }
         }
         Ok(self.first_failure)

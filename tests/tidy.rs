@@ -464,6 +464,11 @@ const ABSENT: &[(&str, &[&str], &str)] = &[
         "numbers in, numbers out",
     ),
     (
+        "crates/sequence/src",
+        &["std::fs", "std::net", "std::process", "std::thread", "Instant::now", "SystemTime::now"],
+        "plan and events go in, the next trial comes out",
+    ),
+    (
         "crates/protocols/src",
         &["std::net", "std::fs", "std::thread", "tokio", "rustix"],
         "the engine owns the sockets",

@@ -41,7 +41,11 @@ fn json_is_one_document_and_the_same_as_the_file() {
     assert_eq!(document["cells"].as_array().map(Vec::len), Some(1));
     let file = std::fs::read_to_string(place.run().join("summary.json")).expect("summary.json");
     assert_eq!(ended.stdout, file);
-    assert!(ended.stderr.contains("weigh: mqtt"), "progress stays on stderr: {}", ended.stderr);
+    assert!(
+        ended.stderr.contains("weigh: trial 1 of 1"),
+        "progress stays on stderr: {}",
+        ended.stderr
+    );
 }
 
 #[test]

@@ -182,7 +182,14 @@ impl Reader<'_> {
         } else {
             key.kind.read(value)
         };
-        match read.and_then(|value| checked(key.kind, value)) {
+        let read = read.and_then(|value| checked(key.kind, value)).and_then(|value| {
+            if key.name == "thresholds" && value.as_str() == Some("first loss") {
+                let text = "a threshold says what must hold, and this would ask for losses";
+                return Err(Wrong::new(text, "type \"loss == 0\""));
+            }
+            Ok(value)
+        });
+        match read {
             Ok(value) => Some(Given { value, place: place.clone() }),
             Err(wrong) => {
                 let text = format!("{}: {}", key.name, wrong.text);
@@ -296,6 +303,12 @@ impl Reader<'_> {
                     format!("{}: its values have no order, so none is beyond another", key.name);
                 let mend = "stop rules are for axes of numbers, sizes, durations and rates";
                 self.wrong(entry.key.clone(), Wrong::new(text, mend));
+                continue;
+            }
+            if elements(entry.value).is_some_and(|list| list.is_empty()) {
+                let text = format!("{}: the rule has no condition", key.name);
+                let mend = "give it one, such as \"first loss\", or leave it out";
+                self.wrong(entry.place.clone(), Wrong::new(text, mend));
                 continue;
             }
             let condition = Key { kind: Kind::Condition, is_varied: false, ..key.clone() };

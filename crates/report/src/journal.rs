@@ -101,7 +101,8 @@ impl Writer {
 fn ends_something(event: &Event) -> bool {
     matches!(
         event,
-        Event::TrialFinished(_)
+        Event::RunStarted(_)
+            | Event::TrialFinished(_)
             | Event::TrialFailed { .. }
             | Event::RunResumed(_)
             | Event::RunFinished { .. }

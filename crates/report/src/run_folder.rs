@@ -88,7 +88,13 @@ impl RunFolder {
 
     /// Begins the journal.
     pub fn create_journal(&self) -> Result<Writer, RecordError> {
-        Writer::create(&self.path.join(JOURNAL))
+        let writer = Writer::create(&self.path.join(JOURNAL))?;
+        // A power cut must not take the names of what is on the disk. Not every file system can
+        // be asked, and none of those that cannot would be made safer by a failure here.
+        for folder in [Some(&*self.path), self.path.parent()].into_iter().flatten() {
+            let _ = File::open(folder).and_then(|folder| folder.sync_all());
+        }
+        Ok(writer)
     }
 
     /// Goes on with the journal of an earlier run, and returns everything that stands in it.

@@ -191,13 +191,15 @@ impl Meeting {
     fn ratio(&self, is_inverted: bool) -> String {
         let turn = |value: f64| if is_inverted { 1.0 / value } else { value };
         if let [Comparison { ratio: Some(ratio), .. }] = &self.seen[..] {
-            let ends = ratio.low.zip(ratio.high).map(|(low, high)| match is_inverted {
-                true => (turn(high), turn(low)),
-                false => (low, high),
-            });
+            // Where nothing at all is a possible ratio, its inverse has no end.
+            let ends = ratio.low.zip(ratio.high);
+            let ends = ends.filter(|(low, high)| *low > 0.0 && high.is_finite());
             return between(
                 turn(ratio.value),
-                ends.filter(|(low, high)| *low > 0.0 && high.is_finite()),
+                ends.map(|(low, high)| match is_inverted {
+                    true => (turn(high), turn(low)),
+                    false => (low, high),
+                }),
             );
         }
         let values = || self.seen.iter().filter_map(|c| Some(turn(c.ratio?.value)));

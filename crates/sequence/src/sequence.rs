@@ -73,6 +73,8 @@ struct Case {
     looks: u32,
     /// True once it needs no more repetitions.
     is_settled: bool,
+    /// True if an earlier case of the plan has the same point.
+    is_twin: bool,
 }
 
 impl Sequence {
@@ -81,12 +83,18 @@ impl Sequence {
         let points: Vec<Point> = plan.cases.iter().map(point).collect();
         let axes = Axes::new(plan, &points);
         let planned = points.iter().map(|point| planned(plan, point)).collect();
-        let numbers = points.iter().enumerate().map(|(case, point)| (name(point), case)).collect();
+        let mut numbers = HashMap::new();
+        let mut cases = vec![Case::default(); points.len()];
+        for (case, point) in points.iter().enumerate() {
+            // Of cases that cannot be told apart only the first is weighed.
+            let first = *numbers.entry(name(point)).or_insert(case);
+            cases[case].is_twin = first != case;
+        }
         Sequence {
             seed: plan.seed,
             repeat: plan.repeat.clone(),
             numbers,
-            cases: vec![Case::default(); points.len()],
+            cases,
             round: (0, order(plan.seed, 0, &axes.levels())),
             axes,
             clock: Clock::new(planned),
@@ -149,14 +157,16 @@ impl Sequence {
 
     /// How many trials are left, the time budget aside.
     pub fn remaining(&self) -> Remaining {
-        let is_weighed =
-            |case: usize| self.cases[case].done.contains_key(&0) || self.axes.leave_out(case);
+        let is_weighed = |case: usize| {
+            let state = &self.cases[case];
+            state.done.contains_key(&0) || state.is_twin || self.axes.leave_out(case)
+        };
         let mut remaining = Remaining::default();
         for (case, state) in self.cases.iter().enumerate() {
-            if self.axes.leave_out(case) || state.is_settled {
+            if self.axes.leave_out(case) || state.is_settled || state.is_twin {
                 continue;
             }
-            let undone = |to: u32| (0..to).filter(|at| !state.done.contains_key(at)).count() as u64;
+            let undone = |to: u32| u64::from(to).saturating_sub(state.done.len() as u64);
             let (least, most) = (undone(self.repeat.at_least), undone(self.most()));
             let each = self.clock.expected(case).0;
             remaining.most += most;
@@ -197,6 +207,7 @@ impl Sequence {
     fn is_wanted(&self, case: usize, repetition: u32) -> bool {
         let state = &self.cases[case];
         !state.done.contains_key(&repetition)
+            && !state.is_twin
             && !self.axes.leave_out(case)
             && (repetition < self.repeat.at_least || !state.is_settled)
     }

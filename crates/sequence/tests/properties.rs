@@ -324,3 +324,16 @@ fn no_trial_begins_that_would_end_after_the_budget() {
     assert_eq!(again.elapsed(), Nanos::from_secs(6));
     assert!(matches!(again.next(again.elapsed()), Step::OutOfTime(_)));
 }
+
+#[test]
+fn of_cases_that_cannot_be_told_apart_one_is_weighed() {
+    let shape =
+        Shape { seed: 3, lanes: 1, values: 2, at_least: 2, at_most: 2, within: 0, stop_above: 0 };
+    let mut plan = shape.plan();
+    plan.cases.push(plan.cases[0].clone());
+    let run = Run { plan, chance: 5 };
+    let mut trials = run.finish(Sequence::new(&run.plan), &mut Vec::new());
+    trials.sort();
+    let cases: Vec<usize> = trials.iter().map(|next| next.case).collect();
+    assert_eq!(cases, [0, 0, 1, 1]);
+}

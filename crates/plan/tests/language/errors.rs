@@ -144,6 +144,7 @@ fn sentences() {
             "protocol = \"mqtt\"\nthresholds = [\"throughput > 5\"]",
             "protocol = \"mqtt\"\nthresholds = [\"response_time p(95) > +5%\"]",
             "protocol = \"mqtt\"\nthresholds = [\"nonsense\", 5]",
+            "protocol = \"mqtt\"\nthresholds = [\"first loss\"]",
             "protocol = \"mqtt\"\n[stop]\nload.connections = \"first loss\"",
             "protocol = \"mqtt\"\n[vary]\nload.connections = [1, 2]\n[stop]\n\
              load.conections = \"first loss\"",
@@ -152,6 +153,7 @@ fn sentences() {
               load.connections = \"first loss\"",
             "[vary]\nprotocol = [\"mqtt\", \"tcp\"]\n[stop]\nprotocol = \"first loss\"",
             "protocol = \"mqtt\"\nstop = \"first loss\"",
+            "protocol = \"mqtt\"\n[vary]\nload.window = [1, 2]\n[stop]\nload.window = []",
             "protocol = \"mqtt\"\n[repeat]\nat_least = 5\nat_most = 3",
             "protocol = \"mqtt\"\n[repeat]\nat_most = 20",
             "protocol = \"mqtt\"\n[repeat]\nuntil = \"p99 within 5 %\"",

@@ -41,7 +41,8 @@ pub(crate) fn table(summary: &Summary) -> String {
     }
     html + "</tbody></table></div>\n<p class=\"note\">Sorting stays within a guarantee: that \
             nothing is confirmed is no way of being fast. <b>!</b> invalid, not to be used. \
-            <b>d</b> delivery time, where nothing confirms. <b>∞</b> falls into the lost share. \
+            <b>d</b> delivery time, where nothing confirms. <b>s</b> service time, where the \
+            generator was too late to time from due. <b>∞</b> falls into the lost share. \
             <b>–</b> not measured.</p>\n"
 }
 
