@@ -1,6 +1,8 @@
 //! The verdicts as sentences for the terminal: which lane was how many times faster than which
 //! other, one line for two lanes, however many places they met at.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::comparisons::LANE;
 use crate::figures::{between, count, three_digits};
 use crate::pictures::{Matrix, headline_metric, spoken};
@@ -70,13 +72,17 @@ fn together(summary: &Summary) -> String {
 /// The name of every cell without its place along the axes.
 struct Lanes<'a> {
     /// By the cell's name: its lane, and what tells it from others of the same lane.
-    names: std::collections::BTreeMap<&'a str, String>,
+    names: BTreeMap<&'a str, String>,
 }
 
 impl<'a> Lanes<'a> {
     fn of(summary: &'a Summary, matrix: &Matrix) -> Lanes<'a> {
-        let places: Vec<String> =
-            matrix.axes.iter().map(|axis| format!("{}=", Matrix::short(&axis.key))).collect();
+        let axes = matrix.axes.iter().map(|axis| axis.key.as_str());
+        // Quantities that change together are no axis of the matrix, and yet places.
+        let factors = summary.comparisons.iter().map(|comparison| comparison.factor.as_str());
+        let factors = factors.filter(|factor| *factor != LANE).flat_map(|f| f.split(" and "));
+        let places: BTreeSet<String> =
+            axes.chain(factors).map(|key| format!("{}=", Matrix::short(key))).collect();
         let lane = |label: &String| {
             let is_place = |word: &&str| places.iter().any(|place| word.starts_with(place));
             label.split(' ').filter(|word| !is_place(word)).collect::<Vec<_>>().join(" ")
@@ -171,7 +177,7 @@ impl Meeting {
         format!(
             "{} along {}: {} times from one place to the next ({} of {all}){}",
             self.left,
-            Matrix::short(&self.factor),
+            self.factor.split(" and ").map(Matrix::short).collect::<Vec<_>>().join(" and "),
             self.ratio(true),
             said.join(", "),
             self.mark()
