@@ -134,7 +134,7 @@ impl Known<'_> {
             let said = said.to_string();
             let (problem, mend) = said.rsplit_once(": type -s ").unwrap_or((&said, ""));
             let mend = if mend.is_empty() { String::new() } else { format!("give {mend}") };
-            Invalid::new(if load.size.is_some() { "load.size" } else { "load.body" }, problem, mend)
+            Invalid::new("load.size", problem, mend)
         })
     }
 }

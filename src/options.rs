@@ -2,6 +2,7 @@
 
 use clap::Args;
 use weigh_model::body::BodySource;
+use weigh_model::protocol::Invalid;
 use weigh_model::units::{Bytes, parse_duration, parse_rate, parse_size};
 use weigh_model::{Arrival, Load, Nanos, Pattern, Rate, Split, Topology};
 use weigh_plan::{Contradiction, LoadWords};
@@ -98,6 +99,31 @@ impl LoadOptions {
         Ok(())
     }
 }
+
+/// An error about a plan key, told by the flag that says the same.
+pub fn with_flag(invalid: Invalid) -> Invalid {
+    let Some((_, flag)) = FLAGS.iter().find(|(key, _)| *key == invalid.place) else {
+        return invalid;
+    };
+    let mend = match invalid.mend.strip_prefix("give ") {
+        Some(rest) => format!("type {flag} {rest}"),
+        None => invalid.mend,
+    };
+    Invalid { place: (*flag).to_owned(), problem: invalid.problem, mend }
+}
+
+/// Plan keys and the flags that set them.
+const FLAGS: [(&str, &str); 9] = [
+    ("load.pattern", "--pattern"),
+    ("load.connections", "-c"),
+    ("load.subscribers", "-y"),
+    ("load.topology", "--topology"),
+    ("load.arrival", "--arrival"),
+    ("load.size", "-s"),
+    ("load.body", "--body"),
+    ("load.window", "--window"),
+    ("mqtt.overload", "--overload"),
+];
 
 /// What contradicts itself, in the words of the command line.
 fn in_flags(contradiction: &Contradiction) -> String {

@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use clap::Args;
 use weigh_model::Pattern;
 use weigh_model::plan::{Observe, Plan, Repeat};
+use weigh_plan::World;
 use weigh_plan::matrix::{self, Decided};
 use weigh_stage::catalogue::Catalogue;
 
 use crate::cases::Secrets;
 use crate::conduct::Manner;
 use crate::exit::{Exit, Stop};
+use crate::known::Known;
 use crate::lanes::{Against, BROKER_PASSWORD, Given, Lane, lanes};
-use crate::options::LoadOptions;
+use crate::options::{LoadOptions, with_flag};
 
 /// The flags of `weigh compare`.
 #[derive(Args)]
@@ -83,6 +85,10 @@ impl Compare {
             return Err(self.useless(key));
         }
         self.load.check_topology(drafts.iter().map(|draft| &draft.load))?;
+        let known = Known::new(catalogue);
+        for draft in &drafts {
+            known.check(draft).map_err(|invalid| Stop::usage(with_flag(invalid)))?;
+        }
         let (load, cases) = matrix::matrix(&drafts)?;
         let plan = Plan {
             name: self.name.clone(),

@@ -133,6 +133,11 @@ fn what_is_wrong_with_a_plan_is_shown_where_it_stands() {
             "protocol = \"tcp\"\nload.body = \"template:{seq}-is-long\"\nload.size = \"4B\"\n",
             &["sizes.toml:3:13", "more than the size of 4", "leave the size out"],
         ),
+        (
+            "filler.toml",
+            "protocol = \"tcp\"\nload.body = \"filler\"\n",
+            &["filler.toml:2:13", "load.size: a filler body needs a size", "give 64B"],
+        ),
         ("far.toml", "target = \"mqtt://192.0.2.1\"\n", &["beyond this", "--i-may-load-this"]),
         (
             "ours.toml",

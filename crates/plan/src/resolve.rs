@@ -137,7 +137,9 @@ impl Draft<'_> {
         let case = decided(lane, settings, load);
         if let Err(invalid) = self.world.check(&case) {
             let key = invalid.place.as_str();
-            let given = row.get(key).map(|given| given.place.clone());
+            // A size that is missing is missing to the body.
+            let body = row.get("load.body").filter(|_| key == "load.size");
+            let given = row.get(key).or(body).map(|given| given.place.clone());
             problems.add(Problem {
                 place: given.or_else(|| anything(row)),
                 text: format!("{key}: {}", invalid.problem),
