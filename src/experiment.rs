@@ -18,6 +18,7 @@ use crate::exit::{Exit, Stop};
 use crate::identity::Trials;
 use crate::interrupts::Interrupts;
 use crate::resumption::Begun;
+use crate::run_record::RunRecord;
 use crate::sitting::Sitting;
 use crate::trial_run;
 
@@ -74,7 +75,7 @@ impl Experiment<'_> {
             RunFolder::create(self.runs, &self.plan.name, started).map_err(not_recorded)?;
         folder.write_plan(&self.plan).map_err(not_recorded)?;
         let journal = folder.create_journal().map_err(not_recorded)?;
-        let mut chronicle = Chronicle::new(journal, Vec::new(), Sequence::new(&self.plan));
+        let mut chronicle = Chronicle::new(RunRecord::new(journal, &[]), Sequence::new(&self.plan));
         chronicle.note(Event::RunStarted(Box::new(RunStarted {
             schema: JOURNAL_SCHEMA.to_owned(),
             id: folder.id().to_owned(),
@@ -100,7 +101,7 @@ impl Experiment<'_> {
             let summary = folder.write_results(&events).map_err(not_recorded)?;
             return Ok(Finished::of(folder, summary));
         }
-        let mut chronicle = Chronicle::new(journal, events, sequence);
+        let mut chronicle = Chronicle::new(RunRecord::new(journal, &events), sequence);
         chronicle.put_down(Event::RunResumed(Box::new(RunResumed {
             at: rfc3339(SystemTime::now()),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -140,12 +141,12 @@ impl Experiment<'_> {
         };
         let mut unwritten =
             chronicle.note(Event::RunFinished { outcome: outcome.to_owned() }).err();
-        let summary = match folder.write_results(chronicle.events()) {
+        let events = chronicle.events()?;
+        let summary = match folder.write_results(&events) {
             Ok(summary) => summary,
             Err(error) => {
                 unwritten = unwritten.or(Some(not_recorded(error)));
-                Summary::from_events(chronicle.events())
-                    .map_err(|error| Stop::new(Exit::Internal, error))?
+                Summary::from_events(&events).map_err(|error| Stop::new(Exit::Internal, error))?
             }
         };
         unrecorded = unrecorded.or(unwritten);

@@ -25,6 +25,8 @@ mod plots;
 mod preflight;
 mod record;
 mod resumption;
+mod run_list;
+mod run_record;
 mod series;
 mod sitting;
 mod target;
@@ -62,6 +64,8 @@ enum Command {
     Report(commands::report::Report),
     /// A run in the formats of other tools: CSV, OpenMetrics, JMeter.
     Export(commands::export::Export),
+    /// Two runs, cell by cell: what became faster, slower, or is too close to call.
+    Diff(commands::diff::Diff),
     /// What has been weighed and kept.
     Runs(commands::runs::Runs),
     /// Mean, interval and verdict for a file of numbers.
@@ -87,6 +91,7 @@ fn main() -> std::process::ExitCode {
         Command::Audit(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Export(command) => command.run(),
+        Command::Diff(command) => command.run(),
         Command::Runs(command) => command.run(),
         Command::Stats(command) => command.run(),
     };

@@ -206,8 +206,7 @@ impl<'s> Sitting<'s> {
 
     /// Says which axes have ended with the last trial.
     fn tell_ends(&self) {
-        let last = self.chronicle.events().iter().rev();
-        for event in last.take_while(|event| !matches!(event, Event::TrialFinished(_))) {
+        for event in self.chronicle.decided() {
             if let Event::AxisEnded(ended) = event {
                 self.display.say(&format!(
                     "{} ends at {} here: {} ({})",

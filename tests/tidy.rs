@@ -445,6 +445,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("charts", &[]),
     ("report", &["model", "stats", "charts"]),
     ("audit", &["model", "stats"]),
+    ("history", &["model", "report"]),
     ("sequence", &["model", "stats"]),
     ("plan", &["model"]),
 ];

@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod compare;
+pub mod diff;
 pub mod doctor;
 pub mod export;
 pub mod report;

@@ -1,17 +1,32 @@
-//! `weigh runs`: what has been weighed and kept.
+//! `weigh runs`: what has been weighed and kept, and how a metric went from run to run.
 
 use std::path::PathBuf;
 
 use clap::Args;
-use weigh_report::Summary;
-use weigh_report::run_folder::RunFolder;
+use jiff::{SignedDuration, Timestamp};
+use weigh_history::{FigureEntry, History, Listing, RunEntry};
+use weigh_model::Condition;
+use weigh_model::units::parse_duration;
 
 use crate::exit::{Exit, Stop};
 use crate::output;
+use crate::run_list;
 
 /// The flags of `weigh runs`.
 #[derive(Args)]
 pub struct Runs {
+    /// Only runs that are called so
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Only runs that started since then: 2026-11-01, 2026-11-01T12:00:00Z, or 12h (ago)
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    since: Option<Timestamp>,
+    /// How this metric went from run to run, cell by cell, such as response_time_ns.p99
+    #[arg(long, value_name = "METRIC")]
+    metric: Option<String>,
+    /// Only the newest so many
+    #[arg(short = 'n', value_name = "N")]
+    newest: Option<usize>,
     /// Prints the list as JSON
     #[arg(long)]
     json: bool,
@@ -20,62 +35,90 @@ pub struct Runs {
     runs: PathBuf,
 }
 
-/// One line of the list.
-#[derive(serde::Serialize)]
-struct Entry {
-    id: String,
-    name: String,
-    started: String,
-    outcome: String,
-    cells: usize,
-    failures: usize,
-}
-
 impl Runs {
     /// Lists the runs, the oldest first.
     pub fn run(self) -> Result<Exit, Stop> {
-        let mut entries = Vec::new();
-        for folder in RunFolder::all_below(&self.runs).map_err(Stop::usage)? {
-            match entry(&folder) {
-                Ok(entry) => entries.push(entry),
-                Err(problem) => eprintln!("weigh: {}: {problem}", folder.path().display()),
-            }
+        let metric = self.metric.as_deref().map(flat_name).transpose()?;
+        let listing = History::below(&self.runs).list(metric.as_deref()).map_err(Stop::usage)?;
+        for note in &listing.notes {
+            eprintln!("weigh: {note}");
         }
+        if let Some(metric) = metric.as_ref().filter(|metric| {
+            !listing.entries.is_empty() && !listing.metrics.contains(metric.as_str())
+        }) {
+            return Err(unknown_metric(metric, &listing));
+        }
+        let entries = self.chosen(&listing.entries);
+        let figures: Vec<&FigureEntry> = listing
+            .figures
+            .iter()
+            .filter(|figure| entries.iter().any(|entry| entry.id == figure.run))
+            .collect();
         if self.json {
-            let text = serde_json::to_string_pretty(&entries)
-                .map_err(|error| Stop::new(Exit::Internal, error))?;
+            let text = match &metric {
+                Some(_) => run_list::figures_json(&entries, &figures),
+                None => serde_json::to_string_pretty(&entries),
+            };
+            let text = text.map_err(|error| Stop::new(Exit::Internal, error))?;
             output::put(&format!("{text}\n"))?;
-        } else if entries.is_empty() {
+        } else if listing.entries.is_empty() {
             eprintln!("weigh: there is no run below {} yet", self.runs.display());
+        } else if entries.is_empty() {
+            eprintln!("weigh: none of {} runs is asked for", listing.entries.len());
+        } else if let Some(metric) = &metric {
+            output::put(&run_list::history(metric, &entries, &figures))?;
         } else {
-            output::put(&list(&entries))?;
+            output::put(&run_list::table(&entries))?;
         }
         Ok(Exit::Done)
     }
-}
 
-/// What the journal says; it is there from the first moment of a run on.
-fn entry(folder: &RunFolder) -> Result<Entry, String> {
-    let journal = folder.read_journal().map_err(|error| error.to_string())?;
-    let summary = Summary::from_events(&journal.events).map_err(|error| error.to_string())?;
-    Ok(Entry {
-        id: folder.id().to_owned(),
-        name: summary.run.plan.name,
-        started: summary.run.started,
-        outcome: summary.run.outcome,
-        cells: summary.cells.len(),
-        failures: summary.failures.len(),
-    })
-}
-
-fn list(entries: &[Entry]) -> String {
-    let width = entries.iter().map(|entry| entry.id.chars().count()).max().unwrap_or(0);
-    let mut text =
-        format!("{:<width$}  {:<20}  {:<11}  cells  failed  name\n", "id", "started", "outcome");
-    for entry in entries {
-        let Entry { id, name, started, outcome, cells, failures } = entry;
-        text += &format!("{id:<width$}  {started:<20}  {outcome:<11}  {cells:>5}");
-        text += &format!("  {failures:>6}  {name}\n");
+    fn chosen<'l>(&self, entries: &'l [RunEntry]) -> Vec<&'l RunEntry> {
+        let is_named =
+            |entry: &&RunEntry| self.name.as_ref().is_none_or(|name| entry.name == *name);
+        let is_new = |entry: &&RunEntry| {
+            let started = entry.started.parse::<Timestamp>().unwrap_or(Timestamp::UNIX_EPOCH);
+            self.since.is_none_or(|since| started >= since)
+        };
+        let mut chosen: Vec<&RunEntry> = entries.iter().filter(is_named).filter(is_new).collect();
+        let surplus = chosen.len().saturating_sub(self.newest.unwrap_or(usize::MAX));
+        chosen.drain(..surplus);
+        chosen
     }
-    text
 }
+
+/// The flat name of a metric in any way that conditions know: `response_time p(99)`.
+fn flat_name(text: &str) -> Result<String, Stop> {
+    let condition = format!("{text} > +0%").parse::<Condition>();
+    let condition = condition.map_err(|problem| Stop::usage(format!("--metric: {problem}")))?;
+    Ok(condition.metric)
+}
+
+fn unknown_metric(metric: &str, listing: &Listing) -> Stop {
+    let family = metric.split('.').next().unwrap_or(metric);
+    let names: Vec<&str> = listing.metrics.iter().map(String::as_str).collect();
+    let near: Vec<&str> = names.iter().copied().filter(|name| name.starts_with(family)).collect();
+    let shown = if near.is_empty() { names } else { near };
+    Stop::usage(format!("--metric {metric}: no run has it; there are {}", shown.join(", ")))
+}
+
+fn since(text: &str) -> Result<Timestamp, String> {
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Ok(time);
+    }
+    if let Ok(time) = format!("{text}T00:00:00Z").parse::<Timestamp>() {
+        return Ok(time);
+    }
+    let hours = text.strip_suffix('d').and_then(|days| days.parse::<u64>().ok());
+    let ago = match hours {
+        Some(days) => Ok(SignedDuration::from_hours(24 * days.min(DAYS_MAX) as i64)),
+        None => parse_duration(text).map(|time| SignedDuration::from_nanos(time.0 as i64)),
+    };
+    let ago = ago.map_err(
+        |_| "type a day (2026-11-01), a time (2026-11-01T12:00:00Z), or how long ago (12h, 7d)",
+    )?;
+    Timestamp::now().checked_sub(ago).map_err(|error| error.to_string())
+}
+
+/// A hundred years.
+const DAYS_MAX: u64 = 36_500;

@@ -3,6 +3,7 @@
 
 mod auditing;
 mod commands;
+mod diff;
 mod endings;
 mod exports;
 mod guide;
@@ -14,6 +15,7 @@ mod recording;
 mod refusals;
 mod resume;
 mod rig;
+mod runs;
 mod serving;
 mod strangers;
 mod weighing;

@@ -222,6 +222,7 @@ fn summary(trials: Vec<TrialFinished>) -> Summary {
         started: "2026-11-21T00:00:00Z".to_owned(),
         version: "0".to_owned(),
         host: HostFacts::default(),
+        setup: weigh_model::event::Setup::default(),
         plan: Plan {
             name: "statistics".to_owned(),
             question: None,
@@ -233,7 +234,6 @@ fn summary(trials: Vec<TrialFinished>) -> Summary {
             observe: Observe::default(),
             cases: Vec::new(),
         },
-        setup: weigh_model::event::Setup::default(),
     };
     let mut events = vec![Event::RunStarted(Box::new(started))];
     events.extend(trials.into_iter().map(|trial| Event::TrialFinished(Box::new(trial))));

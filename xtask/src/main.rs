@@ -1,8 +1,10 @@
 //! Chores of the project: the data set, the benchmark against other tools, the checks.
 
+mod aa;
 mod bench;
 mod ci;
 mod dataset;
+mod journal;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,6 +25,10 @@ enum Chore {
     Dataset,
     /// Weigh the generator against wrk, h2load, mosquitto_pub and the floor, side by side.
     Bench(bench::Options),
+    /// Compare runs of the same lane with each other and count false verdicts.
+    Aa(aa::Options),
+    /// What the journal of a run cost, against the generator's processor time.
+    Journal(journal::Options),
     /// Run what .ci/run runs, without installing anything.
     Ci(ci::Options),
 }
@@ -32,6 +38,8 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().chore {
         Chore::Dataset => dataset::write(&root),
         Chore::Bench(options) => bench::run(&root, &options),
+        Chore::Aa(options) => aa::run(&root, &options),
+        Chore::Journal(options) => journal::run(&options),
         Chore::Ci(options) => ci::run(&root, &options),
     };
     match done {

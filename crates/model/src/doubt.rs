@@ -8,12 +8,25 @@ use crate::units::Nanos;
 
 /// How much a doubt takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// The result stands, with this said beside it.
     Doubt,
+    /// Times from the due time must not be used; rates, losses, service times and costs stand.
+    InvalidTimes,
     /// The result must not be used.
     Invalid,
+}
+
+impl Severity {
+    /// The words before the text of a doubt: empty for one that takes nothing away.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Severity::Doubt => "",
+            Severity::InvalidTimes => "RESPONSE TIMES INVALID ",
+            Severity::Invalid => "INVALID ",
+        }
+    }
 }
 
 /// A doubt as it is recorded.
@@ -101,8 +114,8 @@ impl Doubt {
     /// The doubt as it is recorded.
     pub fn record(&self) -> DoubtRecord {
         let severity = match self {
+            Doubt::LagGate(..) => Severity::InvalidTimes,
             Doubt::GeneratorLimited(_)
-            | Doubt::LagGate(..)
             | Doubt::ServerCountDiffers(..)
             | Doubt::LedgerContradiction(_) => Severity::Invalid,
             Doubt::Broken(rule, _) => rule.severity(),
@@ -122,7 +135,8 @@ impl Doubt {
             Doubt::LagGate(lag, mean) => (
                 "lag-gate",
                 format!("send lag p99.9 is {lag}, against a mean response time of {mean}"),
-                "repeat on a quieter machine; latency below a hundred times the lag is not shown",
+                "read service times, from sent on, or repeat on a quieter machine: times from the due \
+                 time that are below a hundred times the lag say more of the generator",
             ),
             Doubt::Unconfirmed => (
                 "unconfirmed",

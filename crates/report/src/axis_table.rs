@@ -157,6 +157,8 @@ type Figure = fn(&Cell, Style) -> Option<String>;
 const FIGURES: &[(&str, Figure)] = &[
     ("response time p50", |cell, style| time_of(cell, "response_time_ns.p50", style)),
     ("response time p99", |cell, style| time_of(cell, "response_time_ns.p99", style)),
+    ("service time p50", |cell, style| service_time_of(cell, "service_time_ns.p50", style)),
+    ("service time p99", |cell, style| service_time_of(cell, "service_time_ns.p99", style)),
     ("delivery time p99", |cell, style| time_of(cell, "delivery_time_ns.p99", style)),
     ("delivered per second", |cell, _| plain(cell, "throughput_out_per_s")),
     ("target CPU, µs per message", |cell, _| plain(cell, "target_cpu_us_per_message")),
@@ -166,9 +168,15 @@ const FIGURES: &[(&str, Figure)] = &[
 ];
 
 fn time_of(cell: &Cell, name: &str, style: Style) -> Option<String> {
-    let metric: &Metric = cell.metrics.get(name)?;
+    let metric: &Metric =
+        cell.metrics.get(name).filter(|_| !cell.valid || cell.spoilt_by(name).is_none())?;
     let Some(value) = metric.value else { return Some("∞".to_owned()) };
     Some(time_between(value, ends(metric), style.is_ascii))
+}
+
+/// The service time of a cell whose times from the due time must not be used.
+fn service_time_of(cell: &Cell, name: &str, style: Style) -> Option<String> {
+    if cell.has_valid_times() { None } else { time_of(cell, name, style) }
 }
 
 fn plain(cell: &Cell, name: &str) -> Option<String> {

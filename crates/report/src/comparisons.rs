@@ -17,6 +17,8 @@ pub use crate::pairs::LANE;
 pub const HEADLINES: &[&str] = &[
     "response_time_ns.p50",
     "response_time_ns.p99",
+    "service_time_ns.p50",
+    "service_time_ns.p99",
     "delivery_time_ns.p99",
     "throughput_out_per_s",
     "target_cpu_us_per_message",
@@ -124,20 +126,29 @@ pub struct Multiplicity {
 }
 
 /// The pairs of `cells` that differ in one factor in every headline metric that both have.
-/// Delivery time stands in where one of the two has no response time.
+/// Delivery time stands in where one of the two has no response time, and service time where
+/// those of one are invalid.
 pub(crate) fn build(cells: &[Cell], plan: &Plan) -> Vec<Comparison> {
     let mut all = Vec::new();
     for pair in pairs(cells) {
         let (left, right) = (&cells[pair.left], &cells[pair.right]);
         let have =
             |metric: &str| left.metrics.contains_key(metric) && right.metrics.contains_key(metric);
-        let has_response = have("response_time_ns.p99");
-        let metrics = HEADLINES.iter().filter(|metric| {
-            have(metric) && !(has_response && metric.starts_with("delivery_time_ns"))
-        });
+        let metrics =
+            HEADLINES.iter().filter(|metric| have(metric) && is_shown(metric, [left, right]));
         all.extend(metrics.map(|metric| compare(metric, left, right, &pair.factor, plan)));
     }
     all
+}
+
+/// Whether two cells that have `metric` are compared in it, beside what else they have.
+pub(crate) fn is_shown(metric: &str, cells: [&Cell; 2]) -> bool {
+    let has_response = |cell: &Cell| cell.metrics.contains_key("response_time_ns.p99");
+    match metric.split('.').next() {
+        Some("delivery_time_ns") => !cells.into_iter().all(has_response),
+        Some("service_time_ns") => !cells.into_iter().all(Cell::has_valid_times),
+        _ => true,
+    }
 }
 
 /// Marks those that stand when all are taken together, and counts.
@@ -209,8 +220,10 @@ fn unlike(metric: &str, left: &Cell, right: &Cell, plan: &Plan) -> Option<String
     if is_open(left, plan) != is_open(right, plan) {
         return Some("one arrival is open, the other closed: their times differ in kind".into());
     }
-    if let Some(cell) = [left, right].into_iter().find(|cell| !cell.valid) {
-        return Some(format!("{} is invalid: see its doubts", cell.name));
+    for cell in [left, right] {
+        if let Some(doubt) = cell.spoilt_by(metric) {
+            return Some(format!("{} is invalid ({}): see its doubts", cell.name, doubt.code));
+        }
     }
     let lost = |cell: &&Cell| cell.metrics[metric].values.iter().any(Option::is_none);
     if let Some(cell) = [left, right].into_iter().find(lost) {

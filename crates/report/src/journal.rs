@@ -27,7 +27,7 @@ pub struct Writer {
 impl Writer {
     /// Begins a new journal; refuses a file that is there already.
     pub fn create(path: &Path) -> Result<Writer, RecordError> {
-        let file = OpenOptions::new().write(true).create_new(true).open(path);
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
         let file = file.map_err(|problem| RecordError::new(path, problem))?;
         lock(&file, path)?;
         Ok(Writer { file, path: path.to_owned(), length_bytes: 0 })
@@ -74,6 +74,18 @@ impl Writer {
         written.map_err(|problem| RecordError::new(&self.path, problem))
     }
 
+    /// Reads everything that stands in it, also where its folder has been removed meanwhile.
+    pub fn read_back(&mut self) -> Result<Journal, RecordError> {
+        let mut read = || -> io::Result<Journal> {
+            self.file.seek(SeekFrom::Start(0))?;
+            let written = (&self.file).take(self.length_bytes);
+            let journal = Reader::new(BufReader::new(written)).read()?;
+            self.file.seek(SeekFrom::Start(self.length_bytes))?;
+            Ok(journal)
+        };
+        read().map_err(|problem| RecordError::new(&self.path, problem))
+    }
+
     fn append(&mut self, event: &Event) -> io::Result<()> {
         let mut line = serde_json::to_vec(event)?;
         line.push(b'\n');
@@ -97,12 +109,13 @@ fn ends_something(event: &Event) -> bool {
     )
 }
 
-/// The lock goes with the process, however it ends; a child that it was about to start may hold it
-/// a moment longer.
+/// The lock goes with the process, however it ends, and shows whoever lists runs that somebody
+/// writes here; a child that it was about to start may hold it a moment longer. A file system
+/// without locks takes nothing from the record.
 fn lock(file: &File, path: &Path) -> Result<(), RecordError> {
     for _ in 0..LOCK_TRIES {
         match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(()),
+            Ok(()) | Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
             Err(Errno::WOULDBLOCK) => std::thread::sleep(LOCK_PAUSE),
             Err(problem) => return Err(RecordError::new(path, problem.into())),
         }

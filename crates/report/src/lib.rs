@@ -8,6 +8,7 @@ mod cells_csv;
 pub mod comparisons;
 mod course;
 mod decisions;
+pub mod diff;
 pub mod exports;
 pub mod figures;
 pub mod journal;

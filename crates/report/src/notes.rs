@@ -10,7 +10,9 @@ use crate::cells::{is_reference, point_name};
 use crate::comparisons::HEADLINES;
 use crate::figures::{count, share};
 use crate::summary::{Cell, Failure, Summary};
-use crate::table::{ELSEWHERE, INVALID_MARK, RED, RESET, Style, shows_delivery_time};
+use crate::table::{
+    ELSEWHERE, INVALID_MARK, RED, RESET, Style, shows_delivery_time, shows_service_time,
+};
 use crate::thresholds::sentences;
 use crate::verdict_lines;
 
@@ -63,6 +65,13 @@ fn legend(summary: &Summary) -> Vec<String> {
     if cells.iter().any(shows_delivery_time) {
         lines.push(
             "d  delivery time (due to delivered): nothing confirms, so there is no response time"
+                .to_owned(),
+        );
+    }
+    if cells.iter().any(shows_service_time) {
+        lines.push(
+            "s  service time (sent to confirmed): the generator was late by too large a part of it \
+             to time from due"
                 .to_owned(),
         );
     }
@@ -213,13 +222,17 @@ fn doubts(summary: &Summary) -> Vec<String> {
             }
         }
     }
-    seen.sort_by_key(|(doubt, _)| doubt.severity != Severity::Invalid);
+    seen.sort_by_key(|(doubt, _)| match doubt.severity {
+        Severity::Invalid => 0,
+        Severity::InvalidTimes => 1,
+        Severity::Doubt => 2,
+    });
     if seen.len() > LINES_MAX {
         seen = alike(seen);
     }
     let mut lines = Vec::new();
     for (doubt, cells) in seen {
-        let kind = if doubt.severity == Severity::Invalid { "INVALID " } else { "" };
+        let kind = doubt.severity.prefix();
         let about = match cells.len() {
             all if all == summary.cells.len() => "all".to_owned(),
             many if many > NAMES_MAX => format!("{} of {} cases", many, summary.cells.len()),
@@ -273,7 +286,7 @@ fn titled(title: &str, lines: Vec<String>) -> Vec<String> {
 }
 
 /// Breaks a line at blanks; what follows is indented by four more. Markdown gets lists instead.
-fn wrap(line: &str, style: Style) -> String {
+pub(crate) fn wrap(line: &str, style: Style) -> String {
     if style.is_markdown {
         let item = line.strip_prefix("  ").map(|item| format!("- {item}"));
         return item.unwrap_or_else(|| format!("{line}  ")) + "\n";

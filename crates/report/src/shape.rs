@@ -111,10 +111,11 @@ pub(crate) struct DoubtShape {
 
 /// How much a doubt takes away.
 #[derive(JsonSchema)]
-#[schemars(rename = "Severity", rename_all = "lowercase")]
+#[schemars(rename = "Severity", rename_all = "kebab-case")]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) enum SeverityShape {
     Doubt,
+    InvalidTimes,
     Invalid,
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weigh_model::doubt::DoubtRecord;
+use weigh_model::doubt::{DoubtRecord, Severity};
 use weigh_model::event::{Event, HostFacts, RunStarted, TrialFinished};
 use weigh_model::ledger::Ledger;
 use weigh_model::plan::Plan;
@@ -100,6 +100,28 @@ pub struct Cell {
     #[serde(default)]
     pub steady_state: BTreeMap<String, u32>,
 }
+
+impl Cell {
+    /// The doubt for which `metric` of this cell must not be used, if there is one: one that spoils
+    /// everything, or one that spoils times from the due time where it is one of those.
+    pub fn spoilt_by(&self, metric: &str) -> Option<&DoubtRecord> {
+        let is_from_due = FROM_DUE.contains(&metric.split('.').next().unwrap_or_default());
+        let spoils = |doubt: &&DoubtRecord| match doubt.severity {
+            Severity::Invalid => true,
+            Severity::InvalidTimes => is_from_due,
+            Severity::Doubt => false,
+        };
+        self.doubts.iter().find(spoils)
+    }
+
+    /// False if a doubt spoils times from the due time and leaves the rest.
+    pub fn has_valid_times(&self) -> bool {
+        self.doubts.iter().all(|doubt| doubt.severity != Severity::InvalidTimes)
+    }
+}
+
+/// Times from the moment a message was due, which hold the generator's own lag.
+const FROM_DUE: [&str; 2] = ["response_time_ns", "delivery_time_ns"];
 
 /// A trial that could not be done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -224,7 +224,7 @@ fn colour(text: &str, style: Style) -> String {
     text.lines().map(paint).collect()
 }
 
-fn to_ascii(text: &str) -> String {
+pub(crate) fn to_ascii(text: &str) -> String {
     let replaced = text
         .replace('≤', "<=")
         .replace('…', "...")
@@ -274,7 +274,8 @@ fn row_name(cell: &Cell) -> String {
     format!("{mark}{name}")
 }
 
-/// Response time; delivery time marked by a `d` where nothing is confirmed.
+/// Response time; delivery time marked by a `d` where nothing is confirmed, and service time by an
+/// `s` where times from the due time must not be used.
 fn latency(cell: &Cell, statistic: &str, style: Style) -> String {
     let of = |time: &str| cell.metrics.get(&format!("{time}.{statistic}"));
     let infinite = if style.is_ascii { "inf" } else { INFINITE };
@@ -284,11 +285,19 @@ fn latency(cell: &Cell, statistic: &str, style: Style) -> String {
         let ends = ends(metric).filter(|_| statistic != "max");
         metric.value.map_or(infinite.into(), |v| time_between(v, ends, style.is_ascii))
     };
+    if let (false, Some(service)) = (cell.has_valid_times(), of("service_time_ns")) {
+        return show(service) + SERVICE_MARK;
+    }
     match (of("response_time_ns"), of("delivery_time_ns")) {
         (Some(response), _) => show(response),
         (None, Some(delivery)) => show(delivery) + DELIVERY_MARK,
         (None, None) => ABSENT.to_owned(),
     }
+}
+
+/// True if `cell` shows a service time where others show a response time.
+pub(crate) fn shows_service_time(cell: &Cell) -> bool {
+    !cell.has_valid_times() && cell.metrics.contains_key("service_time_ns.p99")
 }
 
 /// True if `cell` shows a delivery time where others show a response time.
@@ -343,6 +352,7 @@ const CPU_PERCENT: &str = "target_cpu_percent.mean";
 const CPU_US: &str = "target_cpu_us_per_message";
 const GENERATOR_PERCENT: &str = "generator_cpu_percent.max";
 const DELIVERY_MARK: &str = " d";
+const SERVICE_MARK: &str = " s";
 /// Stands before the name of a cell that must not be used.
 pub(crate) const INVALID_MARK: &str = "!";
 const ABSENT: &str = "–";

@@ -9,13 +9,22 @@ use crate::summary::Cell;
 /// The rule and the reason for refusing `metric` of the two cells; `None` if nothing speaks
 /// against it.
 pub fn refusal(metric: &str, left: &Cell, right: &Cell, plan: &Plan) -> Option<String> {
+    let [left_asked, right_asked] = [left, right].map(|cell| Asked::of(&cell.point, plan));
+    refusal_of(metric, (left, &left_asked), (right, &right_asked))
+}
+
+/// As [`refusal`], for cells that may be of two runs: each with what it was asked to do.
+pub(crate) fn refusal_of(
+    metric: &str,
+    (left, left_asked): (&Cell, &Asked),
+    (right, right_asked): (&Cell, &Asked),
+) -> Option<String> {
     let because = |rule: Rule, reason: String| Some(format!("{reason} ({rule})"));
     if left.guarantee != right.guarantee {
         let reason = format!("guarantees differ: {} and {}", left.guarantee, right.guarantee);
         return because(Rule::L08, reason);
     }
-    let sides = [Asked::of(&left.point, plan), Asked::of(&right.point, plan)];
-    let [left_pattern, right_pattern] = [sides[0].pattern, sides[1].pattern];
+    let [left_pattern, right_pattern] = [left_asked.pattern, right_asked.pattern];
     if left_pattern != right_pattern {
         let reason = format!("patterns differ: {left_pattern} and {right_pattern}");
         // A delivery goes through the server and on; a request ends there.
@@ -23,7 +32,7 @@ pub fn refusal(metric: &str, left: &Cell, right: &Cell, plan: &Plan) -> Option<S
         return if has_relay { because(Rule::L18, reason) } else { Some(reason) };
     }
     let is_setting = |(cell, asked): (&Cell, &Asked)| asked.has_rate() && reached(cell);
-    let both = [(left, &sides[0]), (right, &sides[1])].into_iter().all(is_setting);
+    let both = [(left, left_asked), (right, right_asked)].into_iter().all(is_setting);
     if metric.starts_with("throughput_") && both {
         return because(Rule::L03, "both rates are what was asked for, not a limit".to_owned());
     }

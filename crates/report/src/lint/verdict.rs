@@ -49,7 +49,7 @@ impl RunVerdict {
             text += "\nno finding\n";
         }
         for (doubt, cells) in &self.doubts {
-            let kind = if doubt.severity == Severity::Invalid { "INVALID " } else { "" };
+            let kind = doubt.severity.prefix();
             let _ = writeln!(text, "\n{kind}{} [{}]", doubt.code, cells.join("; "));
             let _ = writeln!(text, "  seen: {}", doubt.text);
             if let Some(rule) = doubt.rule() {
@@ -87,5 +87,5 @@ impl RunVerdict {
 }
 
 fn is_finding(doubt: &DoubtRecord) -> bool {
-    doubt.rule().is_some() || doubt.severity == Severity::Invalid
+    doubt.rule().is_some() || doubt.severity != Severity::Doubt
 }

@@ -55,6 +55,7 @@ pub(crate) fn short(summary: &Summary) -> String {
         let shared = &code[0];
         let (class, word) = match shared.doubt.severity {
             Severity::Invalid => (" class=\"invalid\"", "<b>invalid</b> "),
+            Severity::InvalidTimes => ("", "<b>response times invalid</b> "),
             Severity::Doubt => ("", ""),
         };
         let of = match (cells(code), summary.cells.len()) {

@@ -182,7 +182,7 @@
   // Paper: light, everything drawn at the width of the sheet; the plan opened, and the values of the
   // headline metrics, unless they would fill a book.
   const SHEET_PIXELS = 680;
-  const HEADLINES = 5;
+  const HEADLINES = 7;
   const CELLS_ON_PAPER = 30;
   addEventListener('beforeprint', () => {
     isPrinting = true;

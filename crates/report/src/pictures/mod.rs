@@ -108,12 +108,16 @@ impl Gallery {
     }
 }
 
-/// The metric of the first screen: the first in this order that half of the cells have.
+/// The metric of the first screen: the first in this order that half of the cells have and may
+/// show.
 pub(crate) fn headline_metric(summary: &Summary) -> Option<&'static str> {
     let having = |metric: &str| {
         let has_value =
             |cell: &&crate::summary::Cell| cell.metrics.get(metric).is_some_and(|m| m.n > 0);
-        summary.cells.iter().filter(has_value).count()
+        let is_shown = |cell: &&crate::summary::Cell| {
+            cell.has_valid_times() || !metric.starts_with("response_time_ns")
+        };
+        summary.cells.iter().filter(has_value).filter(is_shown).count()
     };
     let enough = summary.cells.len().div_ceil(2).max(1);
     FIRST.iter().copied().find(|metric| having(metric) >= enough)
@@ -167,8 +171,9 @@ fn lean(value: f64) -> Value {
 const WHOLE_MAX: f64 = 9e15;
 
 /// Metrics for the first screen, in the order in which they are preferred.
-const FIRST: [&str; 5] = [
+const FIRST: [&str; 6] = [
     "response_time_ns.p99",
+    "service_time_ns.p99",
     "delivery_time_ns.p99",
     "response_time_ns.p50",
     "delivery_time_ns.p50",

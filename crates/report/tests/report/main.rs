@@ -1,5 +1,7 @@
 //! The tests of the report as its users see it: the table, the page, and the run's folder.
 
+mod diff;
+mod journal_size;
 mod messages;
 mod page;
 mod recording;

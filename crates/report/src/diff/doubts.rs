@@ -1,0 +1,147 @@
+//! What makes a comparison of two runs doubtful as a whole: they differ in more than what the
+//! reader wants to compare.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use weigh_model::doubt::{DoubtRecord, Severity};
+use weigh_model::plan::Plan;
+
+use super::matching::Matched;
+use crate::figures::bytes;
+use crate::summary::Summary;
+
+/// All of them, the gravest first.
+pub(crate) fn all(a: &Summary, b: &Summary, matched: &Matched) -> Vec<DoubtRecord> {
+    let mut doubts = Vec::new();
+    doubts.extend(same_run(a, b));
+    doubts.extend(hosts(a, b));
+    doubts.extend(plans(a, b));
+    doubts.extend(targets(matched));
+    doubts.extend(versions(a, b));
+    doubts
+        .extend(["A", "B"].into_iter().zip([a, b]).filter_map(|(name, run)| unfinished(name, run)));
+    doubts
+}
+
+fn doubt(code: &str, text: String, advice: &str) -> DoubtRecord {
+    let (code, advice) = (code.to_owned(), advice.to_owned());
+    DoubtRecord { code, severity: Severity::Doubt, text, advice }
+}
+
+fn same_run(a: &Summary, b: &Summary) -> Option<DoubtRecord> {
+    let is_same = a.run.id == b.run.id && a.run.started == b.run.started;
+    is_same.then(|| {
+        let text = format!("A and B are the same run, {}", a.run.id);
+        doubt("same-run", text, "name two runs: weigh runs lists them")
+    })
+}
+
+fn hosts(a: &Summary, b: &Summary) -> Option<DoubtRecord> {
+    let (old, new) = (&a.run.host, &b.run.host);
+    let memory = [old, new].map(|host| bytes(host.memory_bytes as f64));
+    let cores = [old, new].map(|host| host.cores.to_string());
+    let facts = [
+        ("processor", &old.cpu, &new.cpu),
+        ("cores", &cores[0], &cores[1]),
+        ("memory", &memory[0], &memory[1]),
+        ("virtualisation", &old.virtualisation, &new.virtualisation),
+        ("kernel", &old.kernel, &new.kernel),
+        ("governor", &old.governor, &new.governor),
+        ("clock source", &old.clock_source, &new.clock_source),
+        ("congestion control", &old.congestion_control, &new.congestion_control),
+    ];
+    let changed = changes(facts.into_iter());
+    (!changed.is_empty()).then(|| {
+        let text = format!("the machines differ: {}", changed.join(", "));
+        let advice =
+            "weigh both on one machine: of two, no difference can be put down to the target";
+        doubt("hosts-differ", text, advice)
+    })
+}
+
+/// What both plans decide for all cells; what points hold is how cells are matched.
+fn plans(a: &Summary, b: &Summary) -> Option<DoubtRecord> {
+    let points: Vec<&String> =
+        [a, b].iter().flat_map(|run| &run.cells).flat_map(|cell| cell.point.keys()).collect();
+    let (old, new) = (decided(&a.run.plan), decided(&b.run.plan));
+    let keys: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let nothing = "nothing".to_owned();
+    let facts = keys.into_iter().filter(|key| !points.contains(key)).map(|key| {
+        let of = |side: &'_ BTreeMap<String, String>| side.get(key).unwrap_or(&nothing).clone();
+        (key.as_str(), of(&old), of(&new))
+    });
+    let facts: Vec<(&str, String, String)> = facts.collect();
+    let changed = changes(facts.iter().map(|(key, old, new)| (*key, old, new)));
+    (!changed.is_empty()).then(|| {
+        let text = format!("the loads differ: {}", changed.join(", "));
+        doubt("plans-differ", text, "weigh both with one plan: weigh run A/plan.toml")
+    })
+}
+
+/// What a plan decides of every trial, by key. How often and in which order is not among it.
+fn decided(plan: &Plan) -> BTreeMap<String, String> {
+    let mut keys = BTreeMap::new();
+    flatten("load", &serde_json::to_value(&plan.load).unwrap_or_default(), &mut keys);
+    let repeat = serde_json::to_value(&plan.repeat).unwrap_or_default();
+    for key in ["cool_down", "target"] {
+        flatten(&format!("repeat.{key}"), &repeat[key], &mut keys);
+    }
+    flatten("observe.messages", &plan.observe.messages.into(), &mut keys);
+    keys
+}
+
+fn flatten(name: &str, value: &Value, keys: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(table) => {
+            table.iter().for_each(|(key, value)| flatten(&format!("{name}.{key}"), value, keys));
+        }
+        Value::Null => {}
+        Value::String(text) => {
+            keys.insert(name.to_owned(), text.clone());
+        }
+        other => {
+            keys.insert(name.to_owned(), other.to_string());
+        }
+    }
+}
+
+/// `cores 2, now 4` for every fact that changed; what one side does not know is no change.
+fn changes<'f>(facts: impl Iterator<Item = (&'f str, &'f String, &'f String)>) -> Vec<String> {
+    let differ = facts.filter(|(_, old, new)| old != new && !old.is_empty() && !new.is_empty());
+    differ.map(|(name, old, new)| format!("{name} {old}, now {new}")).collect()
+}
+
+/// Targets that are not what they were. Our own reference servers carry our version, which has a
+/// doubt of its own.
+fn targets(matched: &Matched) -> Option<DoubtRecord> {
+    let mut changed: Vec<String> = Vec::new();
+    for (a, b) in &matched.pairs {
+        let is_ours = a.target.starts_with("weigh ") && b.target.starts_with("weigh ");
+        let text = format!("{}, now {}", a.target, b.target);
+        if a.target != b.target && !is_ours && !changed.contains(&text) {
+            changed.push(text);
+        }
+    }
+    (!changed.is_empty()).then(|| {
+        let text = format!("the targets differ: {}", changed.join(", "));
+        doubt("targets-differ", text, "nothing to do where this is the change under test")
+    })
+}
+
+fn versions(a: &Summary, b: &Summary) -> Option<DoubtRecord> {
+    let (old, new) = (&a.run.version, &b.run.version);
+    (old != new).then(|| {
+        let text = format!("weigh {old} measured A, weigh {new} measured B");
+        let advice = "read in CHANGELOG.md, under Measurements, whether a figure changed its \
+                      meaning, or weigh both with one version";
+        doubt("versions-differ", text, advice)
+    })
+}
+
+fn unfinished(name: &str, run: &Summary) -> Option<DoubtRecord> {
+    (run.run.outcome != "done").then(|| {
+        let text = format!("{name} is {}: some of its cells may be missing", run.run.outcome);
+        doubt("run-not-done", text, "resume it, or weigh again")
+    })
+}

@@ -1,0 +1,276 @@
+//! One metric of one cell in both runs: ratio, interval, verdict, and the same asked of the ranks.
+
+use std::collections::BTreeSet;
+
+use weigh_model::condition::{LOSS_RATIO, LOST};
+use weigh_stats::estimate::INTERVAL_VALUES_MIN;
+use weigh_stats::{CONFIDENCE, Comparison, Method, Refusal, Verdict as Weighed};
+
+use super::{Effect, Figure, Row, Side};
+use crate::comparisons::{HEADLINES, is_shown};
+use crate::lint;
+use crate::lint::asked::Asked;
+use crate::summary::{Cell, Metric, Ratio, Verdict, unit_of};
+
+/// The same cell in both runs.
+pub(crate) struct Pair<'r> {
+    pub(crate) a: (&'r Cell, &'r Side),
+    pub(crate) b: (&'r Cell, &'r Side),
+    pub(crate) aa_limit: f64,
+}
+
+impl Pair<'_> {
+    /// All metrics that one of the two has, and the loss.
+    pub(crate) fn metrics(&self) -> Vec<String> {
+        let names: BTreeSet<&String> =
+            self.a.0.metrics.keys().chain(self.b.0.metrics.keys()).collect();
+        let mut names: Vec<String> = names.into_iter().cloned().collect();
+        if !names.iter().any(|name| name == LOSS_RATIO) {
+            names.push(LOSS_RATIO.to_owned());
+        }
+        names
+    }
+
+    /// The headline metrics that one of the two has, as in the comparisons within a run; losses
+    /// and errors only where there were any.
+    pub(crate) fn headlines(&self) -> Vec<String> {
+        let cells = [self.a.0, self.b.0];
+        let have = |metric: &str| cells.iter().any(|cell| cell.metrics.contains_key(metric));
+        let shown = HEADLINES.iter().filter(|metric| have(metric) && is_shown(metric, cells));
+        let mut metrics: Vec<String> = shown.map(|metric| (*metric).to_owned()).collect();
+        for rare in [LOSS_RATIO, "errors_ratio"] {
+            let is_seen = |side| figure(side, rare).and_then(|f| f.value).is_some_and(|v| v > 0.0);
+            if (is_seen(self.a) || is_seen(self.b)) && !metrics.iter().any(|m| m == rare) {
+                metrics.push(rare.to_owned());
+            }
+        }
+        metrics
+    }
+
+    /// Compares the two in one metric.
+    pub(crate) fn row(&self, metric: &str) -> Row {
+        let mut row = Row {
+            cell: self.b.0.name.clone(),
+            metric: metric.to_owned(),
+            unit: unit_of(metric).to_owned(),
+            a: figure(self.a, metric),
+            b: figure(self.b, metric),
+            ratio: None,
+            verdict: Verdict::Refused,
+            effect: None,
+            method: None,
+            reason: None,
+            mann_whitney_p: None,
+            mann_whitney_exact: None,
+            shift: None,
+        };
+        match self.refusal(metric, &row) {
+            Some(reason) => row.reason = Some(reason),
+            None => self.weigh(metric, &mut row),
+        }
+        row.effect = effect(metric, row.verdict);
+        row
+    }
+
+    /// Why the two must not be put in one ratio.
+    fn refusal(&self, metric: &str, row: &Row) -> Option<String> {
+        let ((a, side_a), (b, side_b)) = (self.a, self.b);
+        match (&row.a, &row.b) {
+            (None, None) => return Some("nobody could know it".to_owned()),
+            (None, _) => return Some("not measured in A".to_owned()),
+            (_, None) => return Some("not measured in B".to_owned()),
+            _ => {}
+        }
+        if let Some(reason) = invalid("A", a, metric).or_else(|| invalid("B", b, metric)) {
+            return Some(reason);
+        }
+        let of_b = Asked::of(&b.point, &side_b.summary.run.plan);
+        let of_a = Asked::of(&a.point, &side_a.summary.run.plan);
+        if of_a.arrival.is_open() != of_b.arrival.is_open() {
+            return Some("one arrival is open, the other closed: they differ in kind".to_owned());
+        }
+        lint::pair::refusal_of(metric, (b, &of_b), (a, &of_a))
+    }
+
+    fn weigh(&self, metric: &str, row: &mut Row) {
+        let (all_a, all_b) = (values(self.a, metric), values(self.b, metric));
+        if let Some((verdict, reason)) = among_the_lost(&all_a, &all_b) {
+            (row.verdict, row.reason) = (verdict, Some(reason));
+            return;
+        }
+        let finite = |values: &[Option<f64>]| values.iter().copied().flatten().collect();
+        let (of_a, of_b): (Vec<f64>, Vec<f64>) = (finite(&all_a), finite(&all_b));
+        let weighed = Comparison::beyond(&of_b, &of_a, self.aa_limit);
+        row.ratio = weighed.ratio.map(|r| Ratio { value: r.value, low: r.low, high: r.high });
+        row.reason = weighed.refusal.map(|refusal| words(refusal, self.knows_repetitions(metric)));
+        row.verdict = verdict_of(weighed.verdict);
+        row.method = weighed.ratio.and_then(|r| r.interval()).map(|i| i.method.name());
+        if let Some(rank) = weighed.rank {
+            row.mann_whitney_p = Some(rank.p);
+            row.mann_whitney_exact = Some(rank.exact);
+            row.shift = Some(rank.shift);
+        }
+        if weighed.refusal == Some(Refusal::UnboundedRatio) {
+            self.weigh_by_ranks(&of_a, &of_b, row);
+        }
+    }
+
+    /// A figure that was 0 in A has no ratio, but ranks need none.
+    fn weigh_by_ranks(&self, of_a: &[f64], of_b: &[f64], row: &mut Row) {
+        let is_enough = of_a.len().min(of_b.len()) >= INTERVAL_VALUES_MIN;
+        match (row.mann_whitney_p, row.shift) {
+            (Some(p), Some(_)) if p < 1.0 - CONFIDENCE && is_enough => {
+                let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+                let is_higher = mean(of_b) > mean(of_a);
+                row.verdict = if is_higher { Verdict::Higher } else { Verdict::Lower };
+                row.method = Some("Mann-Whitney");
+                row.reason = Some(
+                    "A cannot be told from 0, so the ratio has no bounds: ranks decide".to_owned(),
+                );
+            }
+            (Some(_), _) => {}
+            // Without any spread over both there is one value, and nothing changed.
+            _ if is_enough => {
+                row.verdict = Verdict::TooClose;
+                row.reason = Some("the same value in every repetition".to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    fn knows_repetitions(&self, metric: &str) -> bool {
+        metric != LOSS_RATIO
+            || [self.a, self.b].iter().all(|(cell, side)| {
+                cell.metrics.contains_key(metric) || side.loss_ratios.contains_key(&cell.name)
+            })
+    }
+}
+
+/// Why the cell's result in this metric must not be used.
+pub(crate) fn invalid(name: &str, cell: &Cell, metric: &str) -> Option<String> {
+    match cell.spoilt_by(metric) {
+        Some(doubt) => Some(format!("invalid in {name} ({}): {}", doubt.code, doubt.text)),
+        None => (!cell.valid).then(|| format!("invalid in {name}: see the doubts of that run")),
+    }
+}
+
+/// What one run says of a metric; losses come from the ledger.
+pub(crate) fn figure((cell, side): (&Cell, &Side), metric: &str) -> Option<Figure> {
+    if let Some(measured) = cell.metrics.get(metric) {
+        return Some(in_short(measured));
+    }
+    let lost = cell.ledger.lost.map(|lost| lost as f64);
+    let once = |value| Figure { value: Some(value), low: None, high: None, n: 1 };
+    match metric {
+        LOST => lost.map(once),
+        LOSS_RATIO if cell.ledger.sent == 0 => None,
+        LOSS_RATIO => {
+            let pooled = lost? / cell.ledger.sent as f64;
+            let Some(ratios) = side.loss_ratios.get(&cell.name) else { return Some(once(pooled)) };
+            // The figure is that of the ledger: repetitions that sent more count for more.
+            Some(Figure { value: Some(pooled), ..in_short(&Metric::new(metric, ratios)) })
+        }
+        _ => None,
+    }
+}
+
+fn in_short(metric: &Metric) -> Figure {
+    Figure { value: metric.value, low: metric.low, high: metric.high, n: metric.n }
+}
+
+/// The value of every repetition; `None` for one that fell into the lost share.
+fn values((cell, side): (&Cell, &Side), metric: &str) -> Vec<Option<f64>> {
+    if let Some(measured) = cell.metrics.get(metric) {
+        return measured.values.clone();
+    }
+    match side.loss_ratios.get(&cell.name).filter(|_| metric == LOSS_RATIO) {
+        Some(ratios) => ratios.iter().copied().map(Some).collect(),
+        None => figure((cell, side), metric).map(|figure| figure.value).into_iter().collect(),
+    }
+}
+
+/// What lost messages leave of a quantile: it is infinite, and has no ratio. Where it is so in
+/// every repetition of one run and in none of the other, that is an answer.
+fn among_the_lost(a: &[Option<f64>], b: &[Option<f64>]) -> Option<(Verdict, String)> {
+    let lost = |values: &[Option<f64>]| values.iter().filter(|value| value.is_none()).count();
+    let (lost_a, lost_b) = (lost(a), lost(b));
+    if lost_a + lost_b == 0 {
+        return None;
+    }
+    let reason = format!(
+        "it falls into the lost share in {lost_a} of {} repetitions of A and {lost_b} of {} of B",
+        a.len(),
+        b.len()
+    );
+    let is_enough = a.len().min(b.len()) >= INTERVAL_VALUES_MIN;
+    let verdict = match () {
+        () if is_enough && lost_a == 0 && lost_b == b.len() => Verdict::Higher,
+        () if is_enough && lost_b == 0 && lost_a == a.len() => Verdict::Lower,
+        () => Verdict::Refused,
+    };
+    Some((verdict, reason))
+}
+
+fn words(refusal: Refusal, knows_repetitions: bool) -> String {
+    match refusal {
+        _ if !knows_repetitions => {
+            "a summary holds no losses of repetitions: keep the journal too".to_owned()
+        }
+        Refusal::FewValues => {
+            format!("fewer than {INTERVAL_VALUES_MIN} repetitions on one side: no verdict")
+        }
+        Refusal::UnboundedRatio => "A cannot be told from 0, so the ratio has no bounds".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn verdict_of(weighed: Weighed) -> Verdict {
+    match weighed {
+        Weighed::Lower => Verdict::Lower,
+        Weighed::Higher => Verdict::Higher,
+        Weighed::TooClose => Verdict::TooClose,
+        Weighed::Refused => Verdict::Refused,
+    }
+}
+
+/// Whether less or more of a metric is better, by the end of its name; some have no good side.
+fn effect(metric: &str, verdict: Verdict) -> Option<Effect> {
+    let family = metric.split('.').next().unwrap_or(metric);
+    let has = |ends: &[&str]| ends.iter().any(|end| family.ends_with(end));
+    let more_is_better = match () {
+        () if family.starts_with("generator_") || family == "send_lag_ns" => return None,
+        () if has(&["acceptance_ratio"]) => true,
+        () if has(&["_ns", "_time_s", "_per_message", "_ratio", "_bytes_per_connection"]) => false,
+        () if has(&["_cpu_percent", "_memory_bytes", "lost"]) => false,
+        () if has(&["_per_s"]) => true,
+        () => return None,
+    };
+    match (verdict, more_is_better) {
+        (Verdict::Higher, true) | (Verdict::Lower, false) => Some(Effect::Better),
+        (Verdict::Higher, false) | (Verdict::Lower, true) => Some(Effect::Worse),
+        _ => None,
+    }
+}
+
+/// Sorts rows: what got worse by the factor it got worse, then what has changed without a good
+/// side, then what cannot be told, what is too close to call, and what got better at the end.
+pub(crate) fn badness(row: &Row) -> f64 {
+    let change = row.ratio.map(|ratio| ratio.value.ln().abs()).filter(|change| change.is_finite());
+    match (row.effect, row.verdict) {
+        (Some(Effect::Worse), _) => WORSE + change.unwrap_or(NO_RATIO),
+        (None, Verdict::Higher | Verdict::Lower) => CHANGED + change.unwrap_or(0.0).min(1.0),
+        (None, Verdict::Refused) => 1.0,
+        (None, Verdict::TooClose) => 0.0,
+        (Some(Effect::Better), _) => -1.0 - change.unwrap_or(NO_RATIO),
+    }
+}
+
+const WORSE: f64 = 10.0;
+const CHANGED: f64 = 2.0;
+/// Something from nothing, or infinite from finite: worse than any factor.
+const NO_RATIO: f64 = 1e6;
+
+/// How the intervals of the ratios are made, for the legend.
+pub(crate) fn method() -> &'static str {
+    Method::Fieller.name()
+}

@@ -1,0 +1,286 @@
+//! The comparison of two runs as a table, the worst first, with what a reader must know below it.
+
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+
+use super::{Diff, Effect, Figure, Holds, Row, rows};
+use crate::figures::{bytes, three_digits, time};
+use crate::notes::wrap;
+use crate::summary::Verdict;
+use crate::table::{Style, to_ascii, without_rules_between_rows};
+
+/// The table and its notes: what differs beside the figures, what could not be compared and why,
+/// and what the conditions came to.
+pub fn render(diff: &Diff, style: Style) -> String {
+    let mut text = String::new();
+    for line in heads(diff) {
+        text.push_str(&wrap(&line, style));
+    }
+    text.push('\n');
+    if diff.rows.is_empty() {
+        text.push_str("no cell of the one run is a cell of the other\n");
+    } else {
+        text.push_str(&table(diff, style));
+    }
+    let blocks = [legend(diff), only(diff), doubts(diff), refusals(diff), judgements(diff)];
+    for block in blocks.iter().filter(|block| !block.is_empty()) {
+        text.push('\n');
+        block.iter().for_each(|line| text.push_str(&wrap(line, style)));
+    }
+    if style.is_ascii { to_ascii(&text) } else { text }
+}
+
+fn heads(diff: &Diff) -> Vec<String> {
+    let line = |name: &str, head: &super::RunHead| {
+        format!("{name}: {} ({}, weigh {})", head.id, head.started, head.version)
+    };
+    vec![line("A", &diff.a), line("B", &diff.b)]
+}
+
+fn table(diff: &Diff, style: Style) -> String {
+    let mut table = Table::new();
+    let preset = match (style.is_markdown, style.is_ascii) {
+        (true, _) => presets::ASCII_MARKDOWN,
+        (false, true) => presets::ASCII_HORIZONTAL_ONLY,
+        (false, false) => presets::UTF8_HORIZONTAL_ONLY,
+    };
+    table.load_style(preset).set_width(style.width);
+    if !style.is_markdown {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+    }
+    table.set_header(["cell", "metric", "A", "B", "times A", "verdict", "ranks p"]);
+    for row in &diff.rows {
+        table.add_row(columns(row));
+    }
+    for index in 1..=6 {
+        if let Some(column) = table.column_mut(index) {
+            // Where it is too wide, the names of cells are broken, and never figures.
+            column.set_constraint(ColumnConstraint::ContentWidth);
+            if (2..=4).contains(&index) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+    }
+    if style.is_markdown {
+        return table.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
+    }
+    table.column_iter_mut().for_each(|column| {
+        column.set_padding((0, 1));
+    });
+    let lines = without_rules_between_rows(table.lines()).into_iter();
+    lines.map(|line| colour(line.trim_end(), style) + "\n").collect()
+}
+
+fn columns(row: &Row) -> [String; 7] {
+    let ratio = row.ratio.map_or("–".to_owned(), |ratio| {
+        let bounds = ratio.low.zip(ratio.high);
+        plus_minus(ratio.value, bounds)
+    });
+    [
+        row.cell.strip_suffix(" on reference").unwrap_or(&row.cell).to_owned(),
+        row.metric.clone(),
+        figure_text(row.a.as_ref(), &row.unit),
+        figure_text(row.b.as_ref(), &row.unit),
+        ratio,
+        verdict(row),
+        row.mann_whitney_p.map_or(String::new(), probability),
+    ]
+}
+
+fn verdict(row: &Row) -> String {
+    let is_time = row.unit == "ns" || row.unit == "s";
+    let word = match (row.verdict, is_time) {
+        (Verdict::Higher, true) => return "slower".to_owned(),
+        (Verdict::Lower, true) => return "faster".to_owned(),
+        (Verdict::Higher, false) => "higher",
+        (Verdict::Lower, false) => "lower",
+        (Verdict::TooClose, _) => "too close to call",
+        (Verdict::Refused, _) => "refused",
+    };
+    match row.effect {
+        Some(Effect::Worse) => format!("{word}: worse"),
+        Some(Effect::Better) => format!("{word}: better"),
+        None => word.to_owned(),
+    }
+}
+
+/// A figure in its unit, with half its interval in percent of it.
+pub(crate) fn figure_text(figure: Option<&Figure>, unit: &str) -> String {
+    let Some(figure) = figure else { return "–".to_owned() };
+    let Some(value) = figure.value else { return "∞".to_owned() };
+    let text = match unit {
+        "ns" => time(value, false),
+        "s" => time(value * 1e9, false),
+        "us/message" => time(value * 1e3, false),
+        "B/message" => bytes(value),
+        "B" => bytes(value),
+        "1" => three_digits(value),
+        "1/s" => format!("{}/s", three_digits(value)),
+        "B/s" => format!("{}/s", bytes(value)),
+        "%" => format!("{} %", three_digits(value)),
+        unit => format!("{} {unit}", three_digits(value)),
+    };
+    match figure.low.zip(figure.high) {
+        Some((low, high)) if value != 0.0 && high > low => {
+            let percent = 50.0 * (high - low) / value.abs();
+            format!("{text} ± {} %", if percent < 9.95 { one(percent) } else { whole(percent) })
+        }
+        _ => text,
+    }
+}
+
+fn one(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+fn whole(value: f64) -> String {
+    format!("{value:.0}")
+}
+
+/// `1.32 ± 0.04 times (1.28 to 1.36)`.
+pub(crate) fn times(ratio: f64, bounds: Option<(f64, f64)>) -> String {
+    let between = bounds.map_or(String::new(), |(low, high)| {
+        let decimals = decimals((high - low) / 2.0);
+        format!(" ({low:.decimals$} to {high:.decimals$})")
+    });
+    format!("{} times{between}", plus_minus(ratio, bounds))
+}
+
+/// The ratio with half the width of its interval, with two digits of the latter, as the GUM
+/// advises (JCGM 100, 7.2.6).
+fn plus_minus(ratio: f64, bounds: Option<(f64, f64)>) -> String {
+    let Some((low, high)) = bounds else { return three_digits(ratio) };
+    let half = (high - low) / 2.0;
+    let decimals = decimals(half);
+    format!("{ratio:.decimals$} ± {half:.decimals$}")
+}
+
+/// Decimals with which `half` has two digits; three where it is 0.
+fn decimals(half: f64) -> usize {
+    if half > 0.0 && half.is_finite() {
+        (1 - half.log10().floor() as i32).clamp(0, 6) as usize
+    } else {
+        3
+    }
+}
+
+fn probability(p: f64) -> String {
+    if p < 0.0001 { "< 0.0001".to_owned() } else { format!("{p:.4}") }
+}
+
+fn colour(line: &str, style: Style) -> String {
+    let is_worse = line.contains(" slower") || line.contains(": worse");
+    let is_better = line.contains(" faster") || line.contains(": better");
+    match (style.has_colour, is_worse, is_better) {
+        (true, true, _) => format!("{RED}{line}{RESET}"),
+        (true, _, true) => format!("{GREEN}{line}{RESET}"),
+        _ => line.to_owned(),
+    }
+}
+
+fn legend(diff: &Diff) -> Vec<String> {
+    if diff.rows.is_empty() {
+        return Vec::new();
+    }
+    let count = |keeps: &dyn Fn(&Row) -> bool| diff.rows.iter().filter(|row| keeps(row)).count();
+    let close = count(&|row| row.verdict == Verdict::TooClose);
+    let refused = count(&|row| row.verdict == Verdict::Refused);
+    let (worse, better) = (
+        count(&|row| row.effect == Some(Effect::Worse)),
+        count(&|row| row.effect == Some(Effect::Better)),
+    );
+    let other = diff.rows.len() - close - refused - worse - better;
+    let other = if other > 0 { format!(", {other} changed") } else { String::new() };
+    vec![
+        format!(
+            "{} comparisons: {worse} worse, {better} better{other}, {close} too close to call, \
+             {refused} refused; of equals about 1 in 20 is called different by chance",
+            diff.rows.len()
+        ),
+        format!(
+            "ratios of means over repetitions with their intervals at 95 % ({}); ranks p: \
+             Mann-Whitney, two-sided",
+            rows::method()
+        ),
+        "what drifted between runs is in the interval of several runs a side only".to_owned(),
+    ]
+}
+
+fn only(diff: &Diff) -> Vec<String> {
+    let line = |name: &str, cells: &[String]| {
+        (!cells.is_empty()).then(|| format!("only in {name}: {}", cells.join("; ")))
+    };
+    [line("A", &diff.only_in_a), line("B", &diff.only_in_b)].into_iter().flatten().collect()
+}
+
+fn doubts(diff: &Diff) -> Vec<String> {
+    let line = |doubt: &weigh_model::doubt::DoubtRecord| {
+        format!("  {}: {}; {}", doubt.code, doubt.text, doubt.advice)
+    };
+    titled("doubts:", diff.doubts.iter().map(line).collect())
+}
+
+/// Every reason once, with what it is about.
+fn refusals(diff: &Diff) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for row in &diff.rows {
+        let Some(reason) = &row.reason else { continue };
+        if row.verdict == Verdict::TooClose {
+            continue;
+        }
+        let about = format!("{} of {}", row.metric, row.cell);
+        match reasons.iter_mut().find(|(known, _)| known == reason) {
+            Some((_, all)) => all.push(about),
+            None => reasons.push((reason, vec![about])),
+        }
+    }
+    let line = |(reason, about): &(&str, Vec<String>)| {
+        let shown: Vec<&str> = about.iter().take(REFUSED_SHOWN).map(String::as_str).collect();
+        let more = match about.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("  {}{more}: {reason}", shown.join(", "))
+    };
+    titled("without a ratio, or decided without one:", reasons.iter().map(line).collect())
+}
+
+fn judgements(diff: &Diff) -> Vec<String> {
+    let word = |holds: Holds| match holds {
+        Holds::Yes => "HOLDS",
+        Holds::CannotTell => "cannot tell",
+        Holds::No => "does not hold",
+    };
+    let line = |judgement: &super::Judgement| {
+        let super::Judgement { condition, cell, holds, text } = judgement;
+        format!("  {}: {condition}: {cell}: {text}", word(*holds))
+    };
+    titled("conditions:", diff.judgements.iter().map(line).collect())
+}
+
+fn titled(title: &str, lines: Vec<String>) -> Vec<String> {
+    if lines.is_empty() { lines } else { [vec![title.to_owned()], lines].concat() }
+}
+
+const REFUSED_SHOWN: usize = 4;
+const RED: &str = "\x1b[31m";
+const GREEN: &str = "\x1b[32m";
+const RESET: &str = "\x1b[0m";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_have_the_digits_that_their_intervals_leave() {
+        assert_eq!(times(1.3184, Some((1.2752, 1.3616))), "1.318 ± 0.043 times (1.275 to 1.362)");
+        assert_eq!(times(1.5, Some((1.5, 1.5))), "1.500 ± 0.000 times (1.500 to 1.500)");
+        assert_eq!(times(0.5, None), "0.500 times");
+        let figure = Figure { value: Some(2e4), low: Some(1.9e4), high: Some(2.1e4), n: 5 };
+        assert_eq!(figure_text(Some(&figure), "ns"), "20.0 µs ± 5.0 %");
+        let lost = Figure { value: None, low: None, high: None, n: 5 };
+        assert_eq!(
+            (figure_text(Some(&lost), "ns"), figure_text(None, "ns")),
+            ("∞".into(), "–".into())
+        );
+    }
+}
