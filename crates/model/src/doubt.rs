@@ -201,12 +201,14 @@ impl Doubt {
             ),
             Doubt::OptionalStopping(looks, is_precise) => (
                 "optional-stopping",
-                match is_precise {
-                    true => format!("repeated until it was precise; looks at its figures: {looks}"),
-                    false => {
-                        format!("not as precise as the plan asks; looks at its figures: {looks}")
+                format!(
+                    "{}; looks at its figures: {looks}",
+                    if *is_precise {
+                        "repeated until it was precise"
+                    } else {
+                        "not as precise as the plan asks"
                     }
-                },
+                ),
                 "whoever stops when an interval is narrow gets one that is a little too narrow; \
                  for a claim repeat a number of times that is fixed before",
             ),
