@@ -135,8 +135,8 @@ impl Doubt {
             Doubt::LagGate(lag, mean) => (
                 "lag-gate",
                 format!("send lag p99.9 is {lag}, against a mean response time of {mean}"),
-                "read service times, or repeat on a quieter machine: times from the due time below a \
-                 hundred times the lag say more of the generator",
+                "read service times, or repeat on a quieter machine: times from the due time below \
+                 a hundred times the lag say more of the generator",
             ),
             Doubt::Unconfirmed => (
                 "unconfirmed",
