@@ -63,7 +63,7 @@ impl Diff {
     fn side(&self, name: &str) -> Result<Side, Stop> {
         let side = Side::find(&self.runs, name).map_err(Stop::usage)?;
         for bad in &side.bad_lines {
-            eprintln!("weigh: {}: line {}: {}", side.path.display(), bad.line, bad.problem);
+            eprintln!("weigh: {}: {bad}", side.path.display());
         }
         Ok(side)
     }

@@ -135,8 +135,8 @@ impl Doubt {
             Doubt::LagGate(lag, mean) => (
                 "lag-gate",
                 format!("send lag p99.9 is {lag}, against a mean response time of {mean}"),
-                "read service times, from sent on, or repeat on a quieter machine: times from the \
-                 due time that are below a hundred times the lag say more of the generator",
+                "read service times, or repeat on a quieter machine: times from the due time below \
+                 a hundred times the lag say more of the generator",
             ),
             Doubt::Unconfirmed => (
                 "unconfirmed",
@@ -196,15 +196,19 @@ impl Doubt {
             ),
             Doubt::AxisEnded(axis, held, left_out) => (
                 "axis-ended",
-                format!("{axis} ends here: {held}; {left_out} larger values were not weighed"),
+                format!("{axis} ends here: {held}; larger values not weighed: {left_out}"),
                 "it was decided in one trial, the first: see whether the others agree",
             ),
             Doubt::OptionalStopping(looks, is_precise) => (
                 "optional-stopping",
-                match is_precise {
-                    true => format!("repeated until it was precise: looked at {looks} times"),
-                    false => format!("not as precise as the plan asks after {looks} looks"),
-                },
+                format!(
+                    "{}; looks at its figures: {looks}",
+                    if *is_precise {
+                        "repeated until it was precise"
+                    } else {
+                        "not as precise as the plan asks"
+                    }
+                ),
                 "whoever stops when an interval is narrow gets one that is a little too narrow; \
                  for a claim repeat a number of times that is fixed before",
             ),

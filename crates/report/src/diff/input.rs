@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use weigh_model::condition::LOSS_RATIO;
 use weigh_model::doubt::DoubtRecord;
-use weigh_model::event::{Event, JOURNAL_SCHEMA};
+use weigh_model::event::Event;
 
-use crate::journal::{BadLine, Journal, Reader};
+use crate::journal::{BadLine, Reader};
 use crate::record_error::RecordError;
 use crate::run_folder::{JOURNAL, RunFolder};
 use crate::summary::{Cell, Metric, NotARun, SUMMARY_SCHEMA, Summary, finished_trials};
@@ -63,7 +63,7 @@ impl Side {
             }
             None => Reader::open(path)?.read().map_err(failed)?,
         };
-        check_schema(path, first_schema(&journal), JOURNAL_SCHEMA)?;
+        journal.check_version(path)?;
         let mut side = Side::from_events(&journal.events).map_err(|error| {
             RecordError::saying(path, error.to_string(), "name the journal of a run")
         })?;
@@ -124,7 +124,7 @@ impl Side {
         };
         let value: serde_json::Value = serde_json::from_str(&text).map_err(wrong)?;
         let schema = value.get("schema").and_then(serde_json::Value::as_str);
-        check_schema(path, schema, SUMMARY_SCHEMA)?;
+        check_schema(path, schema)?;
         let summary = serde_json::from_value(value).map_err(wrong)?;
         let loss_ratios = BTreeMap::new();
         Ok(Side { summary, loss_ratios, path: path.to_owned(), bad_lines: Vec::new() })
@@ -192,18 +192,12 @@ fn file_of(runs: &Path, name: &str) -> Result<PathBuf, RecordError> {
     Ok(RunFolder::find(runs, name)?.path().join(JOURNAL))
 }
 
-fn first_schema(journal: &Journal) -> Option<&str> {
-    journal.events.iter().find_map(|event| match event {
-        Event::RunStarted(started) => Some(started.schema.as_str()),
-        _ => None,
-    })
-}
-
 /// Refuses what another version of the format says; a file without a version says so elsewhere.
-fn check_schema(path: &Path, found: Option<&str>, known: &str) -> Result<(), RecordError> {
+fn check_schema(path: &Path, found: Option<&str>) -> Result<(), RecordError> {
     match found {
-        Some(schema) if schema != known => {
-            let problem = format!("it is {schema:?}, and this version of weigh reads {known:?}");
+        Some(schema) if schema != SUMMARY_SCHEMA => {
+            let problem =
+                format!("it is {schema:?}, and this version of weigh reads {SUMMARY_SCHEMA:?}");
             Err(RecordError::saying(path, problem, "read it with the version that wrote it"))
         }
         _ => Ok(()),
@@ -234,6 +228,11 @@ mod tests {
             ("b.json", "{\"schema\": \"weigh/summary/9\"}", "weigh/summary/9"),
             ("c.json", "{\"schema\": \"weigh/diff/1\"}", "reads \"weigh/summary/1\""),
             ("d.jsonl", "nonsense\n", "name the journal of a run"),
+            (
+                "e.jsonl",
+                "{\"event\":\"run_started\",\"schema\":\"weigh/journal/99\",\"version\":\"9\"}\n",
+                "weigh/journal/99",
+            ),
         ] {
             let path = folder.join(file);
             fs::write(&path, text).unwrap();
