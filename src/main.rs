@@ -1,37 +1,11 @@
 //! `weigh`: one workload over every messaging protocol, every message accounted for.
 
-mod cases;
-mod chronicle;
 mod commands;
-mod conduct;
-mod counters;
 mod exit;
-mod experiment;
-mod forecast;
-mod identity;
-mod interrupts;
-mod kept;
-mod known;
-mod lanes;
-mod material;
-mod messages;
-mod number_file;
-mod number_report;
-mod number_text;
-mod options;
-mod output;
-#[cfg(feature = "plots")]
-mod plots;
-mod preflight;
-mod record;
-mod resumption;
-mod run_list;
-mod run_record;
-mod series;
-mod sitting;
-mod target;
-mod terminal;
-mod trial_run;
+mod numbers;
+mod planning;
+mod run;
+mod show;
 
 use clap::{Parser, Subcommand};
 

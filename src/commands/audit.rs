@@ -11,7 +11,7 @@ use weigh_report::lint::verdict;
 use weigh_report::run_folder::RunFolder;
 
 use crate::exit::{Exit, Stop};
-use crate::output;
+use crate::show::output;
 
 /// The flags of `weigh audit`.
 #[derive(Args)]

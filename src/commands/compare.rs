@@ -9,12 +9,12 @@ use weigh_plan::World;
 use weigh_plan::matrix::{self, Decided};
 use weigh_stage::catalogue::Catalogue;
 
-use crate::cases::Secrets;
-use crate::conduct::Manner;
 use crate::exit::{Exit, Stop};
-use crate::known::Known;
-use crate::lanes::{Against, BROKER_PASSWORD, Given, Lane, lanes};
-use crate::options::{LoadOptions, with_flag};
+use crate::planning::cases::Secrets;
+use crate::planning::conduct::Manner;
+use crate::planning::known::Known;
+use crate::planning::lanes::{Against, BROKER_PASSWORD, Given, Lane, lanes};
+use crate::planning::options::{LoadOptions, with_flag};
 
 /// The flags of `weigh compare`.
 #[derive(Args)]

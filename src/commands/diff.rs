@@ -9,7 +9,7 @@ use weigh_report::diff::{Asked, Diff as Compared, Side, render};
 use weigh_report::table::Style;
 
 use crate::exit::{Exit, Stop};
-use crate::output;
+use crate::show::output;
 
 /// The flags of `weigh diff`.
 #[derive(Args)]
@@ -53,7 +53,7 @@ impl Diff {
         if self.json {
             output::put(&diff.to_json())?;
         } else {
-            let width = std::io::stdout().is_terminal().then(crate::terminal::width);
+            let width = std::io::stdout().is_terminal().then(crate::show::terminal::width);
             let style = Style::from_environment(width, |name| std::env::var(name).ok());
             output::put(&render(&diff, if self.markdown { Style::markdown() } else { style }))?;
         }

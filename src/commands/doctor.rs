@@ -8,7 +8,7 @@ use weigh_stage::doctor::{self, Demand, Finding, Level};
 use weigh_stage::facts::Facts;
 
 use crate::exit::{Exit, Stop};
-use crate::output;
+use crate::show::output;
 
 /// The flags of `weigh doctor`.
 #[derive(Args)]
@@ -52,7 +52,7 @@ impl Doctor {
             shards,
             target_shards: shards,
             connection_per_message: self.session,
-            source_addresses: crate::trial_run::SOURCES_MAX,
+            source_addresses: crate::run::trial_run::SOURCES_MAX,
             ..Demand::default()
         };
         let findings = doctor::examine(&demand, &facts);

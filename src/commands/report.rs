@@ -11,7 +11,7 @@ use weigh_report::run_folder::RunFolder;
 use weigh_report::table::{self, Style};
 
 use crate::exit::{Exit, Stop};
-use crate::output;
+use crate::show::output;
 
 /// The flags of `weigh report`.
 #[derive(Args)]
@@ -55,7 +55,8 @@ impl Report {
         }
         #[cfg(feature = "plots")]
         if let Some(plots) = &self.plots {
-            let number = crate::plots::write(plots, &Gallery::new(&summary, &journal.events))?;
+            let number =
+                crate::show::plots::write(plots, &Gallery::new(&summary, &journal.events))?;
             eprintln!("weigh: wrote {number} pictures to {}", plots.display());
         }
         let exit = if summary.thresholds_hold() { Exit::Done } else { Exit::Finding };
@@ -66,7 +67,7 @@ impl Report {
         let style = if self.markdown {
             Style::markdown()
         } else {
-            let width = std::io::stdout().is_terminal().then(crate::terminal::width);
+            let width = std::io::stdout().is_terminal().then(crate::show::terminal::width);
             Style::from_environment(width, |name| std::env::var(name).ok())
         };
         output::put(&table::render(&summary, style))?;

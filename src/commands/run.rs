@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use weigh_plan::Problems;
 
-use crate::conduct::Manner;
 use crate::exit::{Exit, Stop};
-use crate::known::Known;
+use crate::planning::conduct::Manner;
+use crate::planning::known::Known;
 
 /// The flags of `weigh run`.
 #[derive(Args)]

@@ -9,8 +9,8 @@ use weigh_model::Condition;
 use weigh_model::units::parse_duration;
 
 use crate::exit::{Exit, Stop};
-use crate::output;
-use crate::run_list;
+use crate::show::output;
+use crate::show::run_list;
 
 /// The flags of `weigh runs`.
 #[derive(Args)]

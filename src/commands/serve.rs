@@ -13,8 +13,8 @@ use weigh_protocols as registry;
 use weigh_stage::serve_lines::{Request, error_line, listening_line, report_line};
 
 use crate::exit::{Exit, Stop};
-use crate::lanes::Given;
-use crate::output;
+use crate::planning::lanes::Given;
+use crate::show::output;
 
 /// The flags of `weigh serve`.
 #[derive(Args)]

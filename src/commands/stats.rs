@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::exit::{Exit, Stop};
-use crate::number_file::NumberFile;
-use crate::number_report::NumberReport;
-use crate::{number_text, output};
+use crate::numbers::file::NumberFile;
+use crate::numbers::report::NumberReport;
+use crate::numbers::text as number_text;
+use crate::show::output;
 
 /// The flags of `weigh stats`.
 #[derive(Args)]

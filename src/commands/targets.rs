@@ -12,7 +12,7 @@ use weigh_stage::managed::ManagedServer;
 use weigh_stage::pinning::{CoreSet, Pinning};
 
 use crate::exit::{Exit, Stop};
-use crate::output;
+use crate::show::output;
 
 /// The flags of `weigh targets`.
 #[derive(Args)]

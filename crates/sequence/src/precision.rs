@@ -6,8 +6,8 @@ use weigh_stats::runs::mean_interval;
 
 /// Whether every precision of `until` is reached by `results`, each the figures of one trial in
 /// the order of `until`. The interval is the one that the report shows, over trials; where it is
-/// refused (fewer than three values), nothing is reached. A figure that no trial measured asks nothing:
-/// repeating would never give it.
+/// refused (fewer than three values), nothing is reached. A figure that no trial measured asks
+/// nothing: repeating would never give it.
 pub fn is_reached(until: &[Precision], results: &[&[Option<f64>]]) -> bool {
     until.iter().enumerate().all(|(place, precision)| {
         let values: Vec<f64> = results.iter().filter_map(|figures| figures[place]).collect();

@@ -7,9 +7,9 @@ use weigh_model::event::{Event, RunStarted, Setup};
 use weigh_report::journal::Writer;
 use weigh_report::run_folder::{JOURNAL, RunFolder};
 
-use crate::cases::{Case, Secrets};
 use crate::exit::{Exit, Stop};
-use crate::identity::material_check;
+use crate::planning::cases::{Case, Secrets};
+use crate::run::identity::material_check;
 
 /// A run that was begun, locked for whoever goes on with it.
 pub struct Begun {

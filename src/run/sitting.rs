@@ -10,16 +10,16 @@ use weigh_report::exports;
 use weigh_report::run_folder::RunFolder;
 use weigh_sequence::{Next, Step};
 
-use crate::cases::Case;
-use crate::chronicle::{Chronicle, not_recorded};
 use crate::exit::{Exit, Stop};
-use crate::experiment::Experiment;
-use crate::identity::Trials;
-use crate::interrupts::Interrupts;
-use crate::kept::Targets;
-use crate::series::Series;
-use crate::terminal::{Display, Standing};
-use crate::trial_run::{self, Surroundings, Weighed};
+use crate::planning::cases::Case;
+use crate::run::chronicle::{Chronicle, not_recorded};
+use crate::run::experiment::Experiment;
+use crate::run::identity::Trials;
+use crate::run::interrupts::Interrupts;
+use crate::run::kept::Targets;
+use crate::run::series::Series;
+use crate::run::trial_run::{self, Surroundings, Weighed};
+use crate::show::terminal::{Display, Standing};
 
 /// A sitting.
 pub struct Sitting<'s> {

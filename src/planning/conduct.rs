@@ -12,12 +12,14 @@ use weigh_report::table::{self, Style};
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::pinning::{CoreSet, Pinning};
 
-use crate::cases::{Case, Secrets, decide};
 use crate::exit::{Exit, Stop};
-use crate::experiment::{Experiment, Finished};
-use crate::lanes::Against;
-use crate::resumption::Begun;
-use crate::{forecast, output, preflight, resumption};
+use crate::planning::cases::{Case, Secrets, decide};
+use crate::planning::lanes::Against;
+use crate::planning::{forecast, preflight};
+use crate::run::experiment::{Experiment, Finished};
+use crate::run::resumption;
+use crate::run::resumption::Begun;
+use crate::show::output;
 
 /// How a plan is carried out, whatever it asks.
 #[derive(Args)]
@@ -167,7 +169,7 @@ impl Manner {
         if self.json {
             output::put(&finished.summary.to_json())?;
         } else {
-            let width = std::io::stdout().is_terminal().then(crate::terminal::width);
+            let width = std::io::stdout().is_terminal().then(crate::show::terminal::width);
             let style = Style::from_environment(width, |name| std::env::var(name).ok());
             let table = table::render(&finished.summary, style);
             output::put(&format!("{table}run: {}\n", finished.folder.path().display()))?;

@@ -94,4 +94,4 @@ pub fn composer(trial: &Trial, material: &Material, unix_ns: u64) -> Result<Comp
 }
 
 /// The hydroponic readings that bodies are made of by default.
-const READINGS: &str = include_str!("../data/hydroponics.jsonl");
+const READINGS: &str = include_str!("../../data/hydroponics.jsonl");

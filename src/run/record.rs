@@ -12,11 +12,11 @@ use weigh_model::{Doubt, Trial};
 use weigh_observe::sampler::Usage;
 use weigh_stage::reference::ReferenceServer;
 
-use crate::counters;
-use crate::kept::{Counted, Lease};
-use crate::lanes::Lane;
-use crate::target::{READY_WITHIN, Running};
-use crate::trial_run::Measured;
+use crate::planning::lanes::Lane;
+use crate::run::counters;
+use crate::run::kept::{Counted, Lease};
+use crate::run::target::{READY_WITHIN, Running};
+use crate::run::trial_run::Measured;
 
 /// The record of a trial, and what its target has counted since it was started, where that is
 /// known. Where it is urgent, no server is waited for until it has settled.

@@ -11,8 +11,8 @@ use weigh_plan::forecast as time;
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::find;
 
-use crate::cases::Case;
-use crate::lanes::Against;
+use crate::planning::cases::Case;
+use crate::planning::lanes::Against;
 
 /// What a plan would do.
 pub struct Forecast<'f> {

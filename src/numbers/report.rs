@@ -8,7 +8,7 @@ use weigh_stats::steady_state::{Better, State, SteadyState};
 use weigh_stats::within_run::{BatchMeans, autocorrelation, autocorrelation_time};
 use weigh_stats::{Comparison, Refusal, RunsMean};
 
-use crate::number_file::NumberFile;
+use crate::numbers::file::NumberFile;
 
 /// The name and version of the document.
 pub const STATS_SCHEMA: &str = "weigh/stats/1";

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::number_report::{Bounds, GroupReport, LevelReport, NumberReport, PairReport};
+use crate::numbers::report::{Bounds, GroupReport, LevelReport, NumberReport, PairReport};
 
 /// The whole report, ending in a line break.
 pub fn render(report: &NumberReport) -> String {

@@ -12,7 +12,7 @@ use weigh_stage::process::{Ended, ProcessError};
 use weigh_stage::reference::{ReferenceError, ReferenceServer};
 
 use crate::exit::{Exit, Stop};
-use crate::lanes::{Against, Lane};
+use crate::planning::lanes::{Against, Lane};
 
 /// A target that runs.
 pub enum Running {

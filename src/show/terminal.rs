@@ -15,7 +15,7 @@ use weigh_model::units::Nanos;
 use weigh_model::{Load, Pattern};
 use weigh_sequence::Sequence;
 
-use crate::series::Series;
+use crate::run::series::Series;
 
 /// Shows how a run goes, on stderr.
 pub struct Display {

@@ -10,8 +10,8 @@ use weigh_stage::catalogue::Catalogue;
 use weigh_stage::pinning::CoreSet;
 
 use crate::exit::Stop;
-use crate::lanes::Lane;
-use crate::target::{READY_WITHIN, Running};
+use crate::planning::lanes::Lane;
+use crate::run::target::{READY_WITHIN, Running};
 
 /// Starts targets, and keeps those that are to be kept. Dropping it stops them.
 pub struct Targets<'t> {

@@ -15,8 +15,8 @@ use weigh_plan::world::REFERENCE;
 use weigh_protocols as registry;
 use weigh_stage::catalogue::Catalogue;
 
-use crate::lanes::{Against, Lane};
-use crate::material::{Material, Shelf};
+use crate::planning::lanes::{Against, Lane};
+use crate::planning::material::{Material, Shelf};
 
 /// A case of the plan, ready to be weighed.
 #[derive(Clone)]

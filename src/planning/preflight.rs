@@ -7,9 +7,9 @@ use weigh_stage::catalogue::Catalogue;
 use weigh_stage::doctor::{self, Demand, Level};
 use weigh_stage::facts::Facts;
 
-use crate::cases::Case;
 use crate::exit::Stop;
-use crate::lanes::Against;
+use crate::planning::cases::Case;
+use crate::planning::lanes::Against;
 
 /// Asks whether the targets of these cases may be loaded: a server beyond this machine belongs to
 /// somebody.
@@ -102,7 +102,7 @@ fn sources_max(against: &Against) -> u32 {
             endpoint.host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
         }
     };
-    if is_on_loopback { crate::trial_run::SOURCES_MAX } else { 1 }
+    if is_on_loopback { crate::run::trial_run::SOURCES_MAX } else { 1 }
 }
 
 /// Connections that stand at once.

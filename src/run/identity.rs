@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use weigh_model::Trial;
 use weigh_model::plan::{Plan, TargetLife};
 
-use crate::cases::Case;
-use crate::material::Material;
+use crate::planning::cases::Case;
+use crate::planning::material::Material;
 
 /// The trials of a run, each a function of its case, its repetition and the plan's seed.
 pub struct Trials {

@@ -14,9 +14,9 @@ use weigh_plan::world::{REFERENCE, TargetWord, World};
 use weigh_protocols as registry;
 use weigh_stage::catalogue::Catalogue;
 
-use crate::lanes::{Against, BROKER_PASSWORD, Lane};
-use crate::material::{Shelf, composer};
-use crate::trial_run;
+use crate::planning::lanes::{Against, BROKER_PASSWORD, Lane};
+use crate::planning::material::{Shelf, composer};
+use crate::run::trial_run;
 
 /// Everything known here.
 pub struct Known<'c> {

@@ -12,15 +12,15 @@ use weigh_sequence::{Sequence, Step};
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::pinning::Pinning;
 
-use crate::cases::Case;
-use crate::chronicle::{Chronicle, not_recorded};
 use crate::exit::{Exit, Stop};
-use crate::identity::Trials;
-use crate::interrupts::Interrupts;
-use crate::resumption::Begun;
-use crate::run_record::RunRecord;
-use crate::sitting::Sitting;
-use crate::trial_run;
+use crate::planning::cases::Case;
+use crate::run::chronicle::{Chronicle, not_recorded};
+use crate::run::identity::Trials;
+use crate::run::interrupts::Interrupts;
+use crate::run::resumption::Begun;
+use crate::run::run_record::RunRecord;
+use crate::run::sitting::Sitting;
+use crate::run::trial_run;
 
 /// Everything a run is made of.
 pub struct Experiment<'e> {
@@ -34,7 +34,7 @@ pub struct Experiment<'e> {
     pub pinning: Pinning,
     /// Threads of the generator and of reference servers.
     pub shards: u32,
-    /// What else it takes to resume the run, see [`crate::resumption::setup`].
+    /// What else it takes to resume the run, see [`crate::run::resumption::setup`].
     pub setup: Setup,
     /// Where runs are kept.
     pub runs: &'e Path,

@@ -6,7 +6,7 @@ use weigh_report::record_error::RecordError;
 use weigh_sequence::Sequence;
 
 use crate::exit::{Exit, Stop};
-use crate::run_record::RunRecord;
+use crate::run::run_record::RunRecord;
 
 /// The events of a run, and who must know of them.
 pub struct Chronicle {

@@ -21,13 +21,13 @@ use weigh_report::RecordError;
 use weigh_stage::pinning::Pinning;
 
 use crate::exit::{Exit, Stop};
-use crate::interrupts::Interrupts;
-use crate::kept::{Lease, Targets};
-use crate::lanes::{Against, Lane};
-use crate::material::{Material, composer};
-use crate::messages::{MessageRecording, Recorded};
-use crate::record;
-use crate::target::Running;
+use crate::planning::lanes::{Against, Lane};
+use crate::planning::material::{Material, composer};
+use crate::run::interrupts::Interrupts;
+use crate::run::kept::{Lease, Targets};
+use crate::run::messages::{MessageRecording, Recorded};
+use crate::run::record;
+use crate::run::target::Running;
 
 /// What a trial needs from its surroundings.
 pub struct Surroundings<'s> {

@@ -1,0 +1,7 @@
+//! What a user sees: progress, tables, files.
+
+pub mod output;
+#[cfg(feature = "plots")]
+pub mod plots;
+pub mod run_list;
+pub mod terminal;
