@@ -22,6 +22,7 @@ pub(crate) fn below(summary: &Summary, style: Style) -> String {
         legend(summary),
         losses(summary),
         differences(summary),
+        not_compared(summary),
         thresholds(summary, style),
         standing_apart(summary),
         doubts(summary),
@@ -163,6 +164,31 @@ fn differences(summary: &Summary) -> Vec<String> {
         vec!["compared by the ratio of means, ± its interval at 95 % over repetitions:".to_owned()];
     block.extend(lines);
     block
+}
+
+/// Which pairs got no ratio, and why: each reason once. That guarantees differ is what the groups
+/// of the table say already.
+fn not_compared(summary: &Summary) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<[&str; 2]>)> = Vec::new();
+    for comparison in &summary.comparisons {
+        let reason = comparison.reason.as_deref();
+        let Some(reason) = reason.filter(|text| !text.ends_with("(L08)")) else { continue };
+        let pair = [comparison.left.as_str(), comparison.right.as_str()];
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, pairs)) if pairs.contains(&pair) => {}
+            Some((_, pairs)) => pairs.push(pair),
+            None => reasons.push((reason, vec![pair])),
+        }
+    }
+    let line = |(reason, pairs): (&str, Vec<[&str; 2]>)| {
+        let about = match &pairs[..] {
+            [[left, right]] => format!("{left} and {right}"),
+            many => format!("{} pairs", many.len()),
+        };
+        let mend = if reason.starts_with("patterns differ") { ALIKE } else { "" };
+        format!("{about}: {reason}{mend}")
+    };
+    titled("not compared", capped(reasons.into_iter().map(line).collect(), REASONS_MAX))
 }
 
 /// The thresholds of the plan: a tick or a cross, the condition, and what it met.
@@ -318,4 +344,7 @@ const GREEN: &str = "\x1b[32m";
 /// Lines of one block, and names in a line.
 const LINES_MAX: usize = 24;
 const APART_MAX: usize = 6;
+const REASONS_MAX: usize = 6;
+/// What to type where patterns stand between two protocols.
+const ALIKE: &str = "; --pattern publish weighs both alike, as far as the server's confirmation";
 const NAMES_MAX: usize = 4;
