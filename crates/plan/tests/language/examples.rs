@@ -24,7 +24,7 @@ fn every_example_resolves_and_begins_with_three_lines_of_why() {
         let start = weigh_model::Nanos::from_millis(100);
         let cases: Vec<_> = loads.iter().map(|load| (load, start)).collect();
         let seconds = forecast(&plan, &cases).time_least.as_secs_f64();
-        assert!(seconds <= 40.0, "{path:?} takes {seconds} s, too long for a check");
+        assert!(seconds <= 60.0, "{path:?} takes {seconds} s, too long for a check");
     }
 }
 
