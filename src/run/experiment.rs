@@ -99,7 +99,13 @@ impl Experiment<'_> {
         if is_done && sequence.next(sequence.elapsed()) == Step::Done {
             eprintln!("weigh: {} is done: nothing is left to do", folder.id());
             let summary = folder.write_results(&events).map_err(not_recorded)?;
-            return Ok(Finished::of(folder, summary));
+            let finished = Finished::of(folder, summary);
+            let record = RunRecord::new(journal, &events);
+            clear_targets(
+                &finished.folder,
+                finished.first_failure.is_some() || record.has_suspect_targets(),
+            );
+            return Ok(finished);
         }
         let mut chronicle = Chronicle::new(RunRecord::new(journal, &events), sequence);
         chronicle.put_down(Event::RunResumed(Box::new(RunResumed {
@@ -150,11 +156,16 @@ impl Experiment<'_> {
             }
         };
         unrecorded = unrecorded.or(unwritten);
-        if first_failure.is_none() && !chronicle.has_suspect_targets() {
-            let _ = std::fs::remove_dir_all(folder.path().join("targets"));
-        }
+        clear_targets(&folder, first_failure.is_some() || chronicle.has_suspect_targets());
         let earlier = Finished::of(folder, summary);
         let first_failure = first_failure.or(earlier.first_failure);
         Ok(Finished { first_failure, unrecorded, interrupted, ..earlier })
+    }
+}
+
+/// Takes away what targets left, unless somebody may want to read their logs.
+fn clear_targets(folder: &RunFolder, has_suspects: bool) {
+    if !has_suspects {
+        let _ = std::fs::remove_dir_all(folder.path().join("targets"));
     }
 }
