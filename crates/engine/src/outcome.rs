@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use weigh_model::ledger::Cause;
 use weigh_model::{Arrival, Doubt, Ledger, Load, Nanos, Pattern};
 
 use crate::accounts::Accounts;
@@ -29,6 +30,8 @@ pub struct ShardOutcome {
     pub lost_links: u64,
     /// The first reason for that.
     pub first_loss: Option<String>,
+    /// The status or reason of the first error answer.
+    pub first_error: Option<u16>,
     /// True if it was asked to stop early.
     pub was_interrupted: bool,
     /// When the measured window began.
@@ -60,6 +63,8 @@ pub struct Outcome {
     pub lost_links: u64,
     /// The first reason for that.
     pub first_loss: Option<String>,
+    /// The status or reason of the first error answer.
+    pub first_error: Option<u16>,
     /// True if it was cut short.
     pub was_interrupted: bool,
     /// When the measured window began, on the trial's clock.
@@ -97,6 +102,7 @@ impl Outcome {
             held: 0,
             lost_links: 0,
             first_loss: None,
+            first_error: None,
             was_interrupted: false,
             measure_from: Nanos::NEVER,
             ended: Nanos(0),
@@ -118,6 +124,7 @@ impl Outcome {
             outcome.held += shard.held;
             outcome.lost_links += shard.lost_links;
             outcome.first_loss = outcome.first_loss.or(shard.first_loss);
+            outcome.first_error = outcome.first_error.or(shard.first_error);
             outcome.was_interrupted |= shard.was_interrupted;
             outcome.measure_from = outcome.measure_from.min(shard.measure_from);
             outcome.ended = outcome.ended.max(shard.ended);
@@ -263,11 +270,17 @@ impl Outcome {
             let all = u64::from(load.connections + load.subscribers);
             doubts.push(Doubt::ConnectionsLost(self.lost_links, all, reason));
         }
+        doubts.extend(self.error_answers());
         doubts.extend(self.lag_gate(load));
         doubts.extend(self.rate_reached(load));
         doubts.extend(self.little(load));
         doubts.extend(self.ledger.contradiction().map(Doubt::LedgerContradiction));
         doubts
+    }
+
+    fn error_answers(&self) -> Option<Doubt> {
+        let errors = *self.ledger.causes.get(&Cause::ErrorAnswer)?;
+        Some(Doubt::ErrorAnswers(errors, self.ledger.sent, self.first_error?))
     }
 
     /// The lag gate of `docs/methodology.md`: in an open loop the 99.9 % quantile of send lag
@@ -323,7 +336,6 @@ impl Outcome {
 }
 
 fn failed_exchanges(ledger: &Ledger) -> u64 {
-    use weigh_model::ledger::Cause;
     [Cause::ErrorAnswer, Cause::ConnectionClosed, Cause::Timeout]
         .iter()
         .filter_map(|cause| ledger.causes.get(cause))

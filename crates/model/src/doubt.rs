@@ -96,6 +96,9 @@ pub enum Doubt {
     LedgerContradiction(String),
     /// So many connections could not be made or were lost, of so many, and the first reason.
     ConnectionsLost(u64, u64, String),
+    /// So many messages, of so many sent, were answered with an error; the status or reason of
+    /// the first.
+    ErrorAnswers(u64, u64, u16),
     /// X (R + Z) / N of a closed loop differs from 1 by this much.
     LittleResidual(f64),
     /// The rate was not steady within the window, in so many of so many repetitions: its course.
@@ -242,6 +245,12 @@ impl Doubt {
                 format!("of {of} connections, one failed or was closed {lost} times: {reason}"),
                 "see the causes in the ledger and the target's log",
             ),
+            Doubt::ErrorAnswers(errors, sent, first) => (
+                "error-answers",
+                format!("{errors} of {sent} messages were answered with {}", error_name(*first)),
+                "check address, path and credentials; errors are in no response time, they have \
+                 times of their own (error_time_ns)",
+            ),
             Doubt::LittleResidual(residual) => (
                 Rule::L01.code(),
                 format!("Little's law is off by {:.1} %", residual * 100.0),
@@ -270,4 +279,10 @@ impl Doubt {
             Doubt::Broken(rule, seen) => (rule.code(), seen.clone(), rule.instead()),
         }
     }
+}
+
+/// HTTP statuses begin at 100 and errors at 400 (RFC 9110, section 15); MQTT 5 has reasons of one
+/// byte, errors from 0x80 on (section 2.4).
+fn error_name(code: u16) -> String {
+    if code < 256 { format!("reason {code:#04x}") } else { format!("status {code}") }
 }

@@ -51,6 +51,8 @@ pub(super) struct Desk {
     /// Connections that failed or were lost, and the first reason.
     pub(super) lost_links: u64,
     pub(super) first_loss: Option<String>,
+    /// The status or reason of the first error answer.
+    pub(super) first_error: Option<u16>,
     /// Different messages each consumer got in time or late, by account.
     pub(super) unique: Vec<u64>,
     /// Sessions that stood at the end.
@@ -86,6 +88,7 @@ impl Desk {
             opened: 0,
             lost_links: 0,
             first_loss: None,
+            first_error: None,
             unique: Vec::new(),
             held: 0,
             granted: BTreeMap::new(),
@@ -147,7 +150,10 @@ impl Desk {
             Signal::Ready => self.ready(link, state, now),
             Signal::Done(ticket) => self.confirmed(link, state, now, ticket, false),
             Signal::NoSubscriber(ticket) => self.confirmed(link, state, now, ticket, true),
-            Signal::Refused(ticket, _) => self.refused(link, state, now, ticket),
+            Signal::Refused(ticket, reason) => {
+                self.first_error.get_or_insert(reason);
+                self.refused(link, state, now, ticket);
+            }
             Signal::Message { topic, body } => self.message(state, now, topic, body),
             Signal::Granted(what, value) => {
                 let least = self.granted.entry(what).or_insert(value);
@@ -393,6 +399,7 @@ impl Desk {
             held: self.held,
             lost_links: self.lost_links,
             first_loss: self.first_loss,
+            first_error: self.first_error,
             was_interrupted: self.was_interrupted,
             measure_from: self.measure_from,
             failure,

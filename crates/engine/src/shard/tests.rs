@@ -307,6 +307,7 @@ fn resets_are_booked_and_the_count_is_reached() {
 fn error_answers_end_their_messages() {
     let (outcome, _) = scene(Manner::Refuses).played();
     assert_eq!(outcome.ledger.causes[&Cause::ErrorAnswer], 200);
+    assert_eq!(outcome.first_error, Some(500));
 }
 
 #[test]
