@@ -41,6 +41,24 @@ pub struct Plan {
     pub cases: Vec<BTreeMap<String, toml::Value>>,
 }
 
+/// Says no to what cannot be the name of a run, and so of its folder, without becoming another.
+///
+/// # Errors
+/// If it has no letter and no digit, or has a slash, a backslash or a control character.
+pub fn check_name(name: &str) -> Result<(), String> {
+    if !name.chars().any(char::is_alphanumeric) {
+        return Err(format!(
+            "{name:?} is no name: type one with letters or digits, or none at all"
+        ));
+    }
+    if name.chars().any(|c| matches!(c, '/' | '\\') || c.is_control()) {
+        return Err(format!(
+            "{name:?} would be a path: type a name without slashes; --runs DIR says where"
+        ));
+    }
+    Ok(())
+}
+
 /// How often each case is weighed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
