@@ -152,7 +152,8 @@ impl Doubt {
                 "closed-loop",
                 "a closed loop waits for answers, so its latency hides what would have queued"
                     .to_owned(),
-                "give a rate (-R 1000/s; in a plan load.rate) to see response time from the intended time",
+                "give a rate (-R 1000/s; in a plan load.rate) to see response time from the \
+                 intended time",
             ),
             Doubt::SharedCores => (
                 "shared-cores",
@@ -261,8 +262,8 @@ impl Doubt {
             Doubt::MessagesHeldUp(waited) => (
                 "messages-held-up",
                 format!("the generator waited {waited} for the record of single messages"),
-                "measure without --keep-messages (in a plan observe.messages), or lower the rate, or \
-                 keep a core free",
+                "measure without --keep-messages (in a plan observe.messages), or lower the \
+                 rate, or keep a core free",
             ),
             Doubt::MessagesUnsettled(count) => (
                 "messages-unsettled",
