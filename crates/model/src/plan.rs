@@ -114,13 +114,13 @@ pub enum TargetLife {
     Kept,
 }
 
-/// A figure and how wide its interval may be: `response_time_ns.p99 within 5 %` asks that half
-/// the interval's width is at most 5 % of the value.
+/// A figure and how wide its interval may be: `response_time_ns.p99 within 5 %` asks that the
+/// longer side of the interval, which is the ± of the table, is at most 5 % of the value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Precision {
     /// The metric.
     pub metric: String,
-    /// Half the width of the interval over the value, at most; above 0.
+    /// The longer side of the interval over the value, at most; above 0.
     pub within: f64,
 }
 
