@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 #[cfg(feature = "plots")]
 use weigh_report::pictures::Gallery;
-use weigh_report::run_folder::RunFolder;
+use weigh_report::run_folder::{JOURNAL, RunFolder};
 use weigh_report::table::{self, Style};
 
 use crate::exit::{Exit, Stop};
@@ -40,12 +40,13 @@ impl Report {
     pub fn run(self) -> Result<Exit, Stop> {
         let folder = RunFolder::find(&self.runs, &self.run).map_err(Stop::usage)?;
         let journal = folder.read_journal().map_err(Stop::usage)?;
+        let path = folder.path().join(JOURNAL);
         for bad in &journal.bad_lines {
-            eprintln!("weigh: {}: {bad}", folder.path().display());
+            eprintln!("weigh: {}: {bad}", path.display());
         }
         if self.html {
             for unreadable in journal.unreadable_times() {
-                eprintln!("weigh: {}: {unreadable}", folder.path().display());
+                eprintln!("weigh: {}: {unreadable}", path.display());
             }
         }
         let summary = if self.html {
