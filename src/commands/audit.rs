@@ -69,7 +69,7 @@ fn own_run(name: &str, runs: &Path) -> Result<Option<Summary>, Stop> {
             Stop::usage(format!("{name}: there is no such file, and as the name of a run: {error}"))
         })?;
         let journal = folder.read_journal().map_err(Stop::usage)?;
-        return Summary::from_events(&journal.events).map(Some).map_err(Stop::usage);
+        return folder.summary(&journal.events).map(Some).map_err(Stop::usage);
     }
     let source = source(name)?;
     let is_summary = source.text.contains("\"weigh/summary/");

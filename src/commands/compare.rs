@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use weigh_model::Pattern;
-use weigh_model::plan::{Observe, Plan, Repeat};
+use weigh_model::plan::{Observe, Plan, Repeat, check_name};
 use weigh_plan::World;
 use weigh_plan::matrix::{self, Decided};
 use weigh_stage::catalogue::Catalogue;
@@ -55,7 +55,7 @@ pub struct Compare {
     #[arg(long)]
     keep_messages: bool,
     /// What the run is called
-    #[arg(long, value_name = "NAME", default_value = "compare")]
+    #[arg(long, value_name = "NAME", default_value = "compare", value_parser = name)]
     name: String,
     #[command(flatten)]
     manner: Manner,
@@ -140,6 +140,10 @@ impl Compare {
              {protocol}"
         ))
     }
+}
+
+fn name(text: &str) -> Result<String, String> {
+    check_name(text).map(|()| text.to_owned())
 }
 
 /// The first given key that belongs to no lane.

@@ -20,7 +20,8 @@ pub struct Diff {
     a: String,
     /// The run that is compared
     b: String,
-    /// Ends with code 99 if this holds in a cell: "response_time_ns.p99 > +5%", "loss > 0"
+    /// Ends with code 99 if this holds in a cell, or if no cell of both runs has the figures:
+    /// "response_time_ns.p99 > +5%", "loss > 0"
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<Condition>,
     /// Ends with code 99 also where it cannot be told whether a condition holds
@@ -56,6 +57,17 @@ impl Diff {
             let width = std::io::stdout().is_terminal().then(crate::show::terminal::width);
             let style = Style::from_environment(width, |name| std::env::var(name).ok());
             output::put(&render(&diff, if self.markdown { Style::markdown() } else { style }))?;
+        }
+        for condition in &diff.unjudged {
+            let why = if diff.rows.is_empty() {
+                "the runs have no cell in common"
+            } else {
+                "no cell that both runs have has its figures"
+            };
+            eprintln!(
+                "weigh: --fail-if \"{condition}\" guards nothing: {why}; compare runs of the same \
+                 plan and targets"
+            );
         }
         Ok(if diff.finds(self.strict) { Exit::Finding } else { Exit::Done })
     }

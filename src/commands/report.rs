@@ -4,10 +4,9 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::Args;
-use weigh_report::Summary;
 #[cfg(feature = "plots")]
 use weigh_report::pictures::Gallery;
-use weigh_report::run_folder::RunFolder;
+use weigh_report::run_folder::{JOURNAL, RunFolder};
 use weigh_report::table::{self, Style};
 
 use crate::exit::{Exit, Stop};
@@ -16,7 +15,7 @@ use crate::show::output;
 /// The flags of `weigh report`.
 #[derive(Args)]
 pub struct Report {
-    /// A run: its folder or its id
+    /// A run: its folder, its id, or latest
     run: String,
     /// Prints summary.json instead of the table
     #[arg(long)]
@@ -41,14 +40,20 @@ impl Report {
     pub fn run(self) -> Result<Exit, Stop> {
         let folder = RunFolder::find(&self.runs, &self.run).map_err(Stop::usage)?;
         let journal = folder.read_journal().map_err(Stop::usage)?;
+        let path = folder.path().join(JOURNAL);
         for bad in &journal.bad_lines {
-            eprintln!("weigh: {}: {bad}", folder.path().display());
+            eprintln!("weigh: {}: {bad}", path.display());
+        }
+        if self.html {
+            for unreadable in journal.unreadable_times() {
+                eprintln!("weigh: {}: {unreadable}", path.display());
+            }
         }
         let summary = if self.html {
             let written = folder.write_results(&journal.events);
             written.map_err(|error| Stop::new(Exit::Record, error))?
         } else {
-            Summary::from_events(&journal.events).map_err(Stop::usage)?
+            folder.summary(&journal.events).map_err(Stop::usage)?
         };
         if self.html {
             eprintln!("weigh: wrote {}", folder.path().join("report.html").display());

@@ -14,7 +14,7 @@ use crate::planning::known::Known;
 #[derive(Args)]
 pub struct Run {
     /// The plan: a TOML file, see docs/guide/first-plan.md and examples/
-    #[arg(value_name = "PLAN.toml", required_unless_present = "resume")]
+    #[arg(value_name = "PLAN.toml")]
     plan: Option<PathBuf>,
     /// Goes on with a run that ended early, given by its folder, its id, or as latest: finished
     /// trials stay, the one in progress is done again
@@ -36,7 +36,13 @@ impl Run {
         if let Some(run) = &self.resume {
             return self.manner.resume(run, &self.sets);
         }
-        self.start(self.plan.as_deref().unwrap_or(Path::new("plan.toml")))
+        let plan = self.plan.as_deref().ok_or_else(|| {
+            Stop::usage(
+                "no plan is named: type weigh run PLAN.toml (examples/ has some), or weigh run \
+                 --resume RUN to go on with a run that ended early",
+            )
+        })?;
+        self.start(plan)
     }
 
     fn start(&self, plan: &Path) -> Result<Exit, Stop> {

@@ -18,7 +18,8 @@ pub struct Runs {
     /// Only runs that are called so
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Only runs that started since then: 2026-11-01, 2026-11-01T12:00:00Z, or 12h (ago)
+    /// Only runs that started since then: 2026-11-01, 2026-11-01T12:00:00Z, or so
+    /// long ago: 12h, 7d
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<Timestamp>,
     /// How this metric went from run to run, cell by cell, such as response_time_ns.p99

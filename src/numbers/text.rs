@@ -1,5 +1,5 @@
-//! The report on a file of numbers as a reader of terminals likes it: value ± half the interval,
-//! "1.32 ± 0.04 times".
+//! The report on a file of numbers as a reader of terminals likes it: value ± the longer side of
+//! the interval, "1.32 ± 0.04 times".
 
 use std::fmt::Write as _;
 
@@ -114,7 +114,7 @@ fn of_pair(pair: &PairReport) -> String {
     let mut text = match (pair.ratio, pair.interval.low, pair.interval.high) {
         (Some(ratio), Some(low), Some(high)) => {
             let half = (high - low) / 2.0;
-            let times = plus_minus(ratio, half);
+            let times = beside(ratio, low, high);
             format!("{left} is {times} times {right} ({} … {})", at(low, half), at(high, half))
         }
         (Some(ratio), ..) => format!("{left} is {} times {right}", significant(ratio)),
@@ -141,10 +141,7 @@ fn of_pair(pair: &PairReport) -> String {
 fn with_bounds(value: f64, bounds: &Bounds) -> String {
     match (bounds.low, bounds.high) {
         (Some(low), Some(high)) => {
-            let half = (high - low) / 2.0;
-            let lopsided = ((high - value) - (value - low)).abs() > 0.02 * (high - low);
-            let value = if lopsided { at(value, half) } else { plus_minus(value, half) };
-            format!("{value} ({})", in_words(bounds))
+            format!("{} ({})", beside(value, low, high), in_words(bounds))
         }
         _ => format!("{} ({})", significant(value), in_words(bounds)),
     }
@@ -159,6 +156,14 @@ fn in_words(bounds: &Bounds) -> String {
         (_, _, Some(refused)) => format!("no interval: {refused}"),
         _ => "no interval".to_owned(),
     }
+}
+
+/// The value, and ± the longer side of its interval where the two are about equal; where they are
+/// not, the ends say more than any one number.
+fn beside(value: f64, low: f64, high: f64) -> String {
+    let (below, above) = (value - low, high - value);
+    let is_lopsided = (above - below).abs() > LOPSIDED * (high - low);
+    if is_lopsided { at(value, (high - low) / 2.0) } else { plus_minus(value, below.max(above)) }
 }
 
 /// The value and the uncertainty with two digits of the latter, as the GUM advises (JCGM 100,
@@ -189,6 +194,8 @@ fn probability(p: f64) -> String {
     if p < 0.0001 { "< 0.0001".to_owned() } else { format!("= {p:.4}") }
 }
 
+/// Sides that differ by more than this share of the whole interval are not told as one number.
+const LOPSIDED: f64 = 0.02;
 const DECIMALS_MAX: i32 = 12;
 const OUTLIERS_SHOWN: usize = 5;
 
@@ -205,5 +212,12 @@ mod tests {
             (significant(0.001_234_5), significant(-20.0)),
             ("0.001234".into(), "-20.00".into())
         );
+    }
+
+    #[test]
+    fn the_longer_side_stands_for_both_unless_they_differ() {
+        assert_eq!(beside(100.0, 98.48, 101.56), "100.0 ± 1.6");
+        assert_eq!(beside(100.0, 98.44, 101.52), "100.0 ± 1.6");
+        assert_eq!(beside(10.0, 9.0, 14.0), "10.0");
     }
 }

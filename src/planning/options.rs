@@ -12,7 +12,7 @@ use crate::exit::Stop;
 /// The flags that describe a load. Letters are those of autocannon, wrk, oha and emqtt-bench.
 #[derive(Args, Clone, Debug)]
 pub struct LoadOptions {
-    /// Connections that produce messages [default: 8]
+    /// Connections that produce messages [default: 2]
     #[arg(short = 'c', long, value_name = "N")]
     connections: Option<u32>,
     /// Publishers: the same as --connections

@@ -13,6 +13,7 @@ use weigh_engine::job::{Progress, ShardInterval};
 use weigh_model::event::Interval;
 use weigh_model::units::Nanos;
 use weigh_model::{Load, Pattern};
+use weigh_report::table::Style;
 use weigh_sequence::Sequence;
 
 use crate::run::series::Series;
@@ -268,7 +269,7 @@ impl Pace {
         let mut told = Interval::default();
         self.times.tell(&mut told);
         let p99 = told.response_time_ns_p99.map_or(String::new(), |p99| {
-            format!(", p99 {}", weigh_report::figures::time(p99 as f64, true))
+            format!(", p99 {}", weigh_report::figures::time(p99 as f64, is_ascii()))
         });
         format!("{} in/s, {} out/s{p99}{warmup}", rate(self.sent), rate(self.done))
     }
@@ -289,6 +290,11 @@ const SAID_EVERY_NS: u64 = 450_000_000;
 
 /// Parts of the bar.
 const PARTS: u64 = 10_000;
+
+/// Whether the locale leaves only ASCII, as tables decide it.
+fn is_ascii() -> bool {
+    Style::from_environment(None, |name| std::env::var(name).ok()).is_ascii
+}
 
 /// Columns of the terminal behind stdout.
 pub fn width() -> u16 {

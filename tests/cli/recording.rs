@@ -39,6 +39,29 @@ fn the_folder_is_complete() {
     assert!(digest.chars().take(64).all(|c| c.is_ascii_hexdigit()), "the journal's digest");
 }
 
+/// The figures stand beside the histograms, so that nothing else would show it.
+#[test]
+fn recorded_times_that_cannot_be_read_are_told() {
+    let place = Place::new("times");
+    place.compare(&["tcp", "-n", "50"]).with(0);
+    let run = place.run();
+    let id = run.file_name().expect("a name").to_string_lossy().into_owned();
+    let whole = place.weigh(&["report", &id, "--html"]).with(0);
+    assert!(!whole.stderr.contains("cannot be read"), "{}", whole.stderr);
+    let mut lines = String::new();
+    for mut line in place.journal() {
+        if let Some(times) = line["histograms"].as_object_mut() {
+            times.values_mut().for_each(|time| *time = "AAAA".into());
+        }
+        lines += &format!("{line}\n");
+    }
+    std::fs::write(run.join("journal.jsonl"), lines).expect("a journal");
+    place
+        .weigh(&["report", &id, "--html"])
+        .with(0)
+        .saying(&["the recorded response_time_ns of trial ", "cannot be read"]);
+}
+
 #[cfg(feature = "plots")]
 #[test]
 fn every_picture_is_written_as_svg_and_png() {

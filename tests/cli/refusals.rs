@@ -52,6 +52,9 @@ fn what_is_wrong_is_named_with_what_to_type() {
         ("mqtt --set mqtt.qos=5", &["mqtt.qos", "0 to 2"]),
         ("mqtt --set mqtt.share=group -y 3", &["mqtt.share", "--topology shared"]),
         ("mqtt --pattern hold -n 5", &["hold", "-d"]),
+        ("mqtt --name ../x", &["would be a path", "without slashes"]),
+        ("mqtt --name ..", &["is no name"]),
+        ("mqtt --arrival steps:100", &["type 100/s@5s"]),
         ("mqtt --data nowhere", &["nowhere"]),
         ("mqtt --user me", &["--user", "mqtt://HOST:PORT"]),
         ("mqtt://192.0.2.1", &["beyond this machine", "--i-may-load-this"]),
@@ -73,10 +76,19 @@ fn what_is_wrong_is_named_with_what_to_type() {
 #[test]
 fn other_commands_say_what_to_type_too() {
     let place = Place::new("wrong-commands");
+    for folder in ["kept/nothing", "kept/empty"] {
+        std::fs::create_dir_all(place.folder().join(folder)).expect("a folder");
+    }
+    place.write("kept/empty/journal.jsonl", "");
     for (line, parts) in [
         ("", &["compare", "doctor"][..]),
         ("comapre", &["compare"]),
         ("report", &["<RUN>"]),
+        ("run", &["run PLAN.toml", "run --resume RUN"]),
+        ("report kept/nothing", &["kept/nothing: the folder has no journal.jsonl"]),
+        ("audit kept/nothing", &["the folder has no journal.jsonl"]),
+        ("report kept/empty", &["kept/empty/journal.jsonl: ", "run_started", "another run"]),
+        ("audit kept/empty", &["kept/empty/journal.jsonl: ", "run_started", "another run"]),
         ("report nothing", &["nothing", "there is no run below runs yet"]),
         ("serve ftp", &["\"ftp\" is not known", "mqtt, http1, tcp"]),
         ("serve mqtt --listen 127.0.0.1", &["type 127.0.0.1:1883"]),

@@ -58,7 +58,7 @@ fn figures_are_read_as_they_were_printed() {
         ("k6.txt", "from 1 to 15 clients in one window"),
         ("k6-export.json", "2.5 % of the samples are errors"),
         ("jmeter-aggregate.csv", "42.83 % of the samples are errors"),
-        ("jmeter-xml.jtl", "3 connections for 3 messages, 1 each"),
+        ("jmeter-xml.jtl", "[JMeter]: JMeter: 3 connections for 3 messages, 1 each"),
     ] {
         let text = audited(file).to_text();
         assert!(text.contains(seen), "{file}: {seen}\n{text}");

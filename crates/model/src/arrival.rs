@@ -117,10 +117,18 @@ impl<'de> Deserialize<'de> for Arrival {
 fn parse_steps(text: &str) -> Result<Vec<Step>, String> {
     text.split(',')
         .map(|step| {
-            let (rate, hold) = step
-                .split_once('@')
-                .ok_or_else(|| format!("the step {step:?} has no time: type {step}@5s"))?;
-            Ok(Step { rate: parse_rate(rate)?, hold: parse_duration(hold)? })
+            let (rate, hold) = step.split_once('@').ok_or_else(|| {
+                let bare = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
+                let unit = if bare { "/s" } else { "" };
+                let rate = format!("{step}{unit}");
+                let rate = if parse_rate(&rate).is_ok() { &rate } else { "100/s" };
+                format!("the step {step:?} has no time: type {rate}@5s")
+            })?;
+            let wrong = |problem: String| format!("the step {step:?}: {problem}");
+            Ok(Step {
+                rate: parse_rate(rate).map_err(wrong)?,
+                hold: parse_duration(hold).map_err(wrong)?,
+            })
         })
         .collect()
 }
@@ -138,5 +146,16 @@ mod tests {
         }
         let steps: Arrival = "steps:100/s@5s,2k/s/client@500ms".parse().unwrap();
         assert_eq!(steps.to_string().parse::<Arrival>().unwrap(), steps);
+    }
+
+    #[test]
+    fn a_step_without_its_time_is_mended_by_what_is_taken() {
+        for (wrong, mend) in
+            [("100", "100/s@5s"), ("2k/s", "2k/s@5s"), ("fast", "100/s@5s"), ("", "100/s@5s")]
+        {
+            let error = format!("steps:{wrong}").parse::<Arrival>().unwrap_err();
+            assert!(error.ends_with(&format!("type {mend}")), "{error}");
+            assert!(format!("steps:{mend}").parse::<Arrival>().is_ok(), "{mend}");
+        }
     }
 }

@@ -155,7 +155,8 @@ impl Doubt {
                 "closed-loop",
                 "a closed loop waits for answers, so its latency hides what would have queued"
                     .to_owned(),
-                "give a rate (-R 1000/s) to see response time from the intended time",
+                "give a rate (-R 1000/s; in a plan load.rate) to see response time from the \
+                 intended time",
             ),
             Doubt::SharedCores => (
                 "shared-cores",
@@ -165,7 +166,7 @@ impl Doubt {
             Doubt::FewRepetitions(n) => (
                 Rule::L13.code(),
                 format!("{n} repetition{}: too few to compare", if *n == 1 { "" } else { "s" }),
-                "repeat at least 5 times (--reps 5)",
+                "repeat at least 5 times (--reps 5; in a plan repeat.at_least)",
             ),
             Doubt::QuantileBeyondData(quantile, needed, had) => (
                 Rule::L17.code(),
@@ -259,7 +260,8 @@ impl Doubt {
             Doubt::NotSteady(course, have, of) => (
                 "not-steady",
                 format!("{course} within the measured window, in {have} of {of} repetitions"),
-                "warm up longer (--warmup) or measure longer; look at the rate over time",
+                "warm up longer (--warmup; in a plan load.warmup) or measure longer; look at the \
+                 rate over time",
             ),
             Doubt::Disturbed(percent) => (
                 "disturbed",
@@ -269,7 +271,8 @@ impl Doubt {
             Doubt::MessagesHeldUp(waited) => (
                 "messages-held-up",
                 format!("the generator waited {waited} for the record of single messages"),
-                "measure without --keep-messages, or lower the rate, or keep a core free",
+                "measure without --keep-messages (in a plan observe.messages), or lower the \
+                 rate, or keep a core free",
             ),
             Doubt::MessagesUnsettled(count) => (
                 "messages-unsettled",

@@ -41,6 +41,24 @@ pub struct Plan {
     pub cases: Vec<BTreeMap<String, toml::Value>>,
 }
 
+/// Says no to what cannot be the name of a run, and so of its folder, without becoming another.
+///
+/// # Errors
+/// If it has no letter and no digit, or has a slash, a backslash or a control character.
+pub fn check_name(name: &str) -> Result<(), String> {
+    if !name.chars().any(char::is_alphanumeric) {
+        return Err(format!(
+            "{name:?} is no name: type one with letters or digits, or none at all"
+        ));
+    }
+    if name.chars().any(|c| matches!(c, '/' | '\\') || c.is_control()) {
+        return Err(format!(
+            "{name:?} would be a path: type a name without slashes; --runs DIR says where"
+        ));
+    }
+    Ok(())
+}
+
 /// How often each case is weighed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -96,13 +114,13 @@ pub enum TargetLife {
     Kept,
 }
 
-/// A figure and how wide its interval may be: `response_time_ns.p99 within 5 %` asks that half
-/// the interval's width is at most 5 % of the value.
+/// A figure and how wide its interval may be: `response_time_ns.p99 within 5 %` asks that the
+/// longer side of the interval, which is the ± of the table, is at most 5 % of the value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Precision {
     /// The metric.
     pub metric: String,
-    /// Half the width of the interval over the value, at most; above 0.
+    /// The longer side of the interval over the value, at most; above 0.
     pub within: f64,
 }
 

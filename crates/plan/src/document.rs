@@ -7,7 +7,8 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 use weigh_model::condition::{Condition, Limit};
-use weigh_model::plan::{Observe, Repeat};
+use weigh_model::plan::{Observe, Repeat, check_name};
+use weigh_model::units::{Nanos, parse_duration};
 
 use crate::entries::{Entry, elements, entries};
 use crate::keys::{Key, Keys};
@@ -63,7 +64,8 @@ pub(crate) fn read(text: &str, keys: &Keys) -> Result<(Document, Problems), Prob
     let mut problems = Problems::default();
     for error in errors {
         let place = error.span().unwrap_or(0..0);
-        problems.add(Problem::at(place, error.message(), ""));
+        let mend = syntax_mend(error.message());
+        problems.add(Problem::at(place, error.message(), mend));
     }
     if !problems.is_empty() {
         return Err(problems);
@@ -92,6 +94,15 @@ pub(crate) fn read(text: &str, keys: &Keys) -> Result<(Document, Problems), Prob
     let axes = axes.join(&mut reader);
     let document = reader.document(axes, stop);
     Ok((document, reader.problems))
+}
+
+/// What to do about text that is no TOML; the parser says only what it found.
+fn syntax_mend(message: &str) -> &'static str {
+    if message.contains("duplicate key") {
+        "leave one of them out"
+    } else {
+        "write key = value, texts in \"quotes\", lists in [brackets], [table] on its own line"
+    }
 }
 
 type Pair<'d> = (&'d Spanned<std::borrow::Cow<'d, str>>, &'d Spanned<DeValue<'d>>);
@@ -182,13 +193,8 @@ impl Reader<'_> {
         } else {
             key.kind.read(value)
         };
-        let read = read.and_then(|value| checked(key.kind, value)).and_then(|value| {
-            if key.name == "thresholds" && value.as_str() == Some("first loss") {
-                let text = "a threshold says what must hold, and this would ask for losses";
-                return Err(Wrong::new(text, "type \"loss == 0\""));
-            }
-            Ok(value)
-        });
+        let read = read.and_then(|value| checked(key.kind, value));
+        let read = read.and_then(|value| of_key(&key.name, value));
         match read {
             Ok(value) => Some(Given { value, place: place.clone() }),
             Err(wrong) => {
@@ -334,8 +340,7 @@ impl Reader<'_> {
         let one = |name: &str| own.get(name).and_then(|(values, _)| values.first());
         let text = |name: &str| one(name).and_then(Value::as_str).map(str::to_owned);
         let thresholds = own.get("thresholds").map_or(&[][..], |(values, _)| values);
-        let every =
-            text("observe.every").and_then(|text| weigh_model::units::parse_duration(&text).ok());
+        let every = text("observe.every").and_then(|text| parse_duration(&text).ok());
         Document {
             name: text("name"),
             question: text("question"),
@@ -501,6 +506,23 @@ fn groups(zip: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Vec<(Vec<Strin
 /// The text of a range, where the key has values that can be stepped through.
 fn range_of<'v>(kind: Kind, value: &'v DeValue<'_>) -> Option<&'v str> {
     value.as_str().filter(|text| kind.is_ordered() && range::is_range(text))
+}
+
+/// Says no to values that fit the kind of a key and mean nothing to the key itself.
+fn of_key(key: &str, value: Value) -> Result<Value, Wrong> {
+    let text = value.as_str().unwrap_or_default();
+    match key {
+        "thresholds" if text == "first loss" => {
+            let text = "a threshold says what must hold, and this would ask for losses";
+            Err(Wrong::new(text, "type \"loss == 0\""))
+        }
+        "observe.every" if parse_duration(text) == Ok(Nanos(0)) => {
+            let mend = "type \"500ms\", or leave it out: then it fits the length of the trial";
+            Err(Wrong::new("intervals of no length show nothing", mend))
+        }
+        "name" => check_name(text).map(|()| value).map_err(|said| Wrong::split(&said)),
+        _ => Ok(value),
+    }
 }
 
 /// Sentences are about figures that there are, and a plan has no other run to be held against.

@@ -89,6 +89,11 @@ impl Draft<'_> {
         if cases.is_empty() && problems.is_empty() {
             problems.add(Problem::missing("the plan has no case", "name a protocol"));
         }
+        if cases.is_empty() {
+            // No load is shared by no cases: what is wrong with them is all there is to tell.
+            self.check_stop(&[], &mut problems);
+            return Err(problems);
+        }
         let (load, cases) = match matrix::matrix(&cases) {
             Ok((load, cases)) => (load, cases),
             Err(invalid) => {

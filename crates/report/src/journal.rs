@@ -11,6 +11,7 @@ use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use serde_json::Value;
 use weigh_model::event::{Event, JOURNAL_SCHEMA};
+use weigh_stats::Histogram;
 
 use crate::record_error::RecordError;
 
@@ -164,6 +165,26 @@ pub struct Newer {
 }
 
 impl Journal {
+    /// The recorded times that cannot be read, one sentence each. Figures do not depend on them,
+    /// but curves, histograms and files of times are made without them.
+    pub fn unreadable_times(&self) -> Vec<String> {
+        let trials = self.events.iter().filter_map(|event| match event {
+            Event::TrialFinished(trial) => Some(trial),
+            _ => None,
+        });
+        let times = trials.flat_map(|trial| trial.histograms.iter().map(move |time| (trial, time)));
+        times
+            .filter_map(|(trial, (time, text))| {
+                Histogram::from_base64(text).err()?;
+                Some(format!(
+                    "the recorded {time} of trial {} cannot be read: pictures and files of times \
+                     lack it, the figures do not",
+                    trial.trial
+                ))
+            })
+            .collect()
+    }
+
     /// Refuses what a newer version wrote: its keys may mean something else.
     pub fn check_version(&self, path: &Path) -> Result<(), RecordError> {
         let Some(Newer { schema, version }) = &self.newer else { return Ok(()) };
@@ -277,9 +298,16 @@ fn lost(line: &[u8]) -> String {
     }
 }
 
-/// The message of `error` without its line, which is always the first of the line read.
+/// The message of `error` with its column alone: its line is always the one that was read, whose
+/// end counts as the beginning of a second one.
 fn column(error: &serde_json::Error) -> String {
-    error.to_string().replace("at line 1 column", "at column")
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    match text.strip_suffix(&place) {
+        Some(text) if error.line() > 1 => format!("{text} at its end"),
+        Some(text) => format!("{text} at column {}", error.column()),
+        None => text,
+    }
 }
 
 /// A second in all.
@@ -318,6 +346,11 @@ mod tests {
         let lines: Vec<u64> = journal.bad_lines.iter().map(|bad| bad.line).collect();
         assert_eq!((lines, journal.torn_line), (vec![2, 4], Some(6)));
         assert!(journal.bad_lines[1].problem.contains("unheard_of"), "{:?}", journal.bad_lines);
+        let cut = Reader::new(&b"{\"event\":\"run_fin\n"[..]).read().unwrap();
+        let problem = &cut.bad_lines[0].problem;
+        assert!(!problem.contains("line 2") && !problem.contains("line 1"), "{problem}");
+        let open = Reader::new(&b"{\"event\":\n"[..]).read().unwrap();
+        assert!(open.bad_lines[0].problem.ends_with("at its end"), "{:?}", open.bad_lines);
         let binary = Reader::new(&[0xFF, 0, b'\n'][..]).read().unwrap();
         assert_eq!(binary.bad_lines.len(), 1);
     }

@@ -58,7 +58,13 @@ impl RunFolder {
                 || format!("there is no run below {} yet", runs.display()),
                 |id| format!("the newest run below {} is {id}", runs.display()),
             );
-            RecordError::saying(&places[0], "there is no such run", newest)
+            match places.iter().find(|place| place.is_dir()) {
+                Some(folder) => {
+                    let problem = format!("the folder has no {JOURNAL}, so it is that of no run");
+                    RecordError::saying(folder, problem, newest)
+                }
+                None => RecordError::saying(&places[0], "there is no such run", newest),
+            }
         })?;
         let absolute = path.canonicalize().map_err(|problem| RecordError::new(path, problem))?;
         let id = absolute.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -134,10 +140,7 @@ impl RunFolder {
     /// or not, and returns the summary. Each file is replaced as a whole.
     pub fn write_results(&self, events: &[Event]) -> Result<Summary, RecordError> {
         let events = &*attempts::counted(events);
-        let summary = Summary::from_events(events).map_err(|error| {
-            let path = self.path.join(JOURNAL);
-            RecordError::saying(&path, error.to_string(), "name the folder of a run")
-        })?;
+        let summary = self.summary(events)?;
         self.write_file("summary.json", summary.to_json().as_bytes())?;
         let provenance = Provenance { journal_sha256: self.journal_sha256() };
         let page = page(&summary, events, &provenance);
@@ -147,6 +150,17 @@ impl RunFolder {
             self.write_file(&file.name, &file.content)?;
         }
         Ok(summary)
+    }
+
+    /// The summary of what was read from the journal.
+    ///
+    /// # Errors
+    /// If the first line is missing, so that nobody knows what was weighed.
+    pub fn summary(&self, events: &[Event]) -> Result<Summary, RecordError> {
+        Summary::from_events(events).map_err(|error| {
+            let path = self.path.join(JOURNAL);
+            RecordError::saying(&path, error.to_string(), "name the folder of another run")
+        })
     }
 
     /// SHA-256 of the journal in hexadecimal digits; `None` where it cannot be read.

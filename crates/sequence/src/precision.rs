@@ -35,12 +35,18 @@ mod tests {
     }
 
     /// 9, 10 and 11 have the mean 10 and the interval 10 ± t(0.975; 2) / sqrt(3), and that t is
-    /// 4.302653: half the width is 24.84 % of the mean.
+    /// 4.302653: either side is 24.84 % of the mean. Of lopsided values the longer one counts.
     #[test]
-    fn half_the_width_over_the_mean_decides() {
+    fn the_longer_side_over_the_mean_decides() {
         let values = [9.0, 10.0, 11.0];
         assert!(is_within("p99 within 24.85 %", &values));
         assert!(!is_within("p99 within 24.83 %", &values));
+        let lopsided = [10.0, 10.0, 10.0, 10.1, 16.0];
+        let (mean, interval) = (11.22, mean_interval(&lopsided).unwrap());
+        let half = (interval.high - interval.low) / 2.0;
+        assert!((interval.high - mean).max(mean - interval.low) > 1.05 * half, "{interval:?}");
+        let half_percent = format!("p99 within {} %", 102.0 * half / mean);
+        assert!(!is_within(&half_percent, &lopsided), "half the width would do");
         assert!(!is_within("p99 within 90 %", &values[..2]), "two values have no interval");
         assert!(!is_within("p99 within 90 %", &[9.0, 10.0, f64::INFINITY]));
         assert!(is_within("errors_ratio within 5 %", &[0.0; 3]), "nothing varies");

@@ -33,10 +33,10 @@ pub(super) fn completion(bench: &mut Bench<'_>) {
         if *completion == Completion::HandedOver {
             let seen = format!(
                 "{}: {} counts what was handed over, {} of {} what was answered",
-                figure.subject(),
+                figure.named(),
                 figure.printed,
                 other.printed,
-                other.subject()
+                other.named()
             );
             bench.find(Rule::L08, figure, seen);
         }
@@ -67,9 +67,9 @@ fn lossy_times(bench: &mut Bench<'_>) {
             if share.value < 0.99 && whole.value > share.value + 0.01 {
                 let seen = format!(
                     "{} took {} and {} {}, but of the first {} arrived, of the second {} ({})",
-                    figure.subject(),
+                    figure.named(),
                     figure.printed,
-                    other.subject(),
+                    other.named(),
                     other.printed,
                     share.printed,
                     whole.printed,
@@ -108,7 +108,7 @@ pub(super) fn repetition(bench: &mut Bench<'_>) {
             let seen = format!(
                 "{}: {} against {} is {:+.1} %, and the next of {runs} runs of the same test lies \
                  within +-{}",
-                figure.subject(),
+                figure.named(),
                 figure.printed,
                 base.printed,
                 effect * 100.0,

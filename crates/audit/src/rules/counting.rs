@@ -25,7 +25,7 @@ pub(super) fn whole_counts(bench: &mut Bench<'_>) {
             if (share - figure.value).abs() > figure.rounding + TINY {
                 let seen = format!(
                     "{}: {} of {} is {}, not {}",
-                    figure.subject(),
+                    figure.named(),
                     words::number(received.value),
                     words::number(total),
                     words::percent(share),
@@ -41,7 +41,7 @@ pub(super) fn whole_counts(bench: &mut Bench<'_>) {
         let near = (figure.value * total).floor();
         let mut seen = format!(
             "{}: {} of {stated} {} would be {:.1} messages; {} are {:.2} % and {} are {:.2} %",
-            figure.subject(),
+            figure.named(),
             figure.printed,
             words::number(total),
             figure.value * total,
@@ -149,7 +149,7 @@ pub(super) fn headers(bench: &mut Bench<'_>) {
         if figure.value + figure.rounding < least {
             let seen = format!(
                 "{}: {} header bytes for {} bytes of payload, which need {} segments and {} bytes",
-                figure.subject(),
+                figure.named(),
                 words::number(figure.value),
                 words::number(payload),
                 words::number(segments),

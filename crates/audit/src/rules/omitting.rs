@@ -43,12 +43,12 @@ pub(super) fn background(bench: &mut Bench<'_>) {
             Some(covered) if covered >= COVERED_MIN => continue,
             Some(covered) => format!(
                 "{} under {load}: the background was on for {} of the window",
-                figure.subject(),
+                figure.named(),
                 words::percent(covered)
             ),
             None => format!(
                 "{} under {load}: how much of the window the background covered is not stated",
-                figure.subject()
+                figure.named()
             ),
         };
         bench.find(Rule::L11, figure, seen);
@@ -89,7 +89,7 @@ pub(super) fn connections(bench: &mut Bench<'_>) {
             if each > CONNECTIONS_MAX && seen_subjects.insert(place) {
                 let seen = format!(
                     "{}: {} connections for {} messages, {} each, and the table does not say so",
-                    figure.subject(),
+                    figure.named(),
                     words::number(connections.value),
                     words::number(messages.value),
                     words::number(each)
@@ -101,7 +101,7 @@ pub(super) fn connections(bench: &mut Bench<'_>) {
             let seen = format!(
                 "{}: one connection for every message, as is known from elsewhere; the table does \
                  not say so",
-                figure.subject()
+                figure.named()
             );
             bench.find(Rule::L15, figure, seen);
         }

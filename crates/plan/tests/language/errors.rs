@@ -162,6 +162,32 @@ fn sentences() {
     );
 }
 
+/// Where no case is right there is no load to be put together, and nothing to be said of it.
+#[test]
+fn the_only_case_is_wrong_once() {
+    for wrong in ["load.pattern = \"deliver\"", "load.rate = \"5/s\"\nload.arrival = \"closed\""] {
+        let plan = format!("protocol = \"http\"\n{wrong}");
+        let problems = resolve(&plan).expect_err(&plan);
+        let texts: Vec<&str> = problems.iter().map(|problem| problem.text.as_str()).collect();
+        assert!(texts.len() == 1 && !texts[0].contains("missing field"), "{texts:?}");
+    }
+}
+
+#[test]
+fn values_that_mean_nothing_to_their_key() {
+    for (wrong, parts) in [
+        ("name = \"\"", ["is no name", "letters or digits"]),
+        ("name = \"../x\"", ["would be a path", "--runs DIR"]),
+        ("observe.every = \"0s\"", ["no length", "500ms"]),
+    ] {
+        let plan = format!("{wrong}\nprotocol = \"mqtt\"");
+        let problems = resolve(&plan).expect_err(&plan).render("plan.toml", &plan, false);
+        for part in parts {
+            assert!(problems.contains(part), "{part}: {problems}");
+        }
+    }
+}
+
 #[test]
 fn loads_that_contradict_themselves() {
     snapshot(

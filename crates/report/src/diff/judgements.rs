@@ -44,14 +44,18 @@ pub(crate) fn judge(condition: &Condition, pair: &Pair) -> Judgement {
         Limit::Change(share) => of_change(condition, share, &row),
         Limit::Value(_) => of_value(condition, pair, &row),
     };
-    Judgement { condition: condition.to_string(), cell: row.cell, holds, text }
+    let is_measured = match condition.limit {
+        Limit::Change(_) => row.a.is_some() && row.b.is_some(),
+        Limit::Value(_) => row.b.is_some(),
+    };
+    Judgement { condition: condition.to_string(), cell: row.cell, holds, text, is_measured }
 }
 
 /// A cell that one run lacks hides whatever happened to it.
 pub(crate) fn unmatched(condition: &Condition, cell: &Cell) -> Judgement {
     let text = "only one of the runs has this cell".to_owned();
     let (condition, cell) = (condition.to_string(), cell.name.clone());
-    Judgement { condition, cell, holds: Holds::CannotTell, text }
+    Judgement { condition, cell, holds: Holds::CannotTell, text, is_measured: false }
 }
 
 fn of_change(condition: &Condition, share: f64, row: &Row) -> (Holds, String) {

@@ -58,6 +58,9 @@ pub struct Diff {
     pub rows: Vec<Row>,
     /// One for every condition and cell, those that hold first.
     pub judgements: Vec<Judgement>,
+    /// Conditions that nothing could decide, because no cell of both runs has the figures: the
+    /// names of cells or targets are other ones, or the metric is measured on one side alone.
+    pub unjudged: Vec<String>,
 }
 
 /// Which run it is.
@@ -140,6 +143,9 @@ pub struct Judgement {
     pub holds: Holds,
     /// The figures that say so.
     pub text: String,
+    /// False where a figure that it asks for was not measured.
+    #[serde(skip)]
+    pub(crate) is_measured: bool,
 }
 
 /// Whether a condition holds.
@@ -171,6 +177,10 @@ impl Diff {
             rows.extend(metrics.iter().map(|metric| pair.row(metric)));
             judgements.extend(asked.fail_if.iter().map(|c| judgements::judge(c, &pair)));
         }
+        let unjudged = asked.fail_if.iter().filter(|condition| {
+            !judgements.iter().any(|j| j.is_measured && j.condition == condition.to_string())
+        });
+        let unjudged = unjudged.map(Condition::to_string).collect();
         for cell in matched.only_in_a.iter().chain(&matched.only_in_b) {
             judgements.extend(asked.fail_if.iter().map(|c| judgements::unmatched(c, cell)));
         }
@@ -187,15 +197,19 @@ impl Diff {
             only_in_b: names(&matched.only_in_b),
             rows,
             judgements,
+            unjudged,
         })
     }
 
-    /// True if a condition holds; when `strict`, also if it cannot be told whether one does, or if
-    /// no cell of the one run is a cell of the other.
+    /// True if a condition holds, or if nothing could decide it: then it guards nothing, which a
+    /// job that only reads the exit code must not take for a good result. When `strict`, also if
+    /// it cannot be told whether one holds, or if no cell of the one run is a cell of the other.
     pub fn finds(&self, strict: bool) -> bool {
         let is_open = |judgement: &Judgement| judgement.holds == Holds::CannotTell;
         let holds = self.judgements.iter().any(|judgement| judgement.holds == Holds::Yes);
-        holds || strict && (self.rows.is_empty() || self.judgements.iter().any(is_open))
+        holds
+            || !self.unjudged.is_empty()
+            || strict && (self.rows.is_empty() || self.judgements.iter().any(is_open))
     }
 
     /// The document as it is printed, with a line break at its end.

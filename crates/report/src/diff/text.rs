@@ -251,7 +251,7 @@ fn judgements(diff: &Diff) -> Vec<String> {
         Holds::No => "does not hold",
     };
     let line = |judgement: &super::Judgement| {
-        let super::Judgement { condition, cell, holds, text } = judgement;
+        let super::Judgement { condition, cell, holds, text, .. } = judgement;
         format!("  {}: {condition}: {cell}: {text}", word(*holds))
     };
     titled("conditions:", diff.judgements.iter().map(line).collect())

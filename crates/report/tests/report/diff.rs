@@ -175,6 +175,22 @@ fn a_vanished_cell_is_named_and_strict_does_not_pass_it() {
 }
 
 #[test]
+fn a_condition_that_no_cell_could_decide_does_not_pass() {
+    let (a, b) = (run(1, &[PLAIN]), run(2, &[Planted { qos: 1, ..PLAIN }]));
+    let apart = diff(&a, &b, &["response_time_ns.p99 > +50%", "lost > 10000"]);
+    assert!(apart.rows.is_empty() && apart.finds(false), "{:?}", apart.judgements);
+    assert_eq!(apart.unjudged, ["response_time_ns.p99 > +50%", "lost > 10000"]);
+    assert!(!diff(&a, &b, &[]).finds(false), "nothing was asked");
+    // A metric that one side alone has is as little guarded.
+    let mut without = run(2, &[PLAIN]);
+    without.summary.cells[0].metrics.remove("throughput_out_per_s");
+    let conditions = ["throughput_out_per_s < -10%", "response_time_ns.p99 > +50%"];
+    let half = diff(&a, &without, &conditions);
+    assert_eq!(half.unjudged, conditions[..1]);
+    assert!(half.finds(false) && !diff(&a, &run(2, &[PLAIN]), &conditions).finds(false));
+}
+
+#[test]
 fn lost_messages_are_seen_though_nothing_has_no_ratio() {
     let (a, b) = (run(1, &[PLAIN]), run(2, &[Planted { lost: 30, ..PLAIN }]));
     let worse = diff(&a, &b, &["loss > 0", "loss > +5%", "lost > 100"]);
