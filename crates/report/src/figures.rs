@@ -67,11 +67,17 @@ pub fn between(value: f64, ends: Option<(f64, f64)>) -> String {
     let (below, above) = (value - low, high - value);
     let decimals = decimals_beside(value, below.min(above));
     let text = |number: f64| fixed(number, decimals);
-    let (shorter, longer) = (below.min(above), below.max(above));
-    if longer <= LOPSIDED * shorter {
+    if let Some(longer) = longer_side(below, above) {
         return format!("{} ± {}", text(value), text(longer));
     }
     format!("{} +{}/-{}", text(value), text(above), text(below))
+}
+
+/// What stands behind "±": the longer side of the interval, or nothing where it is so much longer
+/// that both must be told.
+pub(crate) fn longer_side(below: f64, above: f64) -> Option<f64> {
+    let (shorter, longer) = (below.min(above), below.max(above));
+    (longer <= LOPSIDED * shorter).then_some(longer)
 }
 
 /// As many decimals as three digits of the value need, or one digit of what stands beside it, but
