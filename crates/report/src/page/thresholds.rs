@@ -14,6 +14,9 @@ pub(crate) fn list(summary: &Summary) -> String {
     let failed = summary.thresholds.iter().filter(|threshold| !threshold.holds).count();
     let said = match (failed, summary.thresholds.len()) {
         (0, 1) => "The threshold holds".to_owned(),
+        (0, 2) => "Both thresholds hold".to_owned(),
+        (1, 1) => "The threshold failed".to_owned(),
+        (2, 2) => "Both thresholds failed".to_owned(),
         (0, all) => format!("All {all} thresholds hold"),
         (failed, all) => format!("{failed} of {all} thresholds failed"),
     };
