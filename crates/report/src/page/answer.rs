@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use weigh_model::Guarantee;
 
+use super::{ends, thresholds};
 use crate::figures::count;
 use crate::meeting::{Lanes, Meeting, everywhere};
 use crate::pictures::{Matrix, headline_metric, spoken};
@@ -33,20 +34,33 @@ pub(crate) fn question(summary: &Summary, matrix: &Matrix) -> String {
     }
 }
 
-/// The answer: a sentence on time, and one on loss and cost.
-pub(crate) fn answer(summary: &Summary, matrix: &Matrix) -> [String; 2] {
+/// The answer: what must hold and where an axis ended, where the plan asks for it; then a sentence
+/// on time, and one on loss and cost.
+pub(crate) fn answer(summary: &Summary, matrix: &Matrix) -> Vec<String> {
     if summary.cells.is_empty() {
-        return ["No trial has a result.".to_owned(), "See what was not done, below.".to_owned()];
+        return vec![
+            "No trial has a result.".to_owned(),
+            "See what was not done, below.".to_owned(),
+        ];
     }
+    let mut texts: Vec<String> = thresholds::verdict(summary).into_iter().collect();
+    texts.extend(ends::sentences(summary, matrix));
     let metric = headline_metric(summary).unwrap_or("response_time_ns.p99");
-    [sentence(verdict(summary, matrix, metric)), sentence(loss_and_cost(summary, matrix))]
+    match verdict(summary, matrix, metric) {
+        Ok(said) => texts.push(said),
+        // Who was answered already need not read that nothing could be said.
+        Err(nothing) if texts.is_empty() => texts.push(nothing),
+        Err(_) => {}
+    }
+    texts.push(loss_and_cost(summary, matrix));
+    texts.into_iter().map(sentence).collect()
 }
 
-/// What the verdicts of one metric say together. Cells are only ever compared within a guarantee,
-/// so there is a part for each.
-fn verdict(summary: &Summary, matrix: &Matrix, metric: &str) -> String {
+/// What the verdicts of one metric say together, or why there are none. Cells are only ever
+/// compared within a guarantee, so there is a part for each.
+fn verdict(summary: &Summary, matrix: &Matrix, metric: &str) -> Result<String, String> {
     if summary.cells.len() == 1 {
-        return format!("{}: one case, and nothing to compare it with", spoken(metric));
+        return Err(format!("{}: one case, and nothing to compare it with", spoken(metric)));
     }
     let lanes = Lanes::of(summary, matrix);
     let parts: Vec<String> = guarantees(&summary.cells)
@@ -56,11 +70,11 @@ fn verdict(summary: &Summary, matrix: &Matrix, metric: &str) -> String {
     if parts.is_empty() {
         let of_metric: Vec<&Comparison> =
             summary.comparisons.iter().filter(|c| c.metric == metric).collect();
-        return nothing_to_say(metric, &summary.cells, &of_metric);
+        return Err(nothing_to_say(metric, &summary.cells, &of_metric));
     }
     let said = parts.join("; ");
     let legend = if said.contains(" ?") { MARKED } else { "" };
-    format!("{}: {said}{legend}", spoken(metric))
+    Ok(format!("{}: {said}{legend}", spoken(metric)))
 }
 
 fn guarantees(cells: &[Cell]) -> Vec<Guarantee> {
@@ -181,9 +195,10 @@ fn pair_by_pair(pairs: Vec<Meeting>, metric: &str) -> String {
 fn loss_and_cost(summary: &Summary, matrix: &Matrix) -> String {
     let cost = "target_cpu_us_per_message";
     let measured = summary.cells.iter().filter(|cell| cell.metrics.contains_key(cost)).count();
-    match measured {
-        0 | 1 => loss(summary),
-        _ => format!("{}; {}", loss(summary), lower_first(&verdict(summary, matrix, cost))),
+    let said = (measured > 1).then(|| verdict(summary, matrix, cost).ok()).flatten();
+    match said {
+        None => loss(summary),
+        Some(said) => format!("{}; {}", loss(summary), lower_first(&said)),
     }
 }
 

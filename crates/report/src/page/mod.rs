@@ -5,6 +5,7 @@
 mod answer;
 mod definitions;
 mod doubts;
+mod ends;
 mod facts;
 mod overview;
 mod thresholds;
@@ -60,7 +61,9 @@ pub fn page(summary: &Summary, events: &[Event], provenance: &Provenance) -> Str
 
 fn first_screen(summary: &Summary, matrix: &Matrix, gallery: &Gallery, question: &str) -> String {
     let run = &summary.run;
-    let sentences = answer::answer(summary, matrix).map(|text| format!("<p>{}</p>", escape(&text)));
+    let sentences = answer::answer(summary, matrix).into_iter();
+    let sentences: Vec<String> =
+        sentences.map(|text| format!("<p>{}</p>", escape(&text))).collect();
     let outcome = match run.outcome.as_str() {
         "done" => String::new(),
         outcome => format!(

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use weigh_model::Doubt;
-use weigh_model::event::{Event, TrialFinished};
+use weigh_model::event::{AxisEnded, Event, TrialFinished};
 use weigh_report::Summary;
 use weigh_report::page::{Provenance, page};
 use weigh_report::pictures::{Gallery, Kind};
 use weigh_report::table::{Style, render};
 
-use crate::story::{along, run, started, with_thresholds};
+use crate::story::{Told, along, run, started, with_thresholds};
 
 fn summary() -> Summary {
     Summary::from_events(&run()).unwrap()
@@ -168,6 +168,29 @@ fn the_answer_is_about_a_metric_that_can_be_compared() {
     });
     let answer = answer(&nothing);
     assert!(answer.contains("no two cases can be compared (the quantile 0.99"), "{answer}");
+}
+
+/// The first message is lost at 40 connections: the answer says so before anything else.
+#[test]
+fn a_plan_with_a_stop_rule_is_answered_by_the_end_of_its_axis() {
+    let mut events = along(&["http1"], &[20, 40]);
+    let Event::RunStarted(started) = &mut events[0] else { panic!("the first event") };
+    let rules = vec!["first loss".parse().unwrap()];
+    started.plan.stop.insert("load.connections".to_owned(), rules);
+    let whole = answer(&events);
+    assert_eq!(whole, "Along connections: http1 goes up to 40, and no stop rule held.");
+    let mut lane = Told::new("http1", None, "reference").point();
+    lane.remove("load.connections");
+    events.push(Event::AxisEnded(Box::new(AxisEnded {
+        lane,
+        axis: "load.connections".to_owned(),
+        at: 40.into(),
+        condition: "first loss".to_owned(),
+        figure: 10_600.0,
+        not_weighed: vec![80.into(), 160.into()],
+    })));
+    let said = answer(&events);
+    assert_eq!(said, "Along connections: http1 ends between 20 and 40, first loss (10,600 lost).");
 }
 
 #[test]
