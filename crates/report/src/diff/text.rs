@@ -124,8 +124,8 @@ pub(crate) fn figure_text(figure: Option<&Figure>, unit: &str) -> String {
         Some((low, high)) if value != 0.0 && high > low => {
             let sides = [value - low, high - value].map(|side| 100.0 * side / value.abs());
             let [below, above] = sides.map(percent);
-            match longer_side(sides[0], sides[1]) {
-                Some(longer) => format!("{text} ± {} %", percent(longer)),
+            match longer_side(value, low, high) {
+                Some(longer) => format!("{text} ± {} %", percent(100.0 * longer / value.abs())),
                 None => format!("{text} +{above}/-{below} %"),
             }
         }
@@ -152,7 +152,7 @@ fn plus_minus(ratio: f64, bounds: Option<(f64, f64)>) -> String {
     let Some((low, high)) = bounds else { return three_digits(ratio) };
     let (below, above) = (ratio - low, high - ratio);
     let decimals = decimals(below.max(above));
-    match longer_side(below, above) {
+    match longer_side(ratio, low, high) {
         Some(longer) => format!("{ratio:.decimals$} ± {longer:.decimals$}"),
         None => format!("{ratio:.decimals$} +{above:.decimals$}/-{below:.decimals$}"),
     }
