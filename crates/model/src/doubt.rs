@@ -200,7 +200,12 @@ impl Doubt {
             ),
             Doubt::AxisEnded(axis, held, left_out) => (
                 "axis-ended",
-                format!("{axis} ends here: {held}; larger values not weighed: {left_out}"),
+                match left_out {
+                    1 => format!("{axis} ends here: {held}; 1 larger value was not weighed"),
+                    _ => format!(
+                        "{axis} ends here: {held}; {left_out} larger values were not weighed"
+                    ),
+                },
                 "it was decided in one trial, the first: see whether the others agree",
             ),
             Doubt::OptionalStopping(looks, is_precise) => (

@@ -1,12 +1,14 @@
 //! What was decided while a run went on, and what interrupted it: said beside the figures that it
 //! is about, because it tells how far they can be trusted.
 
-use weigh_model::Doubt;
+use weigh_model::condition::LOST;
 use weigh_model::event::{AxisEnded, Event, RunResumed, RunStarted};
 use weigh_model::trial::Point;
+use weigh_model::{Condition, Doubt};
 
-use crate::figures::three_digits;
+use crate::figures::{count, three_digits};
 use crate::summary::Cell;
+use crate::thresholds::figure_text;
 
 /// Adds to `cells` what was decided about them in the run that `started`.
 pub(crate) fn tell(cells: &mut [Cell], events: &[Event], started: &RunStarted) {
@@ -36,9 +38,20 @@ pub(crate) fn tell(cells: &mut [Cell], events: &[Event], started: &RunStarted) {
 fn axis_ended(cells: &mut [Cell], ended: &AxisEnded) {
     let mut point = ended.lane.clone();
     point.insert(ended.axis.clone(), ended.at.clone());
-    let held = format!("{} (it was {})", ended.condition, three_digits(ended.figure));
+    let held = format!("{} ({})", ended.condition, figure(ended));
     let doubt = Doubt::AxisEnded(ended.axis.clone(), held, ended.not_weighed.len());
     of_point(cells, &point).for_each(|cell| add(cell, &doubt));
+}
+
+/// What the condition met, in the unit of its metric.
+fn figure(ended: &AxisEnded) -> String {
+    let metric = ended.condition.parse::<Condition>().map(|condition| condition.metric);
+    match metric.as_deref() {
+        _ if !ended.figure.is_finite() => "in the lost share".to_owned(),
+        Ok(LOST) => format!("{} lost", count(ended.figure as u64)),
+        Ok(metric) => format!("it was {}", figure_text(metric, ended.figure, false)),
+        Err(_) => format!("it was {}", three_digits(ended.figure)),
+    }
 }
 
 fn other_conditions(started: &RunStarted, resumed: &RunResumed) -> Option<Doubt> {

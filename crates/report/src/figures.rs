@@ -67,11 +67,19 @@ pub fn between(value: f64, ends: Option<(f64, f64)>) -> String {
     let (below, above) = (value - low, high - value);
     let decimals = decimals_beside(value, below.min(above));
     let text = |number: f64| fixed(number, decimals);
-    let (shorter, longer) = (below.min(above), below.max(above));
-    if longer <= LOPSIDED * shorter {
+    if let Some(longer) = longer_side(value, low, high) {
         return format!("{} ± {}", text(value), text(longer));
     }
     format!("{} +{}/-{}", text(value), text(above), text(below))
+}
+
+/// What stands behind "±": the longer side of the interval, or nothing where both must be told: one
+/// is so much longer, or the sign would reach below 0 where the interval does not.
+pub(crate) fn longer_side(value: f64, low: f64, high: f64) -> Option<f64> {
+    let (below, above) = (value - low, high - value);
+    let (shorter, longer) = (below.min(above), below.max(above));
+    let is_below_zero = low >= 0.0 && value < longer;
+    (longer <= LOPSIDED * shorter && !is_below_zero).then_some(longer)
 }
 
 /// As many decimals as three digits of the value need, or one digit of what stands beside it, but
@@ -200,6 +208,7 @@ mod tests {
         assert_eq!(between(12_345.0, Some((12_000.0, 12_690.0))), "12,345 ± 345");
         assert_eq!(between(8.5, Some((8.5, 8.5))), "8.50 ± 0.00");
         assert_eq!(between(0.0, Some((0.0, 0.0))), "0 ± 0");
+        assert_eq!(between(2.95, Some((0.0, 5.97))), "2.95 +3.02/-2.95");
         assert_eq!(between(1.0, Some((0.999_999, 1.000_001))), "1.0000 ± 0.0000");
     }
 

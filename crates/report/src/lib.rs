@@ -13,6 +13,7 @@ pub mod exports;
 pub mod figures;
 pub mod journal;
 pub mod lint;
+mod meeting;
 mod metric;
 mod notes;
 pub mod page;

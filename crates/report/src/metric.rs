@@ -14,8 +14,8 @@ use crate::summary::unit_of;
 pub struct Metric {
     /// The mean over the repetitions; null where one of them is: a quantile in the lost share.
     pub value: Option<f64>,
-    /// Lower end of the interval at 95 %; null where there is none, such as with fewer than 3
-    /// repetitions.
+    /// Lower end of the interval at 95 %, not below 0 where the metric cannot be; null where there
+    /// is none, such as with fewer than 3 repetitions.
     pub low: Option<f64>,
     /// Upper end of the interval at 95 %; null where there is none.
     pub high: Option<f64>,
@@ -87,10 +87,18 @@ impl Bounds {
         let Interval { low, high, method } = *interval;
         Bounds { low, high, method: method.name().to_owned() }
     }
+
+    /// Cut off at `floor`: what lies beyond is no possible value. The coverage stays what it was,
+    /// since the part that is left out never held the true one.
+    fn not_below(self, floor: f64) -> Bounds {
+        Bounds { low: self.low.max(floor), ..self }
+    }
 }
 
 impl Metric {
-    /// Sums up the values of a cell's repetitions, counted from 0; infinite ones become null.
+    /// Sums up the values of a cell's repetitions, counted from 0; infinite ones become null. The
+    /// interval of a quantity that cannot be negative, such as a time or a rate, ends at 0
+    /// (decision 7).
     pub fn new(name: &str, values: &[f64]) -> Metric {
         let values: Vec<(u32, f64)> = (0..).zip(values.iter().copied()).collect();
         Metric::of(name, &values, None)
@@ -115,9 +123,11 @@ impl Metric {
         metric.deviation = (weighed.n > 1).then_some(weighed.deviation);
         match thin_tail(name, samples_min).map_or(weighed.interval, Err) {
             Ok(interval) => {
-                let Bounds { low, high, method } = Bounds::of(&interval);
+                let floor = floor(name, &plain);
+                let Bounds { low, high, method } = Bounds::of(&interval).not_below(floor);
                 (metric.low, metric.high, metric.method) = (Some(low), Some(high), Some(method));
-                metric.beside = weighed.beside.as_ref().map(Bounds::of);
+                let beside = weighed.beside.as_ref().map(Bounds::of);
+                metric.beside = beside.map(|bounds| bounds.not_below(floor));
             }
             Err(refusal) => metric.refused = Some(refusal.to_string()),
         }
@@ -140,6 +150,16 @@ impl Metric {
         let values: Option<Vec<f64>> = self.values.iter().copied().collect();
         values.map_or_else(Vec::new, |values| Rule::TukeyFences.flags(&values))
     }
+}
+
+/// The least value that the metric can have. Times, rates, shares, sizes and counts are not
+/// negative; a one-way time between two clocks and what has no known unit may be, and so may
+/// whatever was seen to be.
+fn floor(name: &str, values: &[f64]) -> f64 {
+    let is_share = name.split('.').any(|part| part.ends_with("ratio"));
+    let is_signed = name.starts_with("one_way_time_ns") || (unit_of(name) == "1" && !is_share);
+    let is_bounded = !is_signed && values.iter().all(|value| *value >= 0.0);
+    if is_bounded { 0.0 } else { f64::NEG_INFINITY }
 }
 
 /// Why the quantile that `name` ends with cannot be told from so few values.
@@ -180,6 +200,22 @@ mod tests {
         let two = Metric::new("response_time_ns.p50", &[10.0, 11.0]);
         assert!(two.refused.unwrap().contains("at least 3 repetitions"));
         assert_eq!((two.low, two.method, two.median), (None, None, None));
+    }
+
+    #[test]
+    fn what_cannot_be_negative_has_no_interval_below_zero() {
+        let values = [1.0, 1.1, 0.9, 1.0, 30.0];
+        let of = |name: &str| Metric::new(name, &values);
+        for name in ["response_time_ns.p50", "throughput_out_per_s", "acceptance_ratio"] {
+            let metric = of(name);
+            assert_eq!(metric.low, Some(0.0), "{name}");
+            assert!(metric.beside.unwrap().low >= 0.0, "{name}");
+        }
+        let signed = of("one_way_time_ns.p50");
+        assert!(signed.low.unwrap() < 0.0, "two clocks");
+        assert_eq!(signed.high, of("response_time_ns.p50").high, "the upper end stays");
+        let seen = Metric::new("window_s", &[-1.0, 1.0, 0.5, -0.5, 0.1]);
+        assert!(seen.low.unwrap() < 0.0, "what was seen is possible");
     }
 
     #[test]

@@ -237,57 +237,60 @@ fn capped(mut lines: Vec<String>, most: usize) -> Vec<String> {
     lines
 }
 
-/// Every doubt once, with the cells it is about; those that make results invalid first.
+/// Every doubt once, with the cells it is about; those that make results invalid first. What one
+/// code says of several cells in different figures is one line, as on the page.
 fn doubts(summary: &Summary) -> Vec<String> {
-    let mut seen: Vec<(&DoubtRecord, Vec<&str>)> = Vec::new();
+    let mut seen: Vec<Alike> = Vec::new();
     for cell in &summary.cells {
         for doubt in &cell.doubts {
-            match seen.iter_mut().find(|(known, _)| *known == doubt) {
-                Some((_, cells)) => cells.push(&cell.name),
-                None => seen.push((doubt, vec![&cell.name])),
+            match seen.iter_mut().find(|known| known.is_like(doubt)) {
+                Some(known) => known.add(doubt, &cell.name),
+                None => seen.push(Alike { doubt, has_others: false, cells: vec![&cell.name] }),
             }
         }
     }
-    seen.sort_by_key(|(doubt, _)| match doubt.severity {
+    seen.sort_by_key(|alike| match alike.doubt.severity {
         Severity::Invalid => 0,
         Severity::InvalidTimes => 1,
         Severity::Doubt => 2,
     });
-    if seen.len() > LINES_MAX {
-        seen = alike(seen);
-    }
-    let mut lines = Vec::new();
-    for (doubt, cells) in seen {
-        let kind = doubt.severity.prefix();
-        let about = match cells.len() {
-            all if all == summary.cells.len() => "all".to_owned(),
-            many if many > NAMES_MAX => format!("{} of {} cases", many, summary.cells.len()),
-            _ => cells.join("; "),
-        };
-        let mut line = format!("{kind}{} [{about}]: {}", doubt.code, doubt.text);
-        let _ = write!(line, "; {}", doubt.advice);
-        lines.push(line);
-    }
+    let lines = seen.iter().map(|alike| alike.line(summary.cells.len())).collect();
     titled("doubts", capped(lines, LINES_MAX))
 }
 
-/// Doubts of one code and severity put together, with the text of the first.
-fn alike<'a>(seen: Vec<(&'a DoubtRecord, Vec<&'a str>)>) -> Vec<(&'a DoubtRecord, Vec<&'a str>)> {
-    let mut codes: Vec<(&DoubtRecord, Vec<&str>)> = Vec::new();
-    for (doubt, cells) in seen {
-        let is_same = |(known, _): &&mut (&DoubtRecord, Vec<&str>)| {
-            known.code == doubt.code && known.severity == doubt.severity
-        };
-        match codes.iter_mut().find(is_same) {
-            Some((_, known)) => known.extend(cells),
-            None => codes.push((doubt, cells)),
+/// Doubts with the same advice.
+struct Alike<'a> {
+    /// The first of them, whose text stands for all.
+    doubt: &'a DoubtRecord,
+    /// Whether another one has other figures.
+    has_others: bool,
+    /// The cells that they are about.
+    cells: Vec<&'a str>,
+}
+
+impl<'a> Alike<'a> {
+    fn is_like(&self, doubt: &DoubtRecord) -> bool {
+        let key = |doubt: &DoubtRecord| (doubt.code.clone(), doubt.severity, doubt.advice.clone());
+        key(self.doubt) == key(doubt)
+    }
+
+    fn add(&mut self, doubt: &DoubtRecord, cell: &'a str) {
+        self.has_others |= doubt.text != self.doubt.text;
+        if !self.cells.contains(&cell) {
+            self.cells.push(cell);
         }
     }
-    for (_, cells) in &mut codes {
-        cells.sort_unstable();
-        cells.dedup();
+
+    fn line(&self, cells: usize) -> String {
+        let about = match self.cells.len() {
+            all if all == cells => "all".to_owned(),
+            many if many > NAMES_MAX => format!("{many} of {cells} cases"),
+            _ => self.cells.join("; "),
+        };
+        let DoubtRecord { code, severity, text, advice, .. } = self.doubt;
+        let others = if self.has_others { " (and alike)" } else { "" };
+        format!("{}{code} [{about}]: {text}{others}; {advice}", severity.prefix())
     }
-    codes
 }
 
 fn failures(summary: &Summary) -> Vec<String> {

@@ -190,7 +190,7 @@ fn sentence(threshold: &Threshold, all: usize, is_ascii: bool) -> String {
 }
 
 /// A figure in the unit of its metric.
-fn figure_text(metric: &str, figure: f64, is_ascii: bool) -> String {
+pub(crate) fn figure_text(metric: &str, figure: f64, is_ascii: bool) -> String {
     match unit_of(metric) {
         "ns" => time(figure, is_ascii),
         "B" => bytes(figure),

@@ -19,7 +19,7 @@ impl Interval {
         self.low <= value && value <= self.high
     }
 
-    /// Half the width, the number behind "±".
+    /// Half the width. The number behind "±" is the longer side, which may be more.
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
     }

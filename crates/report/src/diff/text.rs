@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 
 use super::{Diff, Effect, Figure, Holds, Row, rows};
-use crate::figures::{bytes, three_digits, time};
+use crate::figures::{bytes, longer_side, three_digits, time};
 use crate::notes::wrap;
 use crate::summary::Verdict;
 use crate::table::{Style, to_ascii, without_rules_between_rows};
@@ -103,7 +103,8 @@ fn verdict(row: &Row) -> String {
     }
 }
 
-/// A figure in its unit, with half its interval in percent of it.
+/// A figure in its unit, with the longer side of its interval in percent of it, or both sides
+/// where one is far longer: `20.0 µs ± 5.0 %`, `20.0 µs +12/-5.0 %`.
 pub(crate) fn figure_text(figure: Option<&Figure>, unit: &str) -> String {
     let Some(figure) = figure else { return "–".to_owned() };
     let Some(value) = figure.value else { return "∞".to_owned() };
@@ -121,43 +122,46 @@ pub(crate) fn figure_text(figure: Option<&Figure>, unit: &str) -> String {
     };
     match figure.low.zip(figure.high) {
         Some((low, high)) if value != 0.0 && high > low => {
-            let percent = 50.0 * (high - low) / value.abs();
-            format!("{text} ± {} %", if percent < 9.95 { one(percent) } else { whole(percent) })
+            let sides = [value - low, high - value].map(|side| 100.0 * side / value.abs());
+            let [below, above] = sides.map(percent);
+            match longer_side(value, low, high) {
+                Some(longer) => format!("{text} ± {} %", percent(100.0 * longer / value.abs())),
+                None => format!("{text} +{above}/-{below} %"),
+            }
         }
         _ => text,
     }
 }
 
-fn one(value: f64) -> String {
-    format!("{value:.1}")
-}
-
-fn whole(value: f64) -> String {
-    format!("{value:.0}")
+fn percent(value: f64) -> String {
+    if value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
 }
 
 /// `1.32 ± 0.04 times (1.28 to 1.36)`.
 pub(crate) fn times(ratio: f64, bounds: Option<(f64, f64)>) -> String {
     let between = bounds.map_or(String::new(), |(low, high)| {
-        let decimals = decimals((high - low) / 2.0);
+        let decimals = decimals((high - ratio).max(ratio - low));
         format!(" ({low:.decimals$} to {high:.decimals$})")
     });
     format!("{} times{between}", plus_minus(ratio, bounds))
 }
 
-/// The ratio with half the width of its interval, with two digits of the latter, as the GUM
-/// advises (JCGM 100, 7.2.6).
+/// The ratio with the longer side of its interval, with two digits of the latter, as the GUM
+/// advises (JCGM 100, 7.2.6), or with both sides where one is far longer.
 fn plus_minus(ratio: f64, bounds: Option<(f64, f64)>) -> String {
     let Some((low, high)) = bounds else { return three_digits(ratio) };
-    let half = (high - low) / 2.0;
-    let decimals = decimals(half);
-    format!("{ratio:.decimals$} ± {half:.decimals$}")
+    let (below, above) = (ratio - low, high - ratio);
+    let decimals = decimals(below.max(above));
+    match longer_side(ratio, low, high) {
+        Some(longer) => format!("{ratio:.decimals$} ± {longer:.decimals$}"),
+        None => format!("{ratio:.decimals$} +{above:.decimals$}/-{below:.decimals$}"),
+    }
 }
 
-/// Decimals with which `half` has two digits; three where it is 0.
-fn decimals(half: f64) -> usize {
-    if half > 0.0 && half.is_finite() {
-        (1 - half.log10().floor() as i32).clamp(0, 6) as usize
+/// Decimals with which `side` has two digits; three where it is 0.
+fn decimals(side: f64) -> usize {
+    if side > 0.0 && side.is_finite() {
+        (1 - side.log10().floor() as i32).clamp(0, 6) as usize
     } else {
         3
     }
@@ -275,6 +279,10 @@ mod tests {
         assert_eq!(times(1.3184, Some((1.2752, 1.3616))), "1.318 ± 0.043 times (1.275 to 1.362)");
         assert_eq!(times(1.5, Some((1.5, 1.5))), "1.500 ± 0.000 times (1.500 to 1.500)");
         assert_eq!(times(0.5, None), "0.500 times");
+        assert_eq!(times(1.3, Some((1.27, 1.34))), "1.300 ± 0.040 times (1.270 to 1.340)");
+        assert_eq!(times(1.3, Some((1.2, 1.9))), "1.30 +0.60/-0.10 times (1.20 to 1.90)");
+        let lopsided = Figure { value: Some(2e4), low: Some(1.9e4), high: Some(2.6e4), n: 5 };
+        assert_eq!(figure_text(Some(&lopsided), "ns"), "20.0 µs +30/-5.0 %");
         let figure = Figure { value: Some(2e4), low: Some(1.9e4), high: Some(2.1e4), n: 5 };
         assert_eq!(figure_text(Some(&figure), "ns"), "20.0 µs ± 5.0 %");
         let lost = Figure { value: None, low: None, high: None, n: 5 };

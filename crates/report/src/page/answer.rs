@@ -1,11 +1,12 @@
 //! The question of a run in a sentence, and its answer in two, made from the verdicts.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use weigh_model::Guarantee;
 
-use crate::comparisons::LANE;
-use crate::figures::{count, three_digits};
+use super::{ends, thresholds};
+use crate::figures::count;
+use crate::meeting::{Lanes, Meeting, everywhere};
 use crate::pictures::{Matrix, headline_metric, spoken};
 use crate::summary::{Cell, Comparison, Summary, Verdict};
 
@@ -33,31 +34,47 @@ pub(crate) fn question(summary: &Summary, matrix: &Matrix) -> String {
     }
 }
 
-/// The answer: a sentence on time, and one on loss and cost.
-pub(crate) fn answer(summary: &Summary, matrix: &Matrix) -> [String; 2] {
+/// The answer: what must hold and where an axis ended, where the plan asks for it; then a sentence
+/// on time, and one on loss and cost.
+pub(crate) fn answer(summary: &Summary, matrix: &Matrix) -> Vec<String> {
     if summary.cells.is_empty() {
-        return ["No trial has a result.".to_owned(), "See what was not done, below.".to_owned()];
+        return vec![
+            "No trial has a result.".to_owned(),
+            "See what was not done, below.".to_owned(),
+        ];
     }
+    let mut texts: Vec<String> = thresholds::verdict(summary).into_iter().collect();
+    texts.extend(ends::sentences(summary, matrix));
     let metric = headline_metric(summary).unwrap_or("response_time_ns.p99");
-    [sentence(verdict(summary, matrix, metric)), sentence(loss_and_cost(summary, matrix))]
+    match verdict(summary, matrix, metric) {
+        Ok(said) => texts.push(said),
+        // Who was answered already need not read that nothing could be said.
+        Err(nothing) if texts.is_empty() => texts.push(nothing),
+        Err(_) => {}
+    }
+    texts.push(loss_and_cost(summary, matrix));
+    texts.into_iter().map(sentence).collect()
 }
 
-/// What the verdicts of one metric say together. Cells are only ever compared within a guarantee,
-/// so there is a part for each.
-fn verdict(summary: &Summary, matrix: &Matrix, metric: &str) -> String {
-    let of_metric: Vec<&Comparison> =
-        summary.comparisons.iter().filter(|c| c.metric == metric).collect();
+/// What the verdicts of one metric say together, or why there are none. Cells are only ever
+/// compared within a guarantee, so there is a part for each.
+fn verdict(summary: &Summary, matrix: &Matrix, metric: &str) -> Result<String, String> {
     if summary.cells.len() == 1 {
-        return format!("{}: one case, and nothing to compare it with", spoken(metric));
+        return Err(format!("{}: one case, and nothing to compare it with", spoken(metric)));
     }
+    let lanes = Lanes::of(summary, matrix);
     let parts: Vec<String> = guarantees(&summary.cells)
         .into_iter()
-        .filter_map(|guarantee| within(summary, matrix, &of_metric, (metric, guarantee)))
+        .filter_map(|guarantee| within(summary, &lanes, (metric, guarantee)))
         .collect();
     if parts.is_empty() {
-        return nothing_to_say(metric, &summary.cells, &of_metric);
+        let of_metric: Vec<&Comparison> =
+            summary.comparisons.iter().filter(|c| c.metric == metric).collect();
+        return Err(nothing_to_say(metric, &summary.cells, &of_metric));
     }
-    format!("{}: {}", spoken(metric), parts.join("; "))
+    let said = parts.join("; ");
+    let legend = if said.contains(" ?") { MARKED } else { "" };
+    Ok(format!("{}: {said}{legend}", spoken(metric)))
 }
 
 fn guarantees(cells: &[Cell]) -> Vec<Guarantee> {
@@ -83,59 +100,58 @@ fn nothing_to_say(metric: &str, cells: &[Cell], comparisons: &[&Comparison]) -> 
     format!("{}: no two cases can be compared{because}", spoken(metric))
 }
 
-/// The pairs of one guarantee: who wins against whom.
+/// The lanes of one guarantee: who is ahead of whom, or how a single one goes along its axis.
 fn within(
     summary: &Summary,
-    matrix: &Matrix,
-    comparisons: &[&Comparison],
+    lanes: &Lanes,
     (metric, guarantee): (&str, Guarantee),
 ) -> Option<String> {
-    let index: BTreeMap<&str, usize> =
-        summary.cells.iter().enumerate().map(|(i, cell)| (cell.name.as_str(), i)).collect();
-    let mut pairs: Vec<Pair> = Vec::new();
-    for comparison in comparisons {
-        let number = |name: &str| index.get(name).copied();
-        let (left, right) = (number(&comparison.left), number(&comparison.right));
-        let Some((left, right)) = left.zip(right) else { continue };
-        let is_here = summary.cells[left].guarantee == guarantee;
-        let is_lane = comparison.factor == LANE;
-        if is_here && is_lane && comparison.verdict != Verdict::Refused {
-            let (a, b) = (name(matrix, left), name(matrix, right));
-            if a != b {
-                add(&mut pairs, a, b, comparison);
-            }
+    let of_guarantee = summary.cells.iter().filter(|cell| cell.guarantee == guarantee);
+    let names: BTreeSet<&str> = of_guarantee.map(|cell| lanes.name(&cell.name)).collect();
+    let here = |is_of_lanes: bool| -> Vec<Meeting> {
+        let all = lanes.meetings(summary, metric, is_of_lanes).into_iter();
+        all.filter(|meeting| names.contains(meeting.left.as_str())).collect()
+    };
+    let said = match (here(true), here(false)) {
+        (pairs, _) if pairs.iter().any(Meeting::is_compared) => {
+            winner(&pairs, names.len(), metric).unwrap_or_else(|| pair_by_pair(pairs, metric))
         }
-    }
-    if pairs.is_empty() {
-        return None;
-    }
+        (_, steps) => {
+            let steps = steps.iter().filter(|meeting| meeting.is_compared());
+            steps.map(Meeting::steps).reduce(|all, one| format!("{all}, {one}"))?
+        }
+    };
     let is_only = summary.cells.iter().all(|cell| cell.guarantee == guarantee);
     let prefix = if is_only { String::new() } else { format!("under “{guarantee}” ") };
-    Some(prefix + &winner(&pairs, metric).unwrap_or_else(|| pair_by_pair(pairs)))
+    Some(prefix + &said)
 }
 
-/// The one that leaves all others behind at every place, if there is one.
-fn winner(pairs: &[Pair], metric: &str) -> Option<String> {
+/// The one of three lanes or more that leaves all others behind at every place, if there is one:
+/// it was compared with each of them wherever they met, and every verdict stands among all.
+fn winner(pairs: &[Meeting], lanes: usize, metric: &str) -> Option<String> {
     let is_more_better = metric.contains("per_s") || metric.contains("acceptance");
+    let wanted = if is_more_better { Verdict::Higher } else { Verdict::Lower };
     let names = || pairs.iter().flat_map(|pair| [&pair.left, &pair.right]);
-    let leaves_behind = |pair: &Pair| {
-        let wins = if is_more_better { pair.higher } else { pair.lower };
-        wins == pair.lower + pair.higher + pair.close
-    };
-    let views = |name: &str| -> Vec<Pair> {
+    let views = |name: &str| -> Vec<Meeting> {
         pairs.iter().filter_map(|pair| pair.seen_from(name)).collect()
     };
-    let best = names().find(|name| views(name).iter().all(leaves_behind))?;
+    let best = names().find(|name| {
+        let views = views(name);
+        views.len() + 1 == lanes && views.iter().all(|pair| pair.is_everywhere(wanted))
+    })?;
     let views = views(best);
-    let places = views.iter().map(|pair| pair.decided()).max().unwrap_or(1);
-    let at = if places > 1 { format!(" at all {places} places") } else { String::new() };
+    if views.len() < 2 {
+        return None;
+    }
+    let places = views.iter().map(Meeting::places).max().unwrap_or(1);
+    let at = everywhere(places);
     let word = if is_more_better { "highest" } else { "lowest" };
     let others: Vec<String> = views
         .iter()
         .take(PAIRS_MAX)
         .map(|pair| {
-            let part = match pair.decided() {
-                few if few < places => format!(" (compared at {few})"),
+            let part = match pair.places() {
+                few if few < places => format!(" (they met at {few})"),
                 _ => String::new(),
             };
             format!("{} times {}{part}", pair.ratio(), pair.right)
@@ -143,6 +159,7 @@ fn winner(pairs: &[Pair], metric: &str) -> Option<String> {
         .collect();
     let more = match views.len().saturating_sub(PAIRS_MAX) {
         0 => String::new(),
+        1 => ", and one other".to_owned(),
         more => format!(", and {more} others"),
     };
     Some(format!("{best} is {word}{at}, {}{more}", in_words_of(&others)))
@@ -153,121 +170,35 @@ fn in_words_of(texts: &[String]) -> String {
 }
 
 /// Where nobody leads everywhere: the clearest pairs.
-fn pair_by_pair(mut pairs: Vec<Pair>) -> String {
+fn pair_by_pair(pairs: Vec<Meeting>, metric: &str) -> String {
+    let (mut pairs, refused): (Vec<_>, Vec<_>) = pairs.into_iter().partition(Meeting::is_compared);
     pairs.sort_by_key(|pair| std::cmp::Reverse(pair.decided()));
-    if pairs.iter().all(|pair| pair.decided() == 0) && pairs.len() > 1 {
-        return format!("all {} pairs are too close to call", pairs.len());
-    }
-    let shown: Vec<String> = pairs.iter().take(PAIRS_MAX).map(Pair::words).collect();
-    let more = match pairs.len().saturating_sub(PAIRS_MAX) {
-        0 => String::new(),
-        more => format!("; {more} more pairs stand below"),
+    let pairs_of = |number: usize| if number == 1 { "pair" } else { "pairs" };
+    let mut shown = if pairs.len() > 1 && pairs.iter().all(|pair| pair.decided() == 0) {
+        vec![format!("all {} pairs are too close to call", pairs.len())]
+    } else {
+        let words = pairs.iter().take(PAIRS_MAX).map(|pair| pair.words(metric));
+        let mut shown: Vec<String> = words.collect();
+        let more = pairs.len().saturating_sub(PAIRS_MAX);
+        if more > 0 {
+            shown.push(format!("{more} more {} below", pairs_of(more)));
+        }
+        shown
     };
-    format!("{}{more}", shown.join(", "))
-}
-
-/// The name of a cell's line along the first axis, or its own.
-fn name(matrix: &Matrix, cell: usize) -> &str {
-    let line = matrix.axes.first().and_then(|axis| {
-        axis.lines.iter().find(|line| line.places.iter().any(|place| place.1 == cell))
-    });
-    line.map_or(&matrix.labels[cell], |line| &line.name)
-}
-
-/// Two lines, place by place.
-#[derive(Clone)]
-struct Pair {
-    left: String,
-    right: String,
-    lower: usize,
-    higher: usize,
-    close: usize,
-    ratio_min: f64,
-    ratio_max: f64,
-}
-
-fn add(pairs: &mut Vec<Pair>, left: &str, right: &str, comparison: &Comparison) {
-    let known = pairs.iter().position(|pair| pair.left == left && pair.right == right);
-    let at = known.unwrap_or_else(|| {
-        let (left, right) = (left.to_owned(), right.to_owned());
-        let (ratio_min, ratio_max) = (f64::INFINITY, 0.0);
-        pairs.push(Pair { left, right, lower: 0, higher: 0, close: 0, ratio_min, ratio_max });
-        pairs.len() - 1
-    });
-    let pair = &mut pairs[at];
-    match comparison.verdict {
-        Verdict::Lower => pair.lower += 1,
-        Verdict::Higher => pair.higher += 1,
-        Verdict::TooClose | Verdict::Refused => pair.close += 1,
+    if !refused.is_empty() {
+        let number = refused.len();
+        shown.push(format!("{number} {} could not be compared", pairs_of(number)));
     }
-    if let Some(ratio) = comparison.ratio {
-        pair.ratio_min = pair.ratio_min.min(ratio.value);
-        pair.ratio_max = pair.ratio_max.max(ratio.value);
-    }
-}
-
-impl Pair {
-    fn decided(&self) -> usize {
-        self.lower + self.higher
-    }
-
-    /// The same pair with `name` on the left; `None` where it is not in it.
-    fn seen_from(&self, name: &str) -> Option<Pair> {
-        if self.left == name {
-            return Some(self.clone());
-        }
-        (self.right == name).then(|| Pair {
-            left: self.right.clone(),
-            right: self.left.clone(),
-            lower: self.higher,
-            higher: self.lower,
-            close: self.close,
-            ratio_min: 1.0 / self.ratio_max,
-            ratio_max: 1.0 / self.ratio_min,
-        })
-    }
-
-    fn words(&self) -> String {
-        let Pair { left, right, lower, higher, close, .. } = self;
-        let all = lower + higher + close;
-        let ratio = match self.ratio_min.is_finite() {
-            true => format!(" ({} times)", self.ratio()),
-            false => String::new(),
-        };
-        match (lower, higher) {
-            (0, 0) if all == 1 => format!("{left} and {right} are too close to call"),
-            (0, 0) => format!("{left} and {right} are too close to call at all {all} places"),
-            (_, 0) | (0, _) => {
-                let (word, decided) =
-                    if *lower > 0 { ("lower", lower) } else { ("higher", higher) };
-                let places = match (decided, all) {
-                    (1, 1) => String::new(),
-                    (decided, all) if *decided == all => format!(" at all {all} places"),
-                    (decided, all) => format!(" at {decided} of {all} places"),
-                };
-                format!("{left} is {word} than {right}{places}{ratio}")
-            }
-            (lower, higher) => {
-                format!(
-                    "{left} is lower than {right} at {lower} and higher at {higher} of {all} places"
-                )
-            }
-        }
-    }
-
-    /// The ratios over all places: `0.500 to 0.750`.
-    fn ratio(&self) -> String {
-        let (low, high) = (three_digits(self.ratio_min), three_digits(self.ratio_max));
-        if low == high { low } else { format!("{low} to {high}") }
-    }
+    shown.join("; ")
 }
 
 fn loss_and_cost(summary: &Summary, matrix: &Matrix) -> String {
     let cost = "target_cpu_us_per_message";
     let measured = summary.cells.iter().filter(|cell| cell.metrics.contains_key(cost)).count();
-    match measured {
-        0 | 1 => loss(summary),
-        _ => format!("{}; {}", loss(summary), lower_first(&verdict(summary, matrix, cost))),
+    let said = (measured > 1).then(|| verdict(summary, matrix, cost).ok()).flatten();
+    match said {
+        None => loss(summary),
+        Some(said) => format!("{}; {}", loss(summary), lower_first(&said)),
     }
 }
 
@@ -317,34 +248,50 @@ fn in_words(names: &[&str]) -> String {
 /// More names than this make no sentence.
 const NAMES_MAX: usize = 6;
 
+/// What the mark means, where there is one.
+const MARKED: &str = " (? does not stand when all comparisons are taken together)";
+
 /// Pairs that one sentence tells of.
 const PAIRS_MAX: usize = 3;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meeting::tests::{meeting, place};
+
+    const P99: &str = "response_time_ns.p99";
 
     #[test]
-    fn a_pair_says_where_it_was_decided() {
-        let pair = |lower, higher, close| Pair {
-            left: "a".into(),
-            right: "b".into(),
-            lower,
-            higher,
-            close,
-            ratio_min: 0.5,
-            ratio_max: 0.75,
-        };
-        let words = |l, h, c| pair(l, h, c).words();
-        assert_eq!(words(2, 0, 0), "a is lower than b at all 2 places (0.500 to 0.750 times)");
-        assert_eq!(words(1, 0, 2), "a is lower than b at 1 of 3 places (0.500 to 0.750 times)");
-        assert_eq!(words(1, 1, 0), "a is lower than b at 1 and higher at 1 of 2 places");
-        assert_eq!(words(0, 0, 1), "a and b are too close to call");
-        let pairs = [pair(2, 0, 0)];
-        let won = winner(&pairs, "response_time_ns.p99").unwrap();
-        assert_eq!(won, "a is lowest at all 2 places, 0.500 to 0.750 times b");
-        let won = winner(&pairs, "throughput_out_per_s").unwrap();
-        assert_eq!(won, "b is highest at all 2 places, 1.33 to 2.00 times a");
-        assert_eq!(winner(&[pair(1, 0, 1)], "response_time_ns.p99"), None);
+    fn the_one_that_leaves_all_others_behind_is_named() {
+        let pairs = [
+            meeting(["a", "b"], vec![place(0.5, true), place(0.75, true)], 0),
+            meeting(["a", "c"], vec![place(0.2, true), place(0.25, true)], 0),
+            meeting(["b", "c"], vec![place(0.5, true), place(1.0, false)], 0),
+        ];
+        let won = winner(&pairs, 3, P99).unwrap();
+        assert_eq!(
+            won,
+            "a is lowest at both places, 0.500 to 0.750 times b and 0.200 to 0.250 times c"
+        );
+        assert_eq!(winner(&pairs, 3, "throughput_out_per_s"), None, "c and b are too close");
+        assert_eq!(winner(&pairs, 4, P99), None, "there is a lane that it never met");
+    }
+
+    #[test]
+    fn nobody_wins_over_what_was_refused_or_does_not_stand() {
+        let sure = meeting(["a", "c"], vec![place(0.2, true), place(0.25, true)], 0);
+        let refused = meeting(["a", "b"], vec![place(0.5, true)], 1);
+        let doubtful = meeting(["a", "b"], vec![place(0.5, true), place(0.5, false)], 0);
+        let close = meeting(["a", "b"], vec![place(0.5, true), place(1.0, false)], 0);
+        for other in [refused.clone(), doubtful, close] {
+            assert_eq!(winner(&[sure.clone(), other.clone()], 3, P99), None, "{other:?}");
+        }
+        let never = meeting(["b", "c"], vec![], 2);
+        let said = pair_by_pair(vec![refused, never], P99);
+        assert_eq!(
+            said,
+            "a was 2.00 ± 0.02 times faster than b at 1 of 2 places, not compared at 1; 1 pair \
+             could not be compared"
+        );
     }
 }

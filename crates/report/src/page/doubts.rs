@@ -1,5 +1,6 @@
 //! What makes the figures doubtful: in short on the first screen, with advice further down.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use weigh_model::doubt::{DoubtRecord, Severity};
@@ -37,8 +38,10 @@ fn by_code(summary: &Summary) -> Vec<Vec<Shared<'_>>> {
     codes
 }
 
+/// How many cells a code is about: one may have it twice, with different figures.
 fn cells(code: &[Shared<'_>]) -> usize {
-    code.iter().map(|shared| shared.cells.len()).sum()
+    let names: BTreeSet<&str> = code.iter().flat_map(|s| s.cells.iter().copied()).collect();
+    names.len()
 }
 
 /// The doubts of the first screen: a line a code.

@@ -5,6 +5,7 @@
 mod answer;
 mod definitions;
 mod doubts;
+mod ends;
 mod facts;
 mod overview;
 mod thresholds;
@@ -60,7 +61,9 @@ pub fn page(summary: &Summary, events: &[Event], provenance: &Provenance) -> Str
 
 fn first_screen(summary: &Summary, matrix: &Matrix, gallery: &Gallery, question: &str) -> String {
     let run = &summary.run;
-    let sentences = answer::answer(summary, matrix).map(|text| format!("<p>{}</p>", escape(&text)));
+    let sentences = answer::answer(summary, matrix).into_iter();
+    let sentences: Vec<String> =
+        sentences.map(|text| format!("<p>{}</p>", escape(&text))).collect();
     let outcome = match run.outcome.as_str() {
         "done" => String::new(),
         outcome => format!(
@@ -77,16 +80,20 @@ fn first_screen(summary: &Summary, matrix: &Matrix, gallery: &Gallery, question:
     };
     format!(
         "<a class=\"skip\" href=\"#main\">Skip to the figures</a>\n<header>\n\
-         <p class=\"run\"><b>Weighbridge</b> {} · {} · {} cases</p>\n<h1>{}</h1>\n\
+         <p class=\"run\"><b>Weighbridge</b> {} · {} · {}</p>\n<h1>{}</h1>\n\
          <div class=\"answer\">{}</div>\n{outcome}</header>\n\
          <section class=\"first\" aria-label=\"In one picture\">{picture}</section>\n{}",
         escape(&run.version),
         escape(&run.started),
-        summary.cells.len(),
+        cases(summary.cells.len()),
         escape(question),
         sentences.join("\n"),
         thresholds::list(summary) + &doubts::short(summary),
     )
+}
+
+fn cases(number: usize) -> String {
+    if number == 1 { "1 case".to_owned() } else { format!("{number} cases") }
 }
 
 /// A place for one picture, which the script draws.
@@ -211,7 +218,7 @@ fn intervals(summary: &Summary, name: &str) -> String {
     }
     let mut text = "Intervals at 95 %. ".to_owned();
     for ((is_refused, words), number) in counts {
-        let cases = if number == 1 { "1 case".to_owned() } else { format!("{number} cases") };
+        let cases = cases(number);
         text += &match is_refused {
             true => format!("None in {cases}: {words}. "),
             false => format!("In {cases} {words}: {} ", definitions::method(words)),

@@ -131,9 +131,9 @@ fn verdict_table(title: &str, all: &[&Comparison], label: impl Fn(&str) -> Strin
     }
     let open = if all.len() <= ROWS_OPEN { " open" } else { "" };
     let mut html = format!(
-        "<details{open}><summary>{title}: {} pairs</summary><div class=\"wide\" tabindex=\"0\" \
+        "<details{open}><summary>{title}: {}</summary><div class=\"wide\" tabindex=\"0\" \
          role=\"region\" aria-label=\"Verdicts\"><table class=\"sortable\">\n<thead><tr>",
-        all.len()
+        if all.len() == 1 { "1 pair".to_owned() } else { format!("{} pairs", all.len()) }
     );
     for (heading, is_text) in HEADINGS {
         let class = if is_text { " class=\"text\"" } else { "" };

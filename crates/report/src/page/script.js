@@ -112,14 +112,14 @@
     const body = rows.map(([cell, value, low, high, values], index) => {
       const [words, apart, beside, median] = how[index];
       const { label, guarantee, valid } = shared.cells[cell];
-      const half = low === null || value === null || value === 0 ? null : (100 * (high - low)) / 2 / Math.abs(value);
+      const side = low === null || value === null || value === 0 ? null : (100 * Math.max(high - value, value - low)) / Math.abs(value);
       const number = (text, key) => element('td', { 'data-value': key ?? '' }, text);
       const row = element('tr', valid ? {} : { class: 'invalid' },
         element('th', { scope: 'row' }, (valid ? '' : '! ') + label),
         element('td', { class: 'text' }, guarantee),
         number(value === null ? '∞' : figure(value), value === null ? 'Infinity' : value),
         number(low === null ? '–' : `${figure(low)} to ${figure(high)}`, low),
-        number(half === null ? '–' : `${WeighCharts.threeDigits(half)} %`, half),
+        number(side === null ? '–' : `${WeighCharts.threeDigits(side)} %`, side),
         number(String(values.length), values.length));
       if (hasValues) {
         // A star marks a repetition that stands apart; it is part of every figure.

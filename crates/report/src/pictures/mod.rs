@@ -21,7 +21,7 @@ use serde_json::Value;
 use weigh_model::event::{Event, TrialFinished};
 
 use crate::comparisons::HEADLINES;
-use crate::summary::{Summary, finished_trials};
+use crate::summary::{Summary, Verdict, finished_trials};
 
 pub(crate) use matrix::{Line, Matrix, is_quantity, point_key, quantity};
 pub(crate) use words::{capital, spoken};
@@ -109,7 +109,8 @@ impl Gallery {
 }
 
 /// The metric of the first screen: the first in this order that half of the cells have and may
-/// show.
+/// show, and in which something was compared; where nothing was in any of them, the first that
+/// they have.
 pub(crate) fn headline_metric(summary: &Summary) -> Option<&'static str> {
     let having = |metric: &str| {
         let has_value =
@@ -120,7 +121,12 @@ pub(crate) fn headline_metric(summary: &Summary) -> Option<&'static str> {
         summary.cells.iter().filter(has_value).filter(is_shown).count()
     };
     let enough = summary.cells.len().div_ceil(2).max(1);
-    FIRST.iter().copied().find(|metric| having(metric) >= enough)
+    let is_compared = |metric: &str| {
+        let of_metric = summary.comparisons.iter().filter(|c| c.metric == metric);
+        of_metric.into_iter().any(|comparison| comparison.verdict != Verdict::Refused)
+    };
+    let shown = || FIRST.iter().copied().filter(|metric| having(metric) >= enough);
+    shown().find(|metric| is_compared(metric)).or_else(|| shown().next())
 }
 
 /// Names of all metrics of the run: the headlines in their order, then the others.
@@ -171,11 +177,12 @@ fn lean(value: f64) -> Value {
 const WHOLE_MAX: f64 = 9e15;
 
 /// Metrics for the first screen, in the order in which they are preferred.
-const FIRST: [&str; 6] = [
+const FIRST: [&str; 7] = [
     "response_time_ns.p99",
     "service_time_ns.p99",
     "delivery_time_ns.p99",
     "response_time_ns.p50",
+    "service_time_ns.p50",
     "delivery_time_ns.p50",
     "throughput_out_per_s",
 ];

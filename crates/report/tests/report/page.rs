@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use weigh_model::event::Event;
+use weigh_model::Doubt;
+use weigh_model::event::{AxisEnded, Event, TrialFinished};
 use weigh_report::Summary;
 use weigh_report::page::{Provenance, page};
 use weigh_report::pictures::{Gallery, Kind};
+use weigh_report::table::{Style, render};
 
-use crate::story::{along, run, started, with_thresholds};
+use crate::story::{Told, along, run, started, with_thresholds};
 
 fn summary() -> Summary {
     Summary::from_events(&run()).unwrap()
@@ -98,7 +100,113 @@ fn a_key_that_varies_is_an_axis_with_a_line_for_each_rest() {
         lines[0][1].as_array().unwrap().iter().filter_map(|place| place[0].as_f64()).collect();
     assert_eq!(places, [10.0, 20.0, 40.0, 80.0]);
     let text = own(&page(&summary, &events, &Provenance::default()));
-    assert!(text.contains("http1 is lowest at all 4 places"), "{text}");
+    let answer = answer(&events);
+    assert!(answer.contains("http1 was "), "{answer}");
+    assert!(answer.contains(" times faster than tcp at all 4 places"), "{answer}");
+    assert!(text.contains(&answer), "the page has it");
+}
+
+/// The first sentence of the answer on the page.
+fn answer(events: &[Event]) -> String {
+    let summary = Summary::from_events(events).unwrap();
+    let text = own(&page(&summary, events, &Provenance::default()));
+    let (_, rest) = text.split_once("<div class=\"answer\"><p>").unwrap();
+    rest.split_once("</p>").unwrap().0.to_owned()
+}
+
+fn each_trial(mut events: Vec<Event>, mut change: impl FnMut(&mut TrialFinished)) -> Vec<Event> {
+    for event in &mut events {
+        if let Event::TrialFinished(trial) = event {
+            change(trial);
+        }
+    }
+    events
+}
+
+/// At 20 connections the second lane is four times as slow, at 40 twice as fast.
+#[test]
+fn page_and_terminal_tell_of_the_places_where_the_other_side_won() {
+    let events = each_trial(along(&["http1", "tcp"], &[20, 40]), |trial| {
+        let is_tcp = trial.point["protocol"] == "tcp";
+        let factor = match (is_tcp, trial.point["load.connections"].as_u64()) {
+            (false, _) => 1.0,
+            (true, Some(20)) => 4.0,
+            (true, _) => 0.5,
+        };
+        let value = (100.0 + f64::from(trial.repetition)) * factor * 1e4;
+        trial.metrics.insert("response_time_ns.p99".into(), value);
+    });
+    let told = "http1 was 4.00 ± 0.09 times faster than tcp at 1 of 2 places, \
+                tcp was 2.00 ± 0.05 times faster than http1 at 1";
+    let summary = Summary::from_events(&events).unwrap();
+    let terminal = render(&summary, Style::plain(200));
+    assert!(answer(&events).contains(told), "{}", answer(&events));
+    assert!(terminal.contains(told), "{terminal}");
+}
+
+#[test]
+fn a_verdict_that_does_not_stand_is_marked_in_the_answer() {
+    let events = along(&["http1", "tcp"], &[20]);
+    let mut summary = Summary::from_events(&events).unwrap();
+    let said = |summary: &Summary| own(&page(summary, &events, &Provenance::default()));
+    assert!(!said(&summary).contains("than tcp ?"), "it stands");
+    summary.comparisons.iter_mut().for_each(|comparison| comparison.stands = false);
+    assert!(said(&summary).contains("than tcp ? (? does not stand when all"));
+}
+
+/// A hundred messages bear a p50 and no p99.
+#[test]
+fn the_answer_is_about_a_metric_that_can_be_compared() {
+    let events = each_trial(along(&["http1", "tcp"], &[20]), |trial| {
+        let p99 = trial.metrics["response_time_ns.p99"];
+        trial.metrics.insert("response_time_ns.p50".into(), p99 / 2.0);
+        trial.samples.insert("response_time_ns".into(), 100);
+    });
+    assert!(answer(&events).starts_with("Median response time: http1 was"), "{}", answer(&events));
+    let nothing = each_trial(events, |trial| {
+        trial.metrics.remove("response_time_ns.p50");
+    });
+    let answer = answer(&nothing);
+    assert!(answer.contains("no two cases can be compared (the quantile 0.99"), "{answer}");
+}
+
+/// The first message is lost at 40 connections: the answer says so before anything else.
+#[test]
+fn a_plan_with_a_stop_rule_is_answered_by_the_end_of_its_axis() {
+    let mut events = along(&["http1"], &[20, 40]);
+    let Event::RunStarted(started) = &mut events[0] else { panic!("the first event") };
+    let rules = vec!["first loss".parse().unwrap()];
+    started.plan.stop.insert("load.connections".to_owned(), rules);
+    let whole = answer(&events);
+    assert_eq!(whole, "Along connections: http1 goes up to 40, and no stop rule held.");
+    let mut lane = Told::new("http1", None, "reference").point();
+    lane.remove("load.connections");
+    events.push(Event::AxisEnded(Box::new(AxisEnded {
+        lane,
+        axis: "load.connections".to_owned(),
+        at: 40.into(),
+        condition: "first loss".to_owned(),
+        figure: 10_600.0,
+        not_weighed: vec![80.into(), 160.into()],
+    })));
+    let said = answer(&events);
+    assert_eq!(said, "Along connections: http1 ends between 20 and 40, first loss (10,600 lost).");
+}
+
+#[test]
+fn a_case_with_two_doubts_of_a_code_is_one_case() {
+    let mut summary = Summary::from_events(&along(&["http1", "tcp"], &[20])).unwrap();
+    for cell in &mut summary.cells {
+        cell.doubts = [91.0, 99.0].map(|percent| Doubt::GeneratorLimited(percent).record()).into();
+    }
+    summary.cells[1].doubts.clear();
+    let text = own(&page(&summary, &[], &Provenance::default()));
+    let (_, rest) = text.split_once("id=\"short-title\"").unwrap();
+    let (short, _) = rest.split_once("</section>").unwrap();
+    let name = &summary.cells[0].name;
+    assert!(short.contains(&format!("(and alike) <span>{name}</span>")), "{short}");
+    let table = render(&summary, Style::plain(200));
+    assert_eq!(table.matches("generator-limited").count(), 1, "one line of the terminal: {table}");
 }
 
 /// The mean of p50 over five repetitions of the story is 200 µs: what pictures and tables show
@@ -139,7 +247,7 @@ fn thresholds_stand_on_the_first_screen() {
     let judged = Summary::from_events(&events).unwrap();
     let text = own(&page(&judged, &events, &Provenance::default()));
     let (first, _) = text.split_once("<main").unwrap();
-    assert!(first.contains("2 of 2 thresholds failed") && first.contains("<b>✗</b> loss == 0;"));
+    assert!(first.contains("Both thresholds failed") && first.contains("<b>✗</b> loss == 0;"));
     assert!(!own(&page(&summary(), &run(), &Provenance::default())).contains("✗"));
 }
 

@@ -135,7 +135,7 @@ fn decisions_stand_beside_the_cells_that_they_are_about() {
     let summary = Summary::from_events(&events).unwrap();
     let doubts = &summary.cells[0].doubts;
     for (code, part) in [
-        ("axis-ended", "loss > 0 (it was 0.250); larger values not weighed: 1"),
+        ("axis-ended", "loss > 0 (it was 25.0 %); 1 larger value was not weighed"),
         ("optional-stopping", "figures: 4"),
         ("budget-spent", "1 of 5"),
         ("resumed-elsewhere", "kernel"),
