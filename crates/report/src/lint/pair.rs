@@ -26,7 +26,10 @@ pub(crate) fn refusal_of(
     }
     let [left_pattern, right_pattern] = [left_asked.pattern, right_asked.pattern];
     if left_pattern != right_pattern {
-        let reason = format!("patterns differ: {left_pattern} and {right_pattern}");
+        // In one order, so that it is one reason whichever stands left.
+        let mut patterns = [left_pattern.to_string(), right_pattern.to_string()];
+        patterns.sort();
+        let reason = format!("patterns differ: {}", patterns.join(" and "));
         // A delivery goes through the server and on; a request ends there.
         let has_relay = [left_pattern, right_pattern].contains(&Pattern::Deliver);
         return if has_relay { because(Rule::L18, reason) } else { Some(reason) };
