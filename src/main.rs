@@ -5,6 +5,7 @@ mod exit;
 mod numbers;
 mod planning;
 mod run;
+mod sealing;
 mod show;
 
 use clap::{Parser, Subcommand};
@@ -26,10 +27,22 @@ enum Command {
     /// An experiment that was written down in a file: a whole matrix, repeated; or the rest of a
     /// run that ended early.
     Run(Box<commands::run::Run>),
+    /// A battery run down by sessions until the power goes, and what came of it.
+    Rundown(Box<commands::rundown::Rundown>),
+    /// How far the clocks of two hosts are apart, and delays from one to the other.
+    Clock(commands::clock::Clock),
+    /// Where a target's limit lies: two bounds for every goal, and what ended it.
+    Limit(Box<commands::limit::Limit>),
     /// A reference server in the foreground.
-    Serve(commands::serve::Serve),
+    Serve(Box<commands::serve::Serve>),
+    /// What a process, container or control group of this host uses, for a weigh on another one.
+    Observe(commands::observe::Observe),
     /// The real servers that can be started and weighed.
     Targets(commands::targets::Targets),
+    /// What there is to measure energy with, and what each of it needs.
+    Meters(commands::meters::Meters),
+    /// The devices and radios that energy can be modelled for, with their sources.
+    Devices(commands::devices::Devices),
     /// Looks whether this machine can do what a load asks of it.
     Doctor(commands::doctor::Doctor),
     /// Broken rules in published figures, in the output of other tools, or in a run.
@@ -44,6 +57,15 @@ enum Command {
     Runs(commands::runs::Runs),
     /// Mean, interval and verdict for a file of numbers.
     Stats(commands::stats::Stats),
+    /// Files into an object that protects itself: for several participants, under a policy, signed.
+    Seal(commands::seal::Seal),
+    /// A part of a sealed object, for whoever has the key.
+    Open(commands::open::Open),
+    /// What a sealed object shows without a key, and what it cannot do.
+    Inspect(commands::inspect::Inspect),
+    /// The generator of a background; weigh starts it itself.
+    #[command(hide = true)]
+    Background(commands::background::Background),
 }
 
 fn main() -> std::process::ExitCode {
@@ -59,8 +81,14 @@ fn main() -> std::process::ExitCode {
     let result = match arguments.command {
         Command::Compare(command) => command.run(),
         Command::Run(command) => command.run(),
+        Command::Rundown(command) => command.run(),
+        Command::Clock(command) => command.run(),
+        Command::Limit(command) => command.run(),
         Command::Serve(command) => command.run(),
+        Command::Observe(command) => command.run(),
         Command::Targets(command) => command.run(),
+        Command::Meters(command) => command.run(),
+        Command::Devices(command) => command.run(),
         Command::Doctor(command) => command.run(),
         Command::Audit(command) => command.run(),
         Command::Report(command) => command.run(),
@@ -68,6 +96,10 @@ fn main() -> std::process::ExitCode {
         Command::Diff(command) => command.run(),
         Command::Runs(command) => command.run(),
         Command::Stats(command) => command.run(),
+        Command::Seal(command) => command.run(),
+        Command::Open(command) => command.run(),
+        Command::Inspect(command) => command.run(),
+        Command::Background(command) => command.run(),
     };
     result.unwrap_or_else(exit::Stop::tell).into()
 }

@@ -88,7 +88,7 @@ fn layers_keep_to_their_work() {
         for file in sources_below(folder) {
             for (index, line) in code_lines(&file.text) {
                 for word in *words {
-                    if has_word(line, word) {
+                    if has_word(line, word) && !is_borrowed(&file.path, word) {
                         findings.add(&file, index, format!("{word}: {why}"));
                     }
                 }
@@ -96,6 +96,12 @@ fn layers_keep_to_their_work() {
         }
     }
     findings.check();
+}
+
+/// The upgrade of WebSocket begins in words of HTTP/1.1 (RFC 6455, section 4), and is still none of
+/// the protocols that are weighed.
+fn is_borrowed(path: &Path, word: &str) -> bool {
+    word == "HTTP" && path.to_string_lossy().contains("layer/websocket/")
 }
 
 #[test]
@@ -421,7 +427,11 @@ const FUNCTION_LINES_MAX: usize = 70;
 
 /// Functions that are one table, an entry for each variant: in pieces they would be harder to
 /// read, and the compiler could no longer tell that an entry is missing.
-const TABLES: &[(&str, &str)] = &[("crates/model/src/doubt.rs", "words")];
+const TABLES: &[(&str, &str)] = &[
+    ("crates/model/src/doubt.rs", "words"),
+    ("crates/plan/src/contradiction.rs", "in_plan"),
+    ("src/planning/options.rs", "in_flags"),
+];
 
 const EMPTY_WORDS: &[&str] =
     &["util", "utils", "common", "helper", "helpers", "manager", "managers"];
@@ -438,16 +448,27 @@ const PLACES: &[&str] = &["/work/", "/root/", "/tmp/bash", "/home/"];
 const ARROWS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("stats", &[]),
+    ("energy", &["model", "stats"]),
     ("engine", &["model", "stats"]),
-    ("protocols", &["model", "stats"]),
-    ("stage", &["model", "stats"]),
-    ("observe", &["model", "stats"]),
+    ("protocols", &["model", "door"]),
+    ("door", &["model"]),
+    ("path", &["model"]),
+    ("stage", &["model", "path"]),
+    ("observe", &["model"]),
     ("charts", &[]),
-    ("report", &["model", "stats", "charts"]),
+    ("report", &["model", "stats", "charts", "limit", "energy"]),
     ("audit", &["model", "stats"]),
+    ("limit", &["model", "stats"]),
     ("history", &["model", "report"]),
     ("sequence", &["model", "stats"]),
     ("plan", &["model"]),
+    ("probe", &["model", "protocols", "engine"]),
+    ("wire", &["model"]),
+    ("rundown", &["model", "stats"]),
+    ("clocks", &["stats"]),
+    ("outpost", &["model", "observe", "stats"]),
+    ("seal", &["model"]),
+    ("pipeline", &["model", "protocols"]),
 ];
 
 /// Words that must be absent from the code below a folder, and why.
@@ -462,6 +483,16 @@ const ABSENT: &[(&str, &[&str], &str)] = &[
         "crates/stats/src",
         &["std::fs", "std::net", "std::process", "std::thread", "Instant::now", "SystemTime::now"],
         "numbers in, numbers out",
+    ),
+    (
+        "crates/limit/src",
+        &["std::fs", "std::net", "std::process", "std::thread", "Instant::now", "SystemTime::now"],
+        "a search asks for trials and is told what came of them",
+    ),
+    (
+        "crates/energy/src",
+        &["std::fs", "std::net", "std::process", "std::thread", "Instant::now", "SystemTime::now"],
+        "coefficients and work go in, joules come out",
     ),
     (
         "crates/sequence/src",
@@ -479,6 +510,11 @@ const ABSENT: &[(&str, &[&str], &str)] = &[
         "a protocol gets time as an argument, so that trials can run on virtual time",
     ),
     (
+        "crates/door/src",
+        &["std::net", "std::fs", "std::thread", "tokio", "rustix", "Instant", "SystemTime"],
+        "a library gets bytes when the engine has them, on whatever time the engine runs",
+    ),
+    (
         "crates/engine/src",
         &["mqtt", "Mqtt", "MQTT", "http", "http1", "Http", "HTTP", "weigh_protocols"],
         "the engine knows no protocol by name",
@@ -492,6 +528,11 @@ const ABSENT: &[(&str, &[&str], &str)] = &[
         "crates/report/src",
         &["std::net", "std::process", "Instant::now", "SystemTime::now"],
         "a report is a function of journals alone",
+    ),
+    (
+        "crates/seal/src",
+        &["std::fs", "std::net", "std::process", "Instant::now", "SystemTime::now"],
+        "bytes and keys in, bytes out",
     ),
     (
         "crates/observe/src",

@@ -1,15 +1,23 @@
-/* floor_http PORT PATH CONNS SECONDS [DEPTH] [BODY] [LAZY_US]
+/* floor_http PORT PATH CONNS SECONDS [DEPTH] [BODY] [LAZY_US] [batch|each]
  * Closed loop: each connection writes DEPTH pre-built POST requests in one
  * write and writes again once the expected number of response BYTES is in.
  * The response length is learned once per start from a first exchange.
  * LAZY_US > 0 sleeps that long before each look for responses, so that many are
- * found at once: fewer wake-ups, least CPU per request, at the price of latency. */
+ * found at once: fewer wake-ups, least CPU per request, at the price of latency.
+ * batch reads all that is readable before it writes anything; each is the simple
+ * loop: it answers every event before it looks at the next. */
 #include "floor.h"
+
+static void ask(int fd, const char *req, size_t n) {
+    ssize_t w = send(fd, req, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (w != (ssize_t)n) fprintf(stderr, "short write %zd\n", w), exit(1);
+}
 
 int main(int argc, char **argv) {
     if (argc < 5) return fprintf(stderr, "usage: %s PORT PATH CONNS SECONDS [DEPTH] [BODY] [LAZY_US]\n", argv[0]), 2;
     int port = atoi(argv[1]), conns = atoi(argv[3]), depth = argc > 5 ? atoi(argv[5]) : 1;
     int body = argc > 6 ? atoi(argv[6]) : 64, lazy = argc > 7 ? atoi(argv[7]) : 0;
+    int each = argc > 8 && !strcmp(argv[8], "each");
     double secs = atof(argv[4]);
     raise_nofile();
     char one[8192];
@@ -65,18 +73,16 @@ int main(int argc, char **argv) {
             if (r == 0) return fprintf(stderr, "peer closed connection %u\n", i), 1;
             if (r < 0) continue;
             left[i] -= r;
-            if (left[i] == 0)
-                turn[turns++] = i;
-            else if ((int32_t)left[i] < 0)
-                return fprintf(stderr, "response longer than expected\n"), 1;
-        }
-        for (uint32_t j = 0; j < turns; j++) {
-            uint32_t i = turn[j];
-            ssize_t w = send(fds[i], req, (size_t)n * depth, MSG_DONTWAIT | MSG_NOSIGNAL);
-            if (w != (ssize_t)n * depth) return fprintf(stderr, "short write %zd\n", w), 1;
+            if ((int32_t)left[i] < 0) return fprintf(stderr, "response longer than expected\n"), 1;
+            if (left[i]) continue;
             left[i] = rlen * depth;
             done += depth;
+            if (each)
+                ask(fds[i], req, (size_t)n * depth);
+            else
+                turn[turns++] = i;
         }
+        for (uint32_t j = 0; j < turns; j++) ask(fds[turn[j]], req, (size_t)n * depth);
     }
     double wall = now_s() - t0, cpu = cpu_s() - c0;
     fprintf(stderr, "request %d B, response %zd B, connect %d in %.3f s, %.1f requests per epoll_wait\n", n, rlen, conns, tc,

@@ -4,7 +4,7 @@
  *   http: answers every complete request (head + Content-Length body) with a
  *         fixed 200 and a two-byte body, batching answers to pipelined input
  *   mqtt: CONNACK, SUBACK, PINGRESP; PUBLISH QoS 0 is counted and dropped,
- *         QoS 1 gets its PUBACK. Nothing is forwarded to subscribers.
+ *         QoS 1 gets its PUBACK, QoS 2 PUBREC and PUBCOMP. Nothing is forwarded to subscribers.
  * SIGUSR1 writes the number of requests and messages so far to COUNT-FILE;
  * SIGTERM prints the counts and ends. */
 #include "floor.h"
@@ -17,7 +17,7 @@ struct peer {
     uint32_t have;
     uint8_t data[65536];
 };
-static uint64_t n_http, n_q0, n_q1, n_conn;
+static uint64_t n_http, n_q0, n_q1, n_q2, n_conn;
 static const char REPLY[] = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok";
 static uint8_t out[1 << 20];
 static size_t outn;
@@ -54,10 +54,12 @@ static size_t eat_mqtt(const uint8_t *p, size_t n) {
     case 3:
         if (p[0] & 6) {
             size_t t = h + 2 + (p[h] << 8 | p[h + 1]);
-            o[0] = 0x40, o[1] = 2, o[2] = p[t], o[3] = p[t + 1], outn += 4, n_q1++;
+            o[0] = p[0] & 4 ? 0x50 : 0x40, o[1] = 2, o[2] = p[t], o[3] = p[t + 1], outn += 4;
+            p[0] & 4 ? n_q2++ : n_q1++;
         } else
             n_q0++;
         break;
+    case 6: o[0] = 0x70, o[1] = 2, o[2] = p[h], o[3] = p[h + 1], outn += 4; break;
     case 8: o[0] = 0x90, o[1] = 3, o[2] = p[h], o[3] = p[h + 1], o[4] = 0, outn += 5; break;
     case 10: o[0] = 0xB0, o[1] = 2, o[2] = p[h], o[3] = p[h + 1], outn += 4; break;
     case 12: o[0] = 0xD0, o[1] = 0, outn += 2; break;
@@ -79,7 +81,7 @@ int main(int argc, char **argv) {
         int k = epoll_wait(ep, ev, 512, 1000);
         if (tell && argc > 3) {
             FILE *f = fopen(argv[3], "w");
-            if (f) fprintf(f, "%lu\n", (unsigned long)(n_http + n_q0 + n_q1)), fclose(f);
+            if (f) fprintf(f, "%lu\n", (unsigned long)(n_http + n_q0 + n_q1 + n_q2)), fclose(f);
             tell = 0;
         }
         for (int j = 0; j < k; j++) {
@@ -116,6 +118,6 @@ int main(int argc, char **argv) {
             }
         }
     }
-    printf("SINK http=%lu qos0=%lu qos1=%lu conns=%lu cpu=%.3f\n", (unsigned long)n_http, (unsigned long)n_q0,
-           (unsigned long)n_q1, (unsigned long)n_conn, cpu_s());
+    printf("SINK http=%lu qos0=%lu qos1=%lu qos2=%lu conns=%lu cpu=%.3f\n", (unsigned long)n_http, (unsigned long)n_q0,
+           (unsigned long)n_q1, (unsigned long)n_q2, (unsigned long)n_conn, cpu_s());
 }

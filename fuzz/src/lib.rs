@@ -6,7 +6,6 @@ use weigh_model::Nanos;
 use weigh_model::load::{Pattern, Topology};
 use weigh_model::protocol::{Protocol, Role, Seat};
 use weigh_model::server::ConnectionId;
-use weigh_model::wire::Outbox;
 
 #[path = "../../crates/protocols/tests/rig/mod.rs"]
 pub mod rig;
@@ -98,7 +97,7 @@ impl<'a> Script<'a> {
             }
             if result.is_ok() {
                 result = client.end();
-                client.wire.close(&mut Outbox::default());
+                client.wire.close(&mut client.out);
             }
             account(&client.heard, ticket);
             (kind(&result), client.heard.clone(), client.sent())

@@ -1,45 +1,39 @@
 //! `weigh compare`: one load over several protocols or targets, one table.
 
-use std::collections::BTreeMap;
-
 use clap::Args;
-use weigh_model::Pattern;
-use weigh_model::plan::{Observe, Plan, Repeat, check_name};
-use weigh_plan::World;
-use weigh_plan::matrix::{self, Decided};
+use weigh_model::plan::{Plan, Repeat};
+use weigh_model::units::parse_duration;
+use weigh_model::{Nanos, Pattern};
+use weigh_plan::matrix::Decided;
 use weigh_stage::catalogue::Catalogue;
 
 use crate::exit::{Exit, Stop};
+use crate::planning::background;
 use crate::planning::cases::Secrets;
 use crate::planning::conduct::Manner;
+use crate::planning::energy::EnergyOptions;
 use crate::planning::known::Known;
-use crate::planning::lanes::{Against, BROKER_PASSWORD, Given, Lane, lanes};
-use crate::planning::options::{LoadOptions, with_flag};
+use crate::planning::lane_options::{LaneOptions, run_name, secrets};
+use crate::planning::lanes;
+use crate::planning::options::LoadOptions;
 
 /// The flags of `weigh compare`.
 #[derive(Args)]
 pub struct Compare {
-    /// Protocols (mqtt, http, tcp), targets (mosquitto, mosquitto@no-limits, nginx) or URLs
-    /// (mqtt://HOST:PORT); none: the main job
+    /// Protocols (mqtt, http, tcp), targets (mosquitto, mosquitto@no-limits, nginx; pipeline by all
+    /// its entries, pipeline@http by one) or URLs (mqtt://HOST:PORT); none: the main job
     #[arg(value_name = "PROTOCOL|TARGET|URL")]
     words: Vec<String>,
     #[command(flatten)]
     load: LoadOptions,
-    /// QoS of MQTT: 0, 1 or 2 [default: all three]
-    #[arg(
-        short = 'q',
-        long,
-        value_name = "QOS",
-        value_parser = clap::value_parser!(u8).range(0..=2)
-    )]
-    qos: Option<u8>,
-    /// What the reference MQTT broker does when a subscriber is too slow: unlimited,
-    /// drop-newest:N, drop-oldest:N or disconnect:N
-    #[arg(long, value_name = "POLICY")]
-    overload: Option<String>,
-    /// Sets a key of a protocol, such as mqtt.version=5 or http1.keep_alive=false
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    sets: Vec<String>,
+    #[command(flatten)]
+    shared: LaneOptions,
+    /// Subscribers read nothing for so long from the beginning, by default for as long as messages
+    /// are sent, and then all there is: what does each broker do with what it has confirmed?
+    /// Without targets: the reference broker and every one that is installed, at QoS 1
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true,
+        default_missing_value = "", value_parser = stall_time)]
+    stalled_subscriber: Option<Stalled>,
     /// Repetitions of every case
     #[arg(
         long,
@@ -48,15 +42,19 @@ pub struct Compare {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     reps: u32,
-    /// Seed of all chance: due times, order of trials
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
+    /// A second workload beneath every case, which is weighed with it and without: its protocol,
+    /// and keys of [background] such as "mqtt publishers=100 rate=10/s/client size=64B mqtt.qos=1"
+    /// (docs/guide/interference.md)
+    #[arg(long, value_name = "WORDS")]
+    background: Option<String>,
     /// Keeps every single message in messages/TRIAL.parquet of the run
     #[arg(long)]
     keep_messages: bool,
     /// What the run is called
-    #[arg(long, value_name = "NAME", default_value = "compare", value_parser = name)]
+    #[arg(long, value_name = "NAME", default_value = "compare", value_parser = run_name)]
     name: String,
+    #[command(flatten)]
+    energy: EnergyOptions,
     #[command(flatten)]
     manner: Manner,
 }
@@ -71,95 +69,102 @@ impl Compare {
 
     /// The plan that these flags ask for, and what no plan may hold.
     fn plan(&self, catalogue: &Catalogue) -> Result<(Plan, Secrets), Stop> {
-        let given = self.given()?;
-        let lanes = lanes(&self.words, catalogue, &given)?;
+        let mut given = self.shared.given()?;
+        let (mut words, mut options) = (self.words.clone(), self.load.clone());
+        if let Some(Stalled(lasts)) = self.stalled_subscriber {
+            options = options.stalled(lasts);
+            given.put("mqtt.qos", "1");
+            if words.is_empty() {
+                words = lanes::brokers(catalogue);
+            }
+        }
+        let lanes = self.shared.lanes(&words, catalogue, &given)?;
         let mut drafts: Vec<Decided> = Vec::new();
         for lane in &lanes {
-            let load = self.load.load(lane.protocol.name(), lane.protocol.patterns())?;
-            let draft = lane.with(load);
-            if !repeats_hold(&drafts, &draft) {
-                drafts.push(draft);
+            let load = options.load(lane.protocol.name(), lane.patterns())?;
+            for draft in self.shared.drafts(lane, &load)? {
+                if !repeats_hold(&drafts, &draft) {
+                    drafts.push(draft);
+                }
             }
         }
-        if let Some(key) = unused(&given, &lanes) {
-            return Err(self.useless(key));
-        }
-        self.load.check_topology(drafts.iter().map(|draft| &draft.load))?;
+        self.shared.check_used(&given, lanes.iter())?;
+        options.check_topology(drafts.iter().map(|draft| &draft.load))?;
         let known = Known::new(catalogue);
-        for draft in &drafts {
-            known.check(draft).map_err(|invalid| Stop::usage(with_flag(invalid)))?;
+        if let Some(words) = &self.background {
+            drafts = background::beneath(words, drafts, &known)?;
         }
-        let (load, cases) = matrix::matrix(&drafts)?;
-        let plan = Plan {
-            name: self.name.clone(),
-            question: None,
-            seed: self.seed,
-            thresholds: Vec::new(),
-            load,
-            repeat: Repeat::exactly(self.reps),
-            stop: BTreeMap::new(),
-            observe: Observe { every: None, messages: self.keep_messages },
-            cases,
-        };
-        Ok((plan, self.secrets(&lanes)))
-    }
-
-    fn secrets(&self, lanes: &[Lane]) -> Secrets {
-        let mut by_url = BTreeMap::new();
-        let mut settings = BTreeMap::new();
-        for lane in lanes {
-            if let Against::Foreign(endpoint) = &lane.against {
-                let credentials = endpoint.credentials.clone();
-                by_url.extend(credentials.map(|own| (endpoint.to_string(), own)));
-            }
-            if let Some(password) = lane.given.get(BROKER_PASSWORD) {
-                let key = format!("{}.{BROKER_PASSWORD}", lane.protocol.name());
-                settings.insert(key, password.clone());
-            }
-        }
-        self.manner.secrets(by_url, settings)
-    }
-
-    fn given(&self) -> Result<Given, Stop> {
-        let mut sets = self.sets.clone();
-        sets.extend(self.qos.map(|qos| format!("mqtt.qos={qos}")));
-        sets.extend(self.overload.as_ref().map(|policy| format!("target.overload={policy}")));
-        Given::parse(&sets)
-    }
-
-    /// A key that was given, under the name it was given by, and that nobody takes.
-    fn useless(&self, key: &str) -> Stop {
-        let flag = match key {
-            "mqtt.qos" if self.qos.is_some() => "-q",
-            "mqtt.overload" if self.overload.is_some() => "--overload",
-            _ => key,
-        };
-        let protocol = key.split('.').next().unwrap_or_default();
-        Stop::usage(format!(
-            "{flag}: belongs to {protocol}, which is not weighed here: leave it out, or name \
-             {protocol}"
-        ))
+        let repeat = Repeat::exactly(self.reps);
+        let mut plan = self.shared.plan(&self.name, &drafts, repeat, catalogue)?;
+        plan.observe.messages = self.keep_messages;
+        plan.energy = self.energy.asked(&self.manner.devices()?)?;
+        let (mut by_url, settings) = secrets(lanes.iter());
+        by_url.extend(known.into_credentials());
+        Ok((plan, self.manner.secrets(by_url, settings)?))
     }
 }
 
-fn name(text: &str) -> Result<String, String> {
-    check_name(text).map(|()| text.to_owned())
+/// How long subscribers read nothing, where that was said.
+#[derive(Clone, Copy)]
+struct Stalled(Option<Nanos>);
+
+fn stall_time(text: &str) -> Result<Stalled, String> {
+    match text {
+        "" => Ok(Stalled(None)),
+        text => parse_duration(text).map(|time| Stalled(Some(time))),
+    }
 }
 
-/// The first given key that belongs to no lane.
-fn unused<'g>(given: &'g Given, lanes: &[Lane]) -> Option<&'g str> {
-    let used = |key: &str| {
-        let name = key.split_once('.').map_or("", |(name, _)| name);
-        lanes
-            .iter()
-            .any(|lane| name == lane.protocol.name() || lane.protocol.aliases().contains(&name))
-    };
-    given.0.iter().map(|(key, _)| key.as_str()).find(|key| !used(key))
-}
-
-/// Connections that only stand are the same whatever would be sent over them: one lane of each
-/// protocol and target is enough.
+/// Connections that only stand are the same however surely messages would be delivered over them:
+/// lanes that differ in nothing else are one.
 fn repeats_hold(drafts: &[Decided], new: &Decided) -> bool {
-    let is_same = |old: &Decided| old.protocol == new.protocol && old.target == new.target;
-    new.load.pattern == Pattern::Hold && drafts.iter().any(is_same)
+    let standing = |draft: &Decided| {
+        let mut standing = draft.clone();
+        standing.settings.retain(|key, _| key != GUARANTEE);
+        standing
+    };
+    let new_standing = standing(new);
+    new.load.pattern == Pattern::Hold && drafts.iter().any(|old| standing(old) == new_standing)
+}
+
+/// The key of MQTT's delivery guarantee in its protocol's table.
+const GUARANTEE: &str = "qos";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn hold(qos: u8) -> Decided {
+        let load = json!({
+            "pattern": "hold", "connections": 1, "subscribers": 0, "topology": "fan-in",
+            "duration": "1s", "warmup": "0s", "arrival": "closed", "think": "0s",
+            "split": "exact", "body": "readings", "timeout": "5s",
+        });
+        Decided {
+            protocol: "mqtt".to_owned(),
+            target: "reference".to_owned(),
+            settings: [(GUARANTEE.to_owned(), i64::from(qos).into())].into(),
+            path: Default::default(),
+            share: Default::default(),
+            stages: Default::default(),
+            background: Default::default(),
+            load: serde_json::from_value(load).unwrap(),
+        }
+    }
+
+    #[test]
+    fn only_the_guarantee_is_nothing_to_connections_that_stand() {
+        let known = [hold(0)];
+        assert!(repeats_hold(&known, &hold(1)));
+        let mut secured = hold(0);
+        secured.settings.insert("tls".to_owned(), "on".into());
+        let mut offloaded = hold(0);
+        offloaded.path.insert("offload".to_owned(), "on".into());
+        let mut elsewhere = hold(0);
+        elsewhere.target = "mosquitto".to_owned();
+        for other in [secured, offloaded, elsewhere] {
+            assert!(!repeats_hold(&known, &other), "{other:?}");
+        }
+    }
 }

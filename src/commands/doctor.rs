@@ -3,11 +3,20 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use weigh_model::MeterChoice;
+use weigh_observe::energy::Meter;
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::doctor::{self, Demand, Finding, Level};
 use weigh_stage::facts::Facts;
 
+use weigh_protocols::PROTOCOLS;
+use weigh_stage::pinning::{CoreSet, Pinning};
+
 use crate::exit::{Exit, Stop};
+use crate::planning::lanes::{Given, lanes};
+use crate::run::interrupts::Interrupts;
+use crate::run::metering::sources;
+use crate::run::null_path::{Bench, Kind};
 use crate::show::output;
 
 /// The flags of `weigh doctor`.
@@ -30,6 +39,10 @@ pub struct Doctor {
     /// Every message opens its own connection
     #[arg(long)]
     session: bool,
+    /// Measures what this machine and this build can do at most, against our own servers, and keeps
+    /// it: results near it are marked
+    #[arg(long)]
+    calibrate: bool,
     /// Prints the findings as JSON
     #[arg(long)]
     json: bool,
@@ -52,10 +65,14 @@ impl Doctor {
             shards,
             target_shards: shards,
             connection_per_message: self.session,
-            source_addresses: crate::run::trial_run::SOURCES_MAX,
+            source_addresses: crate::run::addresses::SOURCES_MAX,
             ..Demand::default()
         };
-        let findings = doctor::examine(&demand, &facts);
+        let mut findings = doctor::examine(&demand, &facts);
+        findings.push(meter());
+        if self.calibrate {
+            findings.extend(null_path(&catalogue)?);
+        }
         if self.json {
             let text = serde_json::to_string_pretty(&findings)
                 .map_err(|error| Stop::new(Exit::Internal, error))?;
@@ -65,6 +82,40 @@ impl Doctor {
         }
         Ok(if doctor::forbids(&findings) { Exit::Usage } else { Exit::Done })
     }
+}
+
+/// The null path of every lane of the protocols that there are, measured now.
+fn null_path(catalogue: &Catalogue) -> Result<Vec<Finding>, Stop> {
+    let words: Vec<String> = PROTOCOLS.iter().map(|own| own.name().to_owned()).collect();
+    let lanes = lanes(&words, catalogue, &Given::default())?;
+    let kinds: Vec<Kind> = lanes.iter().filter_map(Kind::plain).collect();
+    let pinning = Pinning::divide(&CoreSet::allowed()?, 1, 1);
+    let bench = Bench { pinning: &pinning, shards: 1, interrupts: &*Interrupts::listen()? };
+    let found = bench.calibrate(&kinds, true);
+    let finding = |kind: &Kind| match found.iter().find(|known| known.load == kind.name()) {
+        Some(calibration) => Finding {
+            check: "null-path",
+            level: Level::Ok,
+            text: calibration.words(),
+            fix: String::new(),
+        },
+        None => Finding {
+            check: "null-path",
+            level: Level::Warning,
+            text: format!("{}: not measured", kind.name()),
+            fix: "wait until other work is done, and repeat".to_owned(),
+        },
+    };
+    Ok(kinds.iter().map(finding).collect())
+}
+
+/// The meter of energy that `--meter auto` takes.
+fn meter() -> Finding {
+    let (text, fix) = match Meter::open(&MeterChoice::Auto, &sources()) {
+        Ok(meter) => (format!("{}: {}", meter.facts().name, meter.facts().covers), ""),
+        Err(error) => (error.to_string(), "weigh meters says what was looked for"),
+    };
+    Finding { check: "energy-meter", level: Level::Ok, text, fix: fix.to_owned() }
 }
 
 /// A finding, and below it what to do.

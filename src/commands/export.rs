@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use weigh_model::event::Event;
-use weigh_report::exports::{cells, intervals, jtl, message_files, message_table, openmetrics};
+use weigh_report::exports::{
+    cells, intervals, jtl, message_files, message_table, openmetrics, packets,
+};
 use weigh_report::{RecordError, RunFolder, Summary};
 
 use crate::exit::{Exit, Stop};
@@ -34,6 +36,8 @@ enum Format {
     Csv,
     /// The time series of every trial, as CSV
     Intervals,
+    /// The packets of one session of each cell, as CSV; needs a run with --wire
+    Packets,
     /// Metrics, histograms and ledgers as OpenMetrics text
     Openmetrics,
     /// Single messages as CSV; needs a run with --keep-messages
@@ -110,6 +114,7 @@ impl Run<'_> {
         match format {
             Format::Csv => out.write_all(&cells::csv(summary)).map_err(failed)?,
             Format::Intervals => intervals::write(&mut out, summary, events).map_err(failed)?,
+            Format::Packets => packets::write(&mut out, summary, events).map_err(failed)?,
             Format::Openmetrics => {
                 let text = openmetrics::text(summary, events);
                 out.write_all(text.as_bytes()).map_err(failed)?;

@@ -1,13 +1,27 @@
 //! One file per command.
 
 pub mod audit;
+pub mod background;
+pub mod clock;
 pub mod compare;
+pub mod devices;
 pub mod diff;
 pub mod doctor;
 pub mod export;
+pub mod inspect;
+pub mod install;
+pub mod limit;
+pub mod meters;
+pub mod observe;
+pub mod open;
+pub mod probe;
 pub mod report;
 pub mod run;
+pub mod rundown;
 pub mod runs;
+pub mod seal;
 pub mod serve;
+#[cfg(feature = "pipeline")]
+pub mod serve_stage;
 pub mod stats;
 pub mod targets;

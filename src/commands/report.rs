@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::Args;
+use weigh_report::limit_text;
 #[cfg(feature = "plots")]
 use weigh_report::pictures::Gallery;
 use weigh_report::run_folder::{JOURNAL, RunFolder};
@@ -75,7 +76,9 @@ impl Report {
             let width = std::io::stdout().is_terminal().then(crate::show::terminal::width);
             Style::from_environment(width, |name| std::env::var(name).ok())
         };
+        output::put(&limit_text::render(&summary, &style))?;
         output::put(&table::render(&summary, style))?;
+        output::put(&limit_text::ladders(&summary))?;
         Ok(exit)
     }
 }

@@ -4,11 +4,11 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use weigh_plan::Problems;
 
 use crate::exit::{Exit, Stop};
 use crate::planning::conduct::Manner;
 use crate::planning::known::Known;
+use crate::planning::plan_file::PlanFile;
 
 /// The flags of `weigh run`.
 #[derive(Args)]
@@ -47,21 +47,14 @@ impl Run {
 
     fn start(&self, plan: &Path) -> Result<Exit, Stop> {
         let catalogue = self.manner.catalogue()?;
-        let file = plan.display().to_string();
-        let bytes = std::fs::read(plan).map_err(|error| {
-            Stop::usage(format!("{file}: cannot be read: {error}; name a plan, such as plan.toml"))
-        })?;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| Stop::usage(format!("{file}: is no text in UTF-8; name a plan")))?;
-        let told = |problems: Problems| tell(&problems, &file, &text);
+        let file = PlanFile::read(plan)?;
         let known = Known::new(&catalogue);
-        let draft = weigh_plan::read(&text, &known).map_err(told)?;
+        let draft = file.draft(&known)?;
         if !self.manner.is_dry() {
             self.ask(draft.trials_max())?;
         }
-        let stem = plan.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let resolved = draft.resolve(&stem).map_err(told)?;
-        let secrets = self.manner.secrets(known.into_credentials(), resolved.secrets);
+        let resolved = file.resolve(draft)?;
+        let secrets = self.manner.secrets(known.into_credentials(), resolved.secrets)?;
         self.manner.conduct(&catalogue, resolved.plan, &secrets)
     }
 
@@ -85,15 +78,6 @@ impl Run {
         std::io::stdin().lock().read_line(&mut answer)?;
         if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(no()) }
     }
-}
-
-/// Everything that is wrong with a plan, as compilers say it.
-fn tell(problems: &Problems, file: &str, text: &str) -> Stop {
-    let has_colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let count = problems.len();
-    let errors = if count == 1 { "1 error".to_owned() } else { format!("{count} errors") };
-    let rendered = problems.render(file, text, has_colour);
-    Stop::usage(format!("{file}: {errors}; nothing was started\n\n{rendered}"))
 }
 
 /// Trials that are started without asking.

@@ -1,26 +1,40 @@
-//! `weigh serve`: a reference server in the foreground.
+//! `weigh serve`: a reference server in the foreground, or a service of the storage pipeline.
 
 use std::io::BufRead;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use weigh_engine::relay::Relaying;
 use weigh_engine::serving::Serving;
-use weigh_model::Endpoint;
+use weigh_model::endpoint::{secure_scheme, websocket_scheme};
 use weigh_model::trial::Settings;
+use weigh_model::{Endpoint, Protocol, tls, websocket};
 use weigh_protocols as registry;
 use weigh_stage::serve_lines::{Request, error_line, listening_line, report_line};
 
+#[cfg(feature = "pipeline")]
+use super::serve_stage::Stage;
 use crate::exit::{Exit, Stop};
 use crate::planning::lanes::Given;
+use crate::run::layers;
 use crate::show::output;
 
 /// The flags of `weigh serve`.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Serve {
-    /// mqtt, http1 (or http) or tcp
-    protocol: String,
+    #[cfg(feature = "pipeline")]
+    #[command(subcommand)]
+    stage: Option<Stage>,
+    /// mqtt, http1 (or http), http2, grpc or tcp; or relay, which copies bytes --to a server
+    #[arg(required = true)]
+    protocol: Option<String>,
+    /// Where a relay connects to for each connection that it takes
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
+    to: Option<SocketAddr>,
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = address)]
     listen: SocketAddr,
@@ -39,6 +53,10 @@ pub struct Serve {
         value_parser = clap::value_parser!(u16).range(1..=64)
     )]
     shards: u16,
+    /// Folder with ca.pem, server.pem and server.key for TLS (--set PROTOCOL.tls=on); they are
+    /// made there if absent
+    #[arg(long, value_name = "DIR")]
+    certificates: Option<PathBuf>,
     /// Takes requests on stdin and ends when it ends: for whoever started this server
     #[arg(long, hide = true)]
     control: bool,
@@ -47,7 +65,20 @@ pub struct Serve {
 impl Serve {
     /// Serves until SIGINT, SIGTERM or, when controlled, the end of stdin.
     pub fn run(self) -> Result<Exit, Stop> {
-        let protocol = registry::find(&self.protocol)?;
+        #[cfg(feature = "pipeline")]
+        if let Some(stage) = self.stage {
+            return stage.run();
+        }
+        let named = self.protocol.clone().unwrap_or_default();
+        if named == RELAY {
+            return self.relay();
+        }
+        if let Some(to) = self.to {
+            return Err(Stop::usage(format!(
+                "--to {to}: only a relay connects to a server: type weigh serve relay --to {to}"
+            )));
+        }
+        let protocol = registry::find(&named)?;
         let mut sets = self.sets.clone();
         sets.extend(self.overload.as_ref().map(|policy| format!("target.overload={policy}")));
         let given = Given::parse(&sets)?;
@@ -59,6 +90,8 @@ impl Serve {
         }
         let settings = Settings::new(protocol.name(), protocol.settings(), given.of(protocol))?;
         let host = protocol.host(&settings)?;
+        let folder = self.certificates.as_deref();
+        let host = layers::host(host, protocol.name(), &settings, folder)?;
         // The limit of open files is raised before threads copy the table; where it cannot be,
         // the server says how often it had to pause.
         let _ = weigh_engine::io::descriptors::raise();
@@ -67,17 +100,56 @@ impl Serve {
         let signals = (!self.control).then(|| Signals::new([SIGINT, SIGTERM])).transpose()?;
         let serving = Serving::start(&host, self.listen, self.shards)
             .map_err(|error| Stop::new(Exit::Target, error))?;
-        let endpoint = Endpoint::at(protocol.scheme(), serving.address());
+        let endpoint = Endpoint::at(scheme(protocol, &settings), serving.address());
         say(&listening_line(&endpoint))?;
         match signals {
             Some(mut signals) => {
                 signals.forever().next();
                 last_words(&serving)?;
             }
-            None => obey(&serving),
+            None => obey(|| report_line(&serving.report().server)),
         }
         Ok(Exit::Done)
     }
+
+    /// Relays until SIGINT, SIGTERM or, when controlled, the end of stdin.
+    fn relay(self) -> Result<Exit, Stop> {
+        let to = self
+            .to
+            .ok_or_else(|| Stop::usage("relay: it has to know where to: type --to ADDR:PORT"))?;
+        let of_servers = [
+            ("--set", !self.sets.is_empty()),
+            ("--overload", self.overload.is_some()),
+            ("--shards", self.shards > 1),
+            ("--certificates", self.certificates.is_some()),
+        ];
+        if let Some((flag, _)) = of_servers.iter().find(|(_, is_given)| *is_given) {
+            return Err(Stop::usage(format!("{flag}: a relay knows no protocol; leave it out")));
+        }
+        let _ = weigh_engine::io::descriptors::raise();
+        let signals = (!self.control).then(|| Signals::new([SIGINT, SIGTERM])).transpose()?;
+        let relaying = Relaying::start(self.listen, to).map_err(|fault| {
+            let text = format!("cannot listen on {}: {fault}; choose another", self.listen);
+            Stop::new(Exit::Target, text)
+        })?;
+        say(&listening_line(&Endpoint::at("tcp", relaying.address())))?;
+        let counts = || report_line(&relaying.counts());
+        match signals {
+            Some(mut signals) => {
+                signals.forever().next();
+                say(&counts().map_err(|error| Stop::new(Exit::Internal, error))?)?;
+            }
+            None => obey(counts),
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// The scheme of its URL.
+fn scheme(protocol: &'static dyn Protocol, settings: &Settings) -> &'static str {
+    let spoken = protocol.scheme();
+    let scheme = if websocket::is_on(settings) { websocket_scheme(spoken) } else { spoken };
+    if tls::is_on(settings) { secure_scheme(scheme) } else { scheme }
 }
 
 /// What the server counted, for whoever ended it.
@@ -98,7 +170,8 @@ fn last_words(serving: &Serving) -> Result<(), Stop> {
     say(&line)
 }
 
-fn address(text: &str) -> Result<SocketAddr, String> {
+/// Reads where to listen.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         "no address with a port: type 127.0.0.1:1883, [::1]:1883, or 127.0.0.1:0 for a free port"
             .to_owned()
@@ -106,13 +179,11 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Answers requests until stdin ends.
-fn obey(serving: &Serving) {
+fn obey(count: impl Fn() -> Result<String, String>) {
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
         let answer = match Request::parse(&line) {
-            Ok(Request::Report) => {
-                report_line(&serving.report().server).unwrap_or_else(|error| error_line(&error))
-            }
+            Ok(Request::Report) => count().unwrap_or_else(|error| error_line(&error)),
             Err(error) => error_line(&error),
         };
         if say(&answer).is_err() {
@@ -122,6 +193,9 @@ fn obey(serving: &Serving) {
 }
 
 /// Whoever started us may read line by line, so every line is flushed.
-fn say(line: &str) -> Result<(), Stop> {
+pub fn say(line: &str) -> Result<(), Stop> {
     output::put(&format!("{line}\n"))
 }
+
+/// What is served instead of a protocol.
+const RELAY: &str = "relay";

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use weigh_protocols as registry;
-use weigh_stage::catalogue::Catalogue;
+use weigh_stage::catalogue::{Catalogue, Choice};
 use weigh_stage::find;
 use weigh_stage::managed::ManagedServer;
 use weigh_stage::pinning::{CoreSet, Pinning};
 
+use crate::commands::install::install;
+use crate::commands::probe::Probe;
 use crate::exit::{Exit, Stop};
 use crate::show::output;
 
@@ -37,14 +39,16 @@ enum Action {
         /// mosquitto, mosquitto@no-limits, nginx
         name: String,
     },
-    /// Says how to install one, and with --yes does it.
+    /// Says how to install one, how much that takes and where it goes, and with --yes does it.
     Install {
-        /// mosquitto, nginx
+        /// mosquitto, hivemq, rabbitmq; see weigh targets
         name: String,
-        /// Runs the command instead of printing it
+        /// Runs the commands and starts it once to see that it works
         #[arg(long)]
         yes: bool,
     },
+    /// Finds out what one can do: versions, guarantees, limits; as a table and as data.
+    Probe(Box<Probe>),
 }
 
 impl Targets {
@@ -62,6 +66,7 @@ impl Targets {
             }
             Action::Start { name } => start(&catalogue, &name),
             Action::Install { name, yes } => install(&catalogue, &name, yes),
+            Action::Probe(probe) => probe.run(&catalogue),
         }
     }
 }
@@ -74,7 +79,7 @@ fn list(catalogue: &Catalogue) -> String {
     for target in catalogue.targets() {
         let state = match find::find(target) {
             Some(found) => format!("{} {}", target.title, found.version),
-            None => format!("{}, not installed: {}", target.title, target.find.install),
+            None => format!("{}, not installed: {}", target.title, find::mend(target)),
         };
         text += &format!("{:<12} {state}\n", target.name);
         for profile in &target.profiles {
@@ -98,25 +103,62 @@ fn settings() -> String {
 
 fn start(catalogue: &Catalogue, name: &str) -> Result<Exit, Stop> {
     let choice = catalogue.choose(name).map_err(Stop::usage)?;
-    sweep();
-    let folder = std::env::temp_dir().join(format!("{FOLDER}{}", std::process::id()));
-    let _lock = inhabit(&folder)?;
-    let pinning = Pinning::divide(&CoreSet::allowed()?, 1, 1);
     let mut signals = signal_hook::iterator::Signals::new([
         signal_hook::consts::SIGINT,
         signal_hook::consts::SIGTERM,
     ])?;
-    let server =
-        ManagedServer::start(choice, None, &folder, Some(&pinning.target)).map_err(|error| {
-            let _ = fs::remove_dir_all(&folder);
-            Stop::new(Exit::Target, error)
-        })?;
+    let started = Started::start(choice)?;
+    let server = started.server();
     let who = format!("{} ({}) pid {}", server.title(), server.profile(), server.pid());
     output::put(&format!("{who}\nlistening on {}\n", server.endpoint()))?;
     signals.forever().next();
-    server.stop();
-    let _ = fs::remove_dir_all(&folder);
+    started.stop();
     Ok(Exit::Done)
+}
+
+/// A server that runs in a folder of its own; both are gone when it is dropped.
+pub struct Started {
+    server: ManagedServer,
+    /// Dropped after the server.
+    _folder: Home,
+}
+
+/// The folder of a server, as long as it is needed.
+struct Home {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Started {
+    /// Starts it, and waits until it is ready.
+    ///
+    /// # Errors
+    /// If it is not installed, does not start, or gets no folder.
+    pub fn start(choice: Choice<'_>) -> Result<Started, Stop> {
+        sweep();
+        let path = std::env::temp_dir().join(format!("{FOLDER}{}", std::process::id()));
+        let folder = Home { _lock: inhabit(&path)?, path };
+        let pinning = Pinning::divide(&CoreSet::allowed()?, 1, 1);
+        let server = ManagedServer::start(choice, None, &folder.path, Some(&pinning.target))
+            .map_err(|error| Stop::new(Exit::Target, error))?;
+        Ok(Started { server, _folder: folder })
+    }
+
+    /// Stops it as its file says, and takes its folder away.
+    pub fn stop(self) {
+        self.server.stop();
+    }
+
+    /// The server.
+    pub fn server(&self) -> &ManagedServer {
+        &self.server
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
 }
 
 /// Makes the folder of a server, with a lock in it that lasts as long as we do.
@@ -151,26 +193,3 @@ const FOLDER: &str = "weigh-target-";
 const LOCK: &str = "lock";
 
 const SWEPT_AFTER: Duration = Duration::from_secs(10);
-
-/// What changes the machine is run only when it was asked for by name and by flag.
-fn install(catalogue: &Catalogue, name: &str, is_wanted: bool) -> Result<Exit, Stop> {
-    let target = catalogue.choose(name).map_err(Stop::usage)?.target;
-    if let Some(found) = find::find(target) {
-        let place = found.path.display();
-        output::put(&format!("{} {} is installed: {place}\n", target.title, found.version))?;
-        return Ok(Exit::Done);
-    }
-    let command = &target.find.install;
-    output::put(&format!("{command}\n"))?;
-    if !is_wanted {
-        return Ok(Exit::Done);
-    }
-    let ended = std::process::Command::new("sh").args(["-c", command]).status()?;
-    if ended.success() && find::find(target).is_some() {
-        return Ok(Exit::Done);
-    }
-    Err(Stop::new(
-        Exit::Target,
-        format!("{} is still not there: {ended}; run `{command}` as root", target.title),
-    ))
-}

@@ -160,7 +160,7 @@ fn in_words(bounds: &Bounds) -> String {
 
 /// The value, and ± the longer side of its interval where the two are about equal; where they are
 /// not, the ends say more than any one number.
-fn beside(value: f64, low: f64, high: f64) -> String {
+pub fn beside(value: f64, low: f64, high: f64) -> String {
     let (below, above) = (value - low, high - value);
     let is_lopsided = (above - below).abs() > LOPSIDED * (high - low);
     if is_lopsided { at(value, (high - low) / 2.0) } else { plus_minus(value, below.max(above)) }
@@ -173,7 +173,7 @@ fn plus_minus(value: f64, half: f64) -> String {
 }
 
 /// `value` with as many decimals as two digits of `half` need.
-fn at(value: f64, half: f64) -> String {
+pub fn at(value: f64, half: f64) -> String {
     if half <= 0.0 || !half.is_finite() {
         return significant(value);
     }
@@ -182,7 +182,7 @@ fn at(value: f64, half: f64) -> String {
 }
 
 /// Four significant digits.
-fn significant(value: f64) -> String {
+pub fn significant(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".to_owned() } else { value.to_string() };
     }

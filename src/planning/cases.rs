@@ -6,17 +6,25 @@ use std::sync::Arc;
 
 use weigh_engine::schedule;
 use weigh_model::endpoint::Credentials;
+use weigh_model::path::{Path, PathError};
 use weigh_model::plan::Plan;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::Point;
 use weigh_model::{Endpoint, Load};
-use weigh_plan::matrix::{self, Keys};
+use weigh_plan::background;
+use weigh_plan::keys::OFFLOAD;
+use weigh_plan::kind::Wrong;
+use weigh_plan::matrix::{self, Keys, RELAY};
 use weigh_plan::world::REFERENCE;
 use weigh_protocols as registry;
 use weigh_stage::catalogue::Catalogue;
+use weigh_stage::hosts::Offloads;
 
+use crate::planning::background::BackgroundCase;
 use crate::planning::lanes::{Against, Lane};
 use crate::planning::material::{Material, Shelf};
+use crate::planning::pipeline::{Pipeline, is_pipeline};
+use crate::planning::share::TargetShare;
 
 /// A case of the plan, ready to be weighed.
 #[derive(Clone)]
@@ -29,6 +37,18 @@ pub struct Case {
     pub point: Point,
     /// What its bodies and its trace are made of.
     pub material: Arc<Material>,
+    /// What lies between generator and target; `None` for plain loopback.
+    pub path: Option<Path>,
+    /// Whether a relay stands between them.
+    pub has_relay: bool,
+    /// Whether generator and target become hosts of their own.
+    pub has_hosts: bool,
+    /// Whether the kernel cuts and joins packets on the wires between them.
+    pub offloads: Offloads,
+    /// What its target is given of the machine.
+    pub share: TargetShare,
+    /// The second workload beneath it.
+    pub background: Option<Arc<BackgroundCase>>,
 }
 
 /// What a case needs and no plan, journal or report may hold.
@@ -53,11 +73,32 @@ pub fn decide(plan: &Plan, catalogue: &Catalogue, secrets: &Secrets) -> Result<V
         .map(|keys| {
             let lane = lane(keys, catalogue, secrets)?;
             let mut load = matrix::load_of(plan, keys)?;
-            let material = shelf.fetch(&load)?;
+            let material = shelf.fetch(&load, lane.stores())?;
             if load.duration.is_none() && load.messages.is_none() {
                 load.duration = schedule::own_duration(&load.arrival, &material.trace);
             }
-            Ok(Case { lane, load, point: matrix::point_of(keys), material })
+            let path = path_of(keys)?;
+            let has_relay = keys.get(RELAY).and_then(|value| value.as_bool()) == Some(true);
+            let has_hosts = path.is_some() || plan.observe.wire || plan.observe.pcap;
+            check_reach(&lane, has_hosts)?;
+            let offloads = offloads_of(keys, path.as_ref(), has_hosts)?;
+            let share = TargetShare::of(keys)?;
+            let beneath = |asked: &_| {
+                BackgroundCase::of(asked, (&lane, has_hosts), catalogue, secrets).map(Arc::new)
+            };
+            let background = background::of(plan, keys)?.as_ref().map(beneath).transpose()?;
+            Ok(Case {
+                lane,
+                load,
+                point: matrix::point_of(keys),
+                material,
+                path,
+                has_relay,
+                has_hosts,
+                offloads,
+                share,
+                background,
+            })
         })
         .collect()
 }
@@ -69,14 +110,101 @@ impl Case {
             self.lane.shown().map(|(key, value)| format!("{key} {value}")).collect();
         let settings =
             if given.is_empty() { String::new() } else { format!(" {}", given.join(" ")) };
-        format!("{}{settings} ({})", self.lane.protocol.name(), self.lane.against.name())
+        let relay = if self.has_relay { " behind a relay" } else { "" };
+        let (protocol, target) = (self.lane.protocol.name(), self.lane.against.name());
+        let beneath = self.background.as_ref();
+        let beneath = beneath.map_or(String::new(), |own| format!(" under {}", own.asked.words()));
+        format!("{protocol}{settings} ({target}{relay}){beneath}")
     }
+}
+
+/// The plan keys and values that the word of `--path` stands for, each in its one form.
+///
+/// # Errors
+/// If it is no path, with what to type.
+pub fn path_keys(word: &str) -> Result<Keys, Invalid> {
+    let language = weigh_plan::keys::Keys::new(registry::PROTOCOLS);
+    let words = Path::keys_of(word);
+    let words = words.map_err(|error| in_path(Wrong::split(&error.error), ""))?;
+    let mut keys = Keys::new();
+    for (key, text) in words {
+        let kind = language.find(&key).map_err(|wrong| in_path(wrong, ""))?.kind;
+        let named =
+            if key == "path" { String::new() } else { format!("{}: ", &key["path.".len()..]) };
+        keys.insert(key, kind.read_word(&text).map_err(|wrong| in_path(wrong, &named))?);
+    }
+    Ok(keys)
+}
+
+/// What is wrong with one number of a path.
+fn in_path(wrong: Wrong, named: &str) -> Invalid {
+    Invalid::new("path", format!("{named}{}", wrong.text), wrong.mend)
+}
+
+/// The path that the keys of a case name or give numbers of.
+///
+/// # Errors
+/// If there is none of this name, or if its numbers contradict each other.
+pub fn path_of(keys: &Keys) -> Result<Option<Path>, Invalid> {
+    let wrong = |error: PathError| Invalid::new("path", error.to_string(), "");
+    let read = |file: &str| std::fs::read_to_string(file);
+    let named = keys.get("path").and_then(|value| value.as_str());
+    let base = named.map(|word| Path::named(word, read)).transpose().map_err(wrong)?;
+    let texts: Vec<(&str, String)> = keys
+        .iter()
+        .filter_map(|(key, value)| Some((key.as_str(), matrix::setting_text(value)?)))
+        .collect();
+    let words = texts.iter().map(|(key, text)| (*key, text.as_str()));
+    Path::of_words(base, words).map_err(|error| Invalid::new("path", error.error, ""))
+}
+
+/// Whether packets may be larger than a wire's.
+///
+/// # Errors
+/// Where there is no wire, or one that no super-packet can take.
+fn offloads_of(keys: &Keys, path: Option<&Path>, has_hosts: bool) -> Result<Offloads, Invalid> {
+    let Some(word) = keys.get(OFFLOAD).and_then(|value| value.as_str()) else {
+        return Ok(Offloads::Off);
+    };
+    let wrong = |problem: &str, mend: &str| Err(Invalid::new(OFFLOAD, problem, mend));
+    match word {
+        _ if !has_hosts => wrong(
+            "there is no wire of ours that it could be said of",
+            "add --wire (in a plan observe.wire = true), or leave it out",
+        ),
+        "on" if path.is_some_and(|path| !path.is_free()) => wrong(
+            "a path would delay, lose and count a super-packet as one",
+            "leave the path out, or the offloads off",
+        ),
+        "on" => Ok(Offloads::AsCaptured),
+        _ => Ok(Offloads::Off),
+    }
+}
+
+/// Hosts of our own are joined to nobody else.
+fn check_reach(lane: &Lane, has_hosts: bool) -> Result<(), Invalid> {
+    if has_hosts && lane.is_foreign() {
+        return Err(Invalid::new(
+            "path",
+            format!(
+                "{} is reached over the machine's own network, not over a path or wire of ours",
+                lane.against.name()
+            ),
+            "leave path, wire and pcap out, or weigh a server that weigh starts",
+        ));
+    }
+    Ok(())
 }
 
 fn lane(keys: &Keys, catalogue: &Catalogue, secrets: &Secrets) -> Result<Lane, Invalid> {
     let text = |key: &str| keys.get(key).and_then(|value| value.as_str()).unwrap_or_default();
     let protocol = registry::find(text("protocol"))?;
-    let against = against(text("target"), catalogue, secrets)?;
+    let against = match text("target") {
+        name if is_pipeline(name) => {
+            Against::Pipeline(Box::new(Pipeline::of(protocol, keys, catalogue)?))
+        }
+        name => against(name, catalogue, secrets)?,
+    };
     let prefix = format!("{}.", protocol.name());
     let mut given = BTreeMap::new();
     for (key, value) in keys {
@@ -92,7 +220,11 @@ fn lane(keys: &Keys, catalogue: &Catalogue, secrets: &Secrets) -> Result<Lane, I
     Lane::new(protocol, against, given)
 }
 
-fn against(name: &str, catalogue: &Catalogue, secrets: &Secrets) -> Result<Against, Invalid> {
+/// What a plan names as a target.
+///
+/// # Errors
+/// If there is none of this name.
+pub fn against(name: &str, catalogue: &Catalogue, secrets: &Secrets) -> Result<Against, Invalid> {
     if name == REFERENCE {
         return Ok(Against::Reference);
     }

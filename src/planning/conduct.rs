@@ -8,6 +8,7 @@ use clap::Args;
 use weigh_model::endpoint::Credentials;
 use weigh_model::event::Setup;
 use weigh_model::plan::Plan;
+use weigh_report::limit_text;
 use weigh_report::table::{self, Style};
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::pinning::{CoreSet, Pinning};
@@ -15,10 +16,13 @@ use weigh_stage::pinning::{CoreSet, Pinning};
 use crate::exit::{Exit, Stop};
 use crate::planning::cases::{Case, Secrets, decide};
 use crate::planning::lanes::Against;
-use crate::planning::{forecast, preflight};
+use crate::planning::{energy, forecast, preflight};
 use crate::run::experiment::{Experiment, Finished};
+use crate::run::metering::Metering;
 use crate::run::resumption;
 use crate::run::resumption::Begun;
+use crate::run::stage::Footing;
+use crate::run::watching::Lookouts;
 use crate::show::output;
 
 /// How a plan is carried out, whatever it asks.
@@ -43,12 +47,15 @@ pub struct Manner {
     /// Where runs are kept
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
-    /// A folder whose targets/*.toml come before those built in
+    /// A folder whose targets/*.toml, devices/*.toml and radios/*.toml come before those built in
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// User name at targets given by URL; the password comes from WEIGH_PASSWORD
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
+    /// A file whose first line is that password instead
+    #[arg(long, value_name = "FILE", requires = "user")]
+    password_file: Option<PathBuf>,
     /// Says that you may put load on targets beyond this machine
     #[arg(long)]
     i_may_load_this: bool,
@@ -66,18 +73,26 @@ impl Manner {
     }
 
     /// What a plan may not hold: what its URLs said, and whom the command line names.
+    ///
+    /// # Errors
+    /// If the file of the password cannot be read.
     pub fn secrets(
         &self,
         by_url: BTreeMap<String, Credentials>,
         settings: BTreeMap<String, String>,
-    ) -> Secrets {
-        let Some(user) = &self.user else {
-            return Secrets { user: None, by_url, settings };
-        };
-        let password = std::env::var("WEIGH_PASSWORD").unwrap_or_default();
-        // A user who is named stands for all of them.
-        let user = Some(Credentials { user: user.clone(), password });
-        Secrets { user, by_url: BTreeMap::new(), settings }
+    ) -> Result<Secrets, Stop> {
+        let password = self.password()?.unwrap_or_default();
+        let user = self.user.as_deref().map(|user| (user, password));
+        Ok(secrets_of(user, by_url, settings))
+    }
+
+    /// The password of the user who is named, where one was given.
+    fn password(&self) -> Result<Option<String>, Stop> {
+        let Some(path) = &self.password_file else { return Ok(password_of_environment()) };
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Stop::usage(format!("--password-file {}: cannot be read: {error}", path.display()))
+        })?;
+        Ok(Some(text.lines().next().unwrap_or_default().to_owned()))
     }
 
     /// Weighs and shows.
@@ -87,8 +102,10 @@ impl Manner {
         plan: Plan,
         secrets: &Secrets,
     ) -> Result<Exit, Stop> {
+        let energy = energy::basis(&plan, self.data.as_deref())?;
+        let plan = energy::heard(plan);
         let cases = decide(&plan, catalogue, secrets)?;
-        self.check_user(&cases)?;
+        check_user(self.user.as_deref(), &cases)?;
         if let Some(path) = &self.save_plan {
             save(&plan, path)?;
         }
@@ -97,9 +114,43 @@ impl Manner {
             return output::put(&if self.json { forecast.json() } else { forecast.text() })
                 .map(|()| Exit::Done);
         }
+        let footing = Footing::take(&cases)?;
         let shards = self.examine(catalogue, &cases, self.shards)?;
         let setup = resumption::setup(shards, self.data.as_deref(), secrets, &cases)?;
-        self.show(self.experiment(catalogue, plan, cases, setup)?.run()?)
+        let experiment = self.experiment(catalogue, plan, cases, setup, footing)?;
+        self.show(Experiment { energy, ..experiment }.run()?)
+    }
+
+    /// The devices and radios that there are.
+    pub fn devices(&self) -> Result<weigh_energy::Catalogue, Stop> {
+        energy::catalogue(self.data.as_deref())
+    }
+
+    /// A run that is ready to begin with trials at other loads than those of the plan's cases; the
+    /// largest are `examined` as cases of their own.
+    pub fn prepare<'e>(
+        &'e self,
+        catalogue: &'e Catalogue,
+        plan: Plan,
+        secrets: &Secrets,
+        examined: impl FnOnce(&[Case]) -> Result<Vec<Case>, Stop>,
+    ) -> Result<Experiment<'e>, Stop> {
+        if self.save_plan.is_some() {
+            return Err(Stop::usage(
+                "--save-plan: which trials a search runs follows from their results: leave it out",
+            ));
+        }
+        let cases = decide(&plan, catalogue, secrets)?;
+        check_user(self.user.as_deref(), &cases)?;
+        let footing = Footing::take(&cases)?;
+        let shards = self.examine(catalogue, &examined(&cases)?, self.shards)?;
+        let setup = resumption::setup(shards, self.data.as_deref(), secrets, &cases)?;
+        self.experiment(catalogue, plan, cases, setup, footing)
+    }
+
+    /// True if the result is to be one JSON document.
+    pub fn is_json(&self) -> bool {
+        self.json
     }
 
     /// Goes on with a run that ended early, and shows. Everything but passwords, which `sets` and
@@ -118,15 +169,16 @@ impl Manner {
             }
         }
         let begun = Begun::open(&self.runs, run)?;
-        let secrets = begun.secrets(self.user.as_deref(), sets)?;
+        let secrets = begun.secrets(self.user.as_deref(), self.password()?, sets)?;
         let (plan, setup) = (begun.started.plan.clone(), begun.started.setup.clone());
         let catalogue = Catalogue::load(begun.data().as_deref()).map_err(Stop::usage)?;
         let cases = decide(&plan, &catalogue, &secrets)?;
-        self.check_user(&cases)?;
+        check_user(self.user.as_deref(), &cases)?;
         begun.check_material(&cases)?;
+        let footing = Footing::take(&cases)?;
         let shards = self.examine(&catalogue, &cases, begun.shards())?;
         let setup = Setup { shards, ..setup };
-        self.show(self.experiment(&catalogue, plan, cases, setup)?.resume(begun)?)
+        self.show(self.experiment(&catalogue, plan, cases, setup, footing)?.resume(begun)?)
     }
 
     /// What is looked at before anything starts; the number of threads.
@@ -148,30 +200,43 @@ impl Manner {
         plan: Plan,
         cases: Vec<Case>,
         setup: Setup,
+        footing: Footing,
     ) -> Result<Experiment<'e>, Stop> {
         let (shards, allowed) = (setup.shards, CoreSet::allowed()?);
         let pinning = Pinning::divide(&allowed, 1, shards as usize);
         let (runs, is_quiet) = (&*self.runs, self.quiet);
-        Ok(Experiment { plan, cases, catalogue, pinning, shards, setup, runs, is_quiet })
+        Ok(Experiment {
+            plan,
+            cases,
+            catalogue,
+            pinning,
+            shards,
+            setup,
+            runs,
+            footing,
+            is_quiet,
+            null_path: Vec::new(),
+            metering: Metering::default(),
+            lookouts: Lookouts::default(),
+            energy: None,
+        })
     }
 
-    fn check_user(&self, cases: &[Case]) -> Result<(), Stop> {
-        let has_foreign = cases.iter().any(|case| matches!(case.lane.against, Against::Foreign(_)));
-        if self.user.is_some() && !has_foreign {
-            return Err(Stop::usage(
-                "--user: is for targets given by URL: name one, such as mqtt://HOST:PORT",
-            ));
-        }
-        Ok(())
-    }
-
-    fn show(&self, finished: Finished) -> Result<Exit, Stop> {
+    /// Shows what a run came to, and says how the program ends.
+    pub fn show(&self, finished: Finished) -> Result<Exit, Stop> {
         if self.json {
             output::put(&finished.summary.to_json())?;
         } else {
             let width = std::io::stdout().is_terminal().then(crate::show::terminal::width);
             let style = Style::from_environment(width, |name| std::env::var(name).ok());
-            let table = table::render(&finished.summary, style);
+            let table = match finished.summary.limits.is_empty() {
+                true => {
+                    table::render(&finished.summary, style)
+                        + &limit_text::ladders(&finished.summary)
+                }
+                // Every load of a search is a cell: its table would hide the answer.
+                false => limit_text::render(&finished.summary, &style),
+            };
             output::put(&format!("{table}run: {}\n", finished.folder.path().display()))?;
         }
         if let Some(stop) = finished.unrecorded {
@@ -190,6 +255,34 @@ impl Manner {
             None => Ok(Exit::Done),
         }
     }
+}
+
+/// The password that no command line shows.
+pub fn password_of_environment() -> Option<String> {
+    std::env::var("WEIGH_PASSWORD").ok()
+}
+
+/// What a plan may not hold: what its URLs said, and whom a command line names, with the password.
+pub fn secrets_of(
+    user: Option<(&str, String)>,
+    by_url: BTreeMap<String, Credentials>,
+    settings: BTreeMap<String, String>,
+) -> Secrets {
+    let Some((user, password)) = user else { return Secrets { user: None, by_url, settings } };
+    // A user who is named stands for all of them.
+    let user = Some(Credentials { user: user.to_owned(), password });
+    Secrets { user, by_url: BTreeMap::new(), settings }
+}
+
+/// Whoever names a user must name a server to be that user at.
+pub fn check_user(user: Option<&str>, cases: &[Case]) -> Result<(), Stop> {
+    let has_foreign = cases.iter().any(|case| matches!(case.lane.against, Against::Foreign(_)));
+    if user.is_some() && !has_foreign {
+        return Err(Stop::usage(
+            "--user: is for targets given by URL: name one, such as mqtt://HOST:PORT",
+        ));
+    }
+    Ok(())
 }
 
 fn save(plan: &Plan, path: &std::path::Path) -> Result<(), Stop> {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::sync::Arc;
 
 use serde_json::json;
 use weigh_model::plan::Plan;
@@ -11,6 +12,7 @@ use weigh_plan::forecast as time;
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::find;
 
+use crate::planning::background::BackgroundCase;
 use crate::planning::cases::Case;
 use crate::planning::lanes::Against;
 
@@ -27,9 +29,11 @@ impl<'f> Forecast<'f> {
     /// Of a plan with these cases.
     pub fn of(plan: &'f Plan, cases: &'f [Case], catalogue: &Catalogue) -> Forecast<'f> {
         let expected: Vec<(&Load, Nanos)> =
-            cases.iter().map(|case| (&case.load, start(&case.lane.against, catalogue))).collect();
+            cases.iter().map(|case| (&case.load, starts(case, catalogue))).collect();
+        let beneath = cases.iter().filter_map(|case| case.background.as_ref());
+        let lanes = cases.iter().map(|case| &case.lane).chain(beneath.map(|own| &own.lane));
         let against: BTreeMap<String, &Against> =
-            cases.iter().map(|case| (case.lane.against.name(), &case.lane.against)).collect();
+            lanes.map(|lane| (lane.against.name(), &lane.against)).collect();
         let targets =
             against.into_iter().map(|(name, against)| (name, state(against, catalogue))).collect();
         Forecast { plan, cases, times: time::forecast(plan, &expected), targets }
@@ -145,16 +149,25 @@ fn name(case: &Case, varied: &BTreeSet<&str>) -> String {
 
 fn state(against: &Against, catalogue: &Catalogue) -> String {
     match against {
-        Against::Reference => "carried by weigh".to_owned(),
+        Against::Reference | Against::Pipeline(_) => "carried by weigh".to_owned(),
         Against::Foreign(_) => "a server that somebody runs".to_owned(),
         Against::Managed(name) => match catalogue.choose(name) {
             Err(error) => error.to_string(),
             Ok(choice) => match find::find(choice.target) {
                 Some(found) => format!("{} at {}", found.version, found.path.display()),
-                None => format!("not installed; {}", choice.target.find.install),
+                None => format!("not installed; {}", find::mend(choice.target)),
             },
         },
     }
+}
+
+/// What a trial takes beside its load; a background is up for a while before it begins.
+fn starts(case: &Case, catalogue: &Catalogue) -> Nanos {
+    let own = start(&case.lane.against, catalogue);
+    let of = |beneath: &Arc<BackgroundCase>| {
+        beneath.asked.lead + start(&beneath.lane.against, catalogue)
+    };
+    own + case.background.as_ref().map_or(Nanos(0), of)
 }
 
 /// What a trial takes beside its load: an estimate, from trials of 200 ms on a machine of two

@@ -2,20 +2,27 @@
 //! catalogue's targets, and servers behind URLs.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use weigh_model::body::BodySource;
 use weigh_model::endpoint::Credentials;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::Point;
-use weigh_model::{Endpoint, Protocol, Trial};
+use weigh_model::units::Bytes;
+use weigh_model::{Endpoint, Guarantee, Load, Pattern, Protocol, Trial};
+use weigh_plan::background::Beneath;
 use weigh_plan::matrix::{Decided, setting_text};
-use weigh_plan::world::{REFERENCE, TargetWord, World};
+use weigh_plan::world::{PIPELINE, REFERENCE, TargetWord, World};
 use weigh_protocols as registry;
 use weigh_stage::catalogue::Catalogue;
 
-use crate::planning::lanes::{Against, BROKER_PASSWORD, Lane};
+use crate::planning::abilities::KnownAbilities;
+use crate::planning::background::BackgroundCase;
+use crate::planning::cases::{Secrets, path_of};
+use crate::planning::lanes::{self, Against, Lane};
 use crate::planning::material::{Shelf, composer};
+use crate::planning::pipeline::{Entry, Pipeline, SPOKEN, is_pipeline};
+use crate::planning::share::TargetShare;
 use crate::run::trial_run;
 
 /// Everything known here.
@@ -24,15 +31,17 @@ pub struct Known<'c> {
     /// What was found in URLs, by the URL without it.
     credentials: RefCell<BTreeMap<String, Credentials>>,
     shelf: RefCell<Shelf>,
-    /// Bodies that were looked at; what was wrong with one is told once.
-    bodies: RefCell<BTreeSet<String>>,
+    /// Bodies that were looked at, and their sizes; what was wrong with one is told once.
+    bodies: RefCell<BTreeMap<String, u64>>,
+    abilities: KnownAbilities,
 }
 
 impl<'c> Known<'c> {
     /// The registry's protocols and the targets of this catalogue.
     pub fn new(catalogue: &'c Catalogue) -> Known<'c> {
         let (credentials, shelf) = (RefCell::default(), RefCell::default());
-        Known { catalogue, credentials, shelf, bodies: RefCell::default() }
+        let (bodies, abilities) = (RefCell::default(), KnownAbilities::default());
+        Known { catalogue, credentials, shelf, bodies, abilities }
     }
 
     /// Who we are to the servers whose URLs said so, by their URLs without it.
@@ -63,6 +72,14 @@ impl World for Known<'_> {
         if word.contains("://") {
             return self.url(word);
         }
+        if is_pipeline(word) {
+            let speaks = SPOKEN.iter().map(|(name, _)| (*name).to_owned()).collect();
+            return Ok(TargetWord { name: word.to_owned(), speaks: Some(speaks) });
+        }
+        if let Some((PIPELINE, entry)) = word.split_once('@') {
+            let problem = format!("{word:?} is of the command line");
+            return Err(format!("{problem}: type target = \"pipeline\", protocol = {entry:?}"));
+        }
         if !self.catalogue.knows(word) {
             if let Ok(protocol) = registry::find(word) {
                 let name = protocol.name();
@@ -81,17 +98,31 @@ impl World for Known<'_> {
 
     fn target_names(&self) -> Vec<String> {
         let managed = self.catalogue.targets().iter().map(|target| target.name.clone());
-        std::iter::once(REFERENCE.to_owned()).chain(managed).collect()
+        let own = [REFERENCE, PIPELINE].map(str::to_owned).into_iter();
+        own.chain(managed).collect()
     }
 
-    fn is_secret(&self, key: &str) -> bool {
-        key.rsplit('.').next() == Some(BROKER_PASSWORD)
+    fn patterns(&self, protocol: &dyn Protocol, target: &str) -> Vec<Pattern> {
+        match Entry::of(protocol.name()) {
+            Ok(entry) if is_pipeline(target) => entry.patterns().to_vec(),
+            _ => protocol.patterns().to_vec(),
+        }
+    }
+
+    fn is_secret(&self, key: &str, value: &str) -> bool {
+        let own = key.split_once('.').map_or(key, |(_, own)| own);
+        registry::find(key.split('.').next().unwrap_or_default()).is_ok()
+            && lanes::is_secret(own, value)
     }
 
     fn check(&self, case: &Decided) -> Result<(), Invalid> {
         let protocol = registry::find(&case.protocol)?;
         let against = match case.target.as_str() {
             REFERENCE => Against::Reference,
+            PIPELINE => {
+                let pipeline = Pipeline::of(protocol, &case.stages, self.catalogue)?;
+                Against::Pipeline(Box::new(pipeline))
+            }
             url if url.contains("://") => {
                 let endpoint = Endpoint::parse(url);
                 Against::Foreign(endpoint.map_err(|said| Invalid::new("target", said, ""))?)
@@ -101,6 +132,10 @@ impl World for Known<'_> {
         let given = case.settings.iter();
         let given = given.filter_map(|(key, value)| Some((key.clone(), setting_text(value)?)));
         let lane = Lane::new(protocol, against, given.collect())?;
+        for setting in protocol.settings() {
+            let value = lane.settings.text(setting.key);
+            lane.against.check_can(self.catalogue, protocol, setting.key, value)?;
+        }
         let trial = Trial {
             id: String::new(),
             point: Point::new(),
@@ -112,25 +147,66 @@ impl World for Known<'_> {
             load: case.load.clone(),
             settings: lane.settings.clone(),
         };
+        check_stall(&lane, &case.load)?;
+        path_of(&case.path)?;
+        TargetShare::of(&case.share)?;
+        if let Beneath::On(asked) = &case.background {
+            let secrets = Secrets::default();
+            let has_hosts = path_of(&case.path)?.is_some();
+            BackgroundCase::of(asked, (&lane, has_hosts), self.catalogue, &secrets)?;
+        }
         trial_run::check_protocol(&lane, &trial)?;
-        self.check_body(&trial)
+        let body_bytes = self.check_body(&trial, lane.stores())?;
+        // What a file makes of a body is known only now, and may be too much for the protocol.
+        let mut sized = trial;
+        sized.load.size.get_or_insert(Bytes(body_bytes));
+        let fits = trial_run::check_protocol(&lane, &sized).map(|_| ());
+        let can = || self.abilities.check(self.catalogue, case, &sized);
+        fits.and_then(|()| can()).map_err(|invalid| {
+            match (sized.load.body.path(), invalid.place.as_str()) {
+                (Some(_), "load.size") => Invalid { place: "load.body".to_owned(), ..invalid },
+                _ => invalid,
+            }
+        })
     }
 }
 
+/// A closed loop of messages that nothing confirms goes on when they are delivered: with
+/// subscribers that read nothing it would stand.
+fn check_stall(lane: &Lane, load: &Load) -> Result<(), Invalid> {
+    let waits =
+        !load.arrival.is_open() && lane.protocol.guarantee(&lane.settings) == Guarantee::AtMostOnce;
+    if load.stall.is_none() || !waits {
+        return Ok(());
+    }
+    let problem = "a closed loop waits for the delivery of what nobody confirms, and nobody reads";
+    Err(Invalid::new("load.stall", problem, "add a rate, or a guarantee such as mqtt.qos = 1"))
+}
+
 impl Known<'_> {
-    /// Whether the bodies of the trial can be made. A plan has many cases and few bodies.
-    fn check_body(&self, trial: &Trial) -> Result<(), Invalid> {
+    /// Whether the bodies of the trial can be made, and the size of the largest, bytes.
+    /// A plan has many cases and few bodies: what is wrong with one is told once.
+    fn check_body(&self, trial: &Trial, is_stored: bool) -> Result<u64, Invalid> {
         let load = &trial.load;
-        let material = self.shelf.borrow_mut().fetch(load)?;
+        let is_read = is_stored && Entry::of(&trial.protocol)? != Entry::Store;
+        if is_read && load.body == BodySource::Filler {
+            let problem = "the pipeline stores readings, and filler is none";
+            let mend = "type --body readings (load.body = \"readings\"): a size then pads them";
+            return Err(Invalid::new("load.body", problem, mend));
+        }
+        let material = self.shelf.borrow_mut().fetch(load, is_stored)?;
         let (mut widest, mut body) = ((0, None), load.body.to_string());
-        if matches!(load.body, BodySource::Template(_)) {
+        if matches!(load.body.content(), BodySource::Template(_)) {
             widest = (load.connections, load.messages);
         }
-        body.push_str(&format!(" {:?} {widest:?}", load.size));
-        if !self.bodies.borrow_mut().insert(body) {
-            return Ok(());
+        body.push_str(&format!(" {} {:?} {widest:?} {is_stored}", load.pattern, load.size));
+        if let Some(bytes) = self.bodies.borrow().get(&body) {
+            return Ok(*bytes);
         }
-        composer(trial, &material, 0).map(|_| ()).map_err(|said| {
+        let made = composer(trial, &material, 0);
+        let bytes = made.as_ref().map_or(0, |(composer, _)| composer.bytes_max() as u64);
+        self.bodies.borrow_mut().insert(body, bytes);
+        made.map(|_| bytes).map_err(|said| {
             let said = said.to_string();
             let (problem, mend) = said.rsplit_once(": type -s ").unwrap_or((&said, ""));
             let mend = if mend.is_empty() { String::new() } else { format!("give {mend}") };

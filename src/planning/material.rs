@@ -3,46 +3,70 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use weigh_engine::object::ObjectFile;
 use weigh_model::body::{BodySource, Composer, widest_mark};
 use weigh_model::protocol::Invalid;
-use weigh_model::{Arrival, Load, Nanos, Trial};
+use weigh_model::{Arrival, Load, Nanos, Pattern, Trial};
+use weigh_seal::BodySealer;
 
 use crate::exit::Stop;
+use crate::planning::readings;
+use crate::sealing::bodies;
 
 /// The content of a body source, read before anything starts.
 #[derive(Clone, Debug, Default)]
 pub struct Material {
     /// What the body source holds.
     pub body: Vec<u8>,
+    /// Bytes of the file that is read piece by piece instead.
+    pub object_bytes: u64,
     /// The due times of a trace.
     pub trace: Vec<Nanos>,
 }
 
 /// What was read from files, each once.
 #[derive(Debug, Default)]
-pub struct Shelf(BTreeMap<(String, Option<String>), Arc<Material>>);
+pub struct Shelf(BTreeMap<(String, bool, bool, Option<String>), Arc<Material>>);
 
 impl Shelf {
-    /// The material of a load.
+    /// The material of a load; what `is_stored` is made of whole readings.
     ///
     /// # Errors
     /// If a file cannot be read, or holds no due times.
-    pub fn fetch(&mut self, load: &Load) -> Result<Arc<Material>, Invalid> {
+    pub fn fetch(&mut self, load: &Load, is_stored: bool) -> Result<Arc<Material>, Invalid> {
         let trace = match &load.arrival {
             Arrival::Trace(path) => Some(path.clone()),
             _ => None,
         };
-        let name = (load.body.to_string(), trace.clone());
+        let moves = load.pattern == Pattern::Transfer;
+        let name = (load.body.content().to_string(), moves, is_stored, trace.clone());
         if let Some(material) = self.0.get(&name) {
             return Ok(Arc::clone(material));
         }
-        let material = Arc::new(material(&load.body, trace.as_deref())?);
+        let object_bytes = object(load)?.map_or(0, |object| object.bytes());
+        let material = Material { object_bytes, ..material(load, trace.as_deref(), is_stored)? };
+        let material = Arc::new(material);
         self.0.insert(name, Arc::clone(&material));
         Ok(material)
     }
 }
 
-fn material(body: &BodySource, trace: Option<&str>) -> Result<Material, Invalid> {
+/// The file that is sent piece by piece, where one is.
+///
+/// # Errors
+/// If it is none that can be sent.
+pub fn object(load: &Load) -> Result<Option<ObjectFile>, Invalid> {
+    let (Pattern::Transfer, BodySource::File(path)) = (load.pattern, &load.body) else {
+        return Ok(None);
+    };
+    let opened = ObjectFile::open(path);
+    opened.map(Some).map_err(|error| {
+        Invalid::new("load.body", error.to_string(), "name a file with something in it: file:FILE")
+    })
+}
+
+fn material(load: &Load, trace: Option<&str>, is_stored: bool) -> Result<Material, Invalid> {
+    let body = load.body.content();
     let read = |key: &str, path: &str| {
         std::fs::read(path).map_err(|error| {
             let problem = format!("{path} cannot be read: {error}");
@@ -50,7 +74,9 @@ fn material(body: &BodySource, trace: Option<&str>) -> Result<Material, Invalid>
         })
     };
     let body = match (body, body.path()) {
+        (BodySource::File(_), _) if load.pattern == Pattern::Transfer => Vec::new(),
         (_, Some(path)) => read("load.body", path)?,
+        (BodySource::Readings, None) if is_stored => readings::of_stages(READINGS).into_bytes(),
         (BodySource::Readings, None) => READINGS.as_bytes().to_vec(),
         _ => Vec::new(),
     };
@@ -58,7 +84,7 @@ fn material(body: &BodySource, trace: Option<&str>) -> Result<Material, Invalid>
         Some(path) => parse_trace(path, &read("load.arrival", path)?)?,
         None => Vec::new(),
     };
-    Ok(Material { body, trace })
+    Ok(Material { body, object_bytes: 0, trace })
 }
 
 fn parse_trace(path: &str, text: &[u8]) -> Result<Vec<Nanos>, Invalid> {
@@ -86,11 +112,23 @@ fn parse_trace(path: &str, text: &[u8]) -> Result<Vec<Nanos>, Invalid> {
     Ok(times)
 }
 
-/// What makes the bodies of a trial.
-pub fn composer(trial: &Trial, material: &Material, unix_ns: u64) -> Result<Composer, Stop> {
+/// What makes the bodies of a trial, and who seals them, where they are sealed.
+pub fn composer(
+    trial: &Trial,
+    material: &Material,
+    unix_ns: u64,
+) -> Result<(Composer, Option<Arc<BodySealer>>), Stop> {
     let load = &trial.load;
     let largest = widest_mark(load.connections, load.messages.unwrap_or(1 << 40));
-    Composer::new(&load.body, &material.body, load.size, &largest, unix_ns).map_err(Stop::usage)
+    let content = (&material.body[..], material.object_bytes);
+    let sealer = bodies::sealer(load)?;
+    let (body, size) = (&load.body, load.size);
+    let composer = match (load.pattern, sealer.clone()) {
+        (Pattern::Transfer, _) => Composer::in_pieces(body, content, size, &largest, unix_ns),
+        (_, Some(sealer)) => Composer::sealed(body, content.0, size, &largest, unix_ns, sealer),
+        (_, None) => Composer::new(body, content.0, size, &largest, unix_ns),
+    };
+    Ok((composer.map_err(Stop::usage)?, sealer))
 }
 
 /// The hydroponic readings that bodies are made of by default.

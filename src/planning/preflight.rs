@@ -1,33 +1,62 @@
 //! What is looked at before anything starts: whether the machine can do it, whether the targets
 //! may be loaded, whether one thread can see what it must.
 
+use std::collections::BTreeSet;
+use std::net::{IpAddr, ToSocketAddrs};
+
 use weigh_engine::schedule;
 use weigh_model::{Load, Pattern};
+use weigh_protocols::passage::WHOLE_BYTES_MAX;
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::doctor::{self, Demand, Level};
 use weigh_stage::facts::Facts;
 
-use crate::exit::Stop;
+use crate::exit::{Exit, Stop};
 use crate::planning::cases::Case;
 use crate::planning::lanes::Against;
 
 /// Asks whether the targets of these cases may be loaded: a server beyond this machine belongs to
 /// somebody.
+///
+/// # Errors
+/// If one lies beyond it and nobody `is_allowed`, or if a host is unknown.
 pub fn may_load(cases: &[Case], is_allowed: bool) -> Result<(), Stop> {
-    let foreign = cases.iter().filter_map(|case| match &case.lane.against {
-        Against::Foreign(endpoint) => Some(endpoint),
-        _ => None,
-    });
-    let is_local = |host: &str| {
-        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
-    };
-    match foreign.into_iter().find(|endpoint| !is_local(&endpoint.host)) {
-        Some(endpoint) if !is_allowed => Err(Stop::usage(format!(
-            "{endpoint}: lies beyond this machine, and a load test can put a server out of \
-             service: add --i-may-load-this if you may"
-        ))),
-        _ => Ok(()),
+    let beneath = cases.iter().filter_map(|case| case.background.as_ref());
+    let lanes = cases.iter().map(|case| &case.lane).chain(beneath.map(|own| &own.lane));
+    let mut seen = BTreeSet::new();
+    for lane in lanes {
+        let Against::Foreign(endpoint) = &lane.against else { continue };
+        if is_allowed || !seen.insert(endpoint.host.clone()) {
+            continue;
+        }
+        if let Some(beyond) = beyond(&endpoint.host).map_err(|unknown| {
+            Stop::new(Exit::Target, format!("{endpoint}: {unknown}; check its name"))
+        })? {
+            return Err(Stop::usage(format!(
+                "{endpoint}: lies beyond this machine{beyond}, and a load test can put a server \
+                 out of service: add --i-may-load-this if you may"
+            )));
+        }
     }
+    Ok(())
+}
+
+/// Whether a host is another machine than this one: `None` if all of its addresses are this one's
+/// own; else which of them is not, in words, where a name stands for it.
+///
+/// # Errors
+/// If it is unknown, in words.
+pub fn beyond(host: &str) -> Result<Option<String>, String> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok((!address.is_loopback()).then(String::new));
+    }
+    if host == "localhost" {
+        return Ok(None);
+    }
+    let found = (host, 0).to_socket_addrs();
+    let mut found = found.map_err(|error| format!("the host {host} is unknown: {error}"))?;
+    let other = found.find(|address| !address.ip().is_loopback());
+    Ok(other.map(|address| format!(" ({host} is {})", address.ip())))
 }
 
 /// Threads of the generator: those asked for, or as many as the connections need.
@@ -40,8 +69,10 @@ pub fn shards(cases: &[Case], asked: Option<u32>) -> u32 {
 /// Asks the doctor: what cannot work is refused now instead of dying midway.
 pub fn examine(catalogue: &Catalogue, cases: &[Case], shards: u32) -> Result<(), Stop> {
     let facts = Facts::gather(weigh_observe::host::facts(), catalogue);
+    let of_hosts = facts.on_a_host();
     for case in cases {
-        let fatal: Vec<String> = doctor::examine(&demand(case, shards), &facts)
+        let facts = if case.has_hosts { &of_hosts } else { &facts };
+        let fatal: Vec<String> = doctor::examine(&demand(case, shards), facts)
             .into_iter()
             .filter(|finding| finding.level == Level::Fatal)
             .map(|finding| format!("{}: {}; {}", finding.check, finding.text, finding.fix))
@@ -65,23 +96,34 @@ fn demand(case: &Case, shards: u32) -> Demand {
         rate_per_s: schedule::rate_per_second_max(load),
         connection_per_message: load.pattern == Pattern::Session
             || case.lane.settings.text("keep_alive") == "false",
-        source_addresses: sources_max(&case.lane.against),
+        source_addresses: sources_max(case),
         local: !matches!(case.lane.against, Against::Foreign(_)),
-        targets: match &case.lane.against {
-            Against::Managed(name) => vec![name.clone()],
-            _ => Vec::new(),
-        },
+        targets: started(case),
     }
+}
+
+/// The real servers that a case starts.
+fn started(case: &Case) -> Vec<String> {
+    let lanes = std::iter::once(&case.lane).chain(case.background.iter().map(|own| &own.lane));
+    let managed = lanes.filter_map(|lane| match &lane.against {
+        Against::Managed(name) => Some(name.clone()),
+        Against::Pipeline(pipeline) => pipeline.assembly.broker.clone(),
+        _ => None,
+    });
+    let mut names: Vec<String> = managed.collect();
+    names.dedup();
+    names
 }
 
 /// A closed loop that waits for deliveries needs publishers and subscribers in one shard.
 fn check_shards(cases: &[Case], shards: u32) -> Result<(), Stop> {
     let waits_for_delivery = |case: &Case| {
-        case.load.pattern == Pattern::Deliver
+        case.load.delivers()
             && !case.load.arrival.is_open()
             && case.lane.protocol.guarantee(&case.lane.settings)
                 == weigh_model::Guarantee::AtMostOnce
     };
+    check_objects(cases, shards)?;
     match cases.iter().find(|case| shards > 1 && waits_for_delivery(case)) {
         None => Ok(()),
         Some(case) => Err(Stop::usage(format!(
@@ -93,16 +135,37 @@ fn check_shards(cases: &[Case], shards: u32) -> Result<(), Stop> {
     }
 }
 
-/// Local addresses that connections to this target may come from: several only on loopback.
-fn sources_max(against: &Against) -> u32 {
-    let is_on_loopback = match against {
-        Against::Reference | Against::Managed(_) => true,
+/// An object that is never whole in a reference server cannot be left for another of its threads.
+fn check_objects(cases: &[Case], shards: u32) -> Result<(), Stop> {
+    let is_large = |case: &Case| {
+        let bytes = case.load.size.map_or(case.material.object_bytes, |size| size.0);
+        case.load.pattern == Pattern::Transfer
+            && case.load.delivers()
+            && matches!(case.lane.against, Against::Reference)
+            && bytes > WHOLE_BYTES_MAX
+    };
+    match cases.iter().find(|case| shards > 1 && is_large(case)) {
+        None => Ok(()),
+        Some(case) => Err(Stop::usage(format!(
+            "--shards {shards}: the reference server of {} passes objects above 16 MiB on within \
+             one thread; type --shards 1, or a smaller size",
+            case.lane.protocol.name()
+        ))),
+    }
+}
+
+/// Local addresses that connections to a case's target may come from: several only on loopback. A
+/// host of ours has one.
+fn sources_max(case: &Case) -> u32 {
+    let is_on_loopback = match &case.lane.against {
+        _ if case.has_hosts => false,
+        Against::Reference | Against::Managed(_) | Against::Pipeline(_) => true,
         Against::Foreign(endpoint) => {
             let ip = endpoint.host.parse::<std::net::Ipv4Addr>();
             endpoint.host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
         }
     };
-    if is_on_loopback { crate::run::trial_run::SOURCES_MAX } else { 1 }
+    if is_on_loopback { crate::run::addresses::SOURCES_MAX } else { 1 }
 }
 
 /// Connections that stand at once.

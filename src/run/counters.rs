@@ -1,5 +1,5 @@
-//! A real broker's own counters, read from its counter topics after the trial, beside the
-//! ledger and never instead of it.
+//! A real server's own counters, read after the trial from its counter topics and from where it
+//! shows them, beside the ledger and never instead of it.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -11,16 +11,38 @@ use weigh_model::trial::Settings;
 use weigh_model::wire::{Outbox, Signal};
 use weigh_model::{Load, Nanos, Trial};
 use weigh_protocols as registry;
+use weigh_stage::counter::{Counter, CounterKind};
+use weigh_stage::hosts::Scene;
 use weigh_stage::managed::ManagedServer;
-use weigh_stage::target::CounterKind;
+
+use crate::run::secured::Vault;
+use crate::run::stage::TARGET;
+use crate::run::{layers, shown};
 
 /// The counters of `server` by name, once it has reported them twice; empty where it has none or
 /// does not tell them. Counters of a broker lag behind, Mosquitto's by up to three seconds.
-pub fn read_settled(server: &ManagedServer, load: &Load) -> BTreeMap<String, f64> {
+/// They are asked for on the server's own host, so that no path delays them and no wire that is
+/// listened on carries them.
+pub fn read_settled(
+    server: &ManagedServer,
+    load: &Load,
+    scene: Option<&Scene>,
+    vault: &Vault,
+) -> BTreeMap<String, f64> {
     if server.counters().is_empty() {
         return BTreeMap::new();
     }
-    listen(server, load).unwrap_or_default()
+    let read = || {
+        let mut all = shown::read_settled(server.counters());
+        if server.counters().iter().any(|own| own.topic.is_some()) {
+            all.extend(listen(server, load, vault).unwrap_or_default());
+        }
+        all
+    };
+    match scene.and_then(|scene| scene.host(TARGET).ok()) {
+        Some(host) => host.inside(|| Ok(read())).unwrap_or_default(),
+        None => read(),
+    }
 }
 
 /// What of `all` came after `before`, which the same server told earlier: totals are differences,
@@ -41,9 +63,14 @@ pub fn since(
     since
 }
 
-fn listen(server: &ManagedServer, load: &Load) -> Option<BTreeMap<String, f64>> {
+fn listen(server: &ManagedServer, load: &Load, vault: &Vault) -> Option<BTreeMap<String, f64>> {
     let protocol = registry::find_by_scheme(&server.endpoint().scheme)?;
-    let given = [("filter", COUNTER_FILTER), ("qos", "0"), ("client_id", "weigh-counters")];
+    let given = [
+        ("filter", COUNTER_FILTER),
+        ("qos", "0"),
+        ("client_id", "weigh-counters"),
+        ("tls_mutual", "true"),
+    ];
     let settings = Settings::new(protocol.name(), protocol.settings(), given).ok()?;
     let trial = Trial {
         id: String::new(),
@@ -58,6 +85,8 @@ fn listen(server: &ManagedServer, load: &Load) -> Option<BTreeMap<String, f64>> 
         settings,
     };
     let dial = protocol.dial(&trial).ok()?;
+    let (name, endpoint) = (protocol.name(), server.endpoint());
+    let dial = layers::dial_to_ours(dial, name, &trial.settings, endpoint, vault)?;
     let mut wire = (dial.make)(Seat { index: 0, role: Role::Consumer });
     let mut socket = TcpStream::connect(server.endpoint().address?).ok()?;
     socket.set_read_timeout(Some(LOOK_EVERY)).ok()?;
@@ -99,11 +128,8 @@ struct Watch {
 
 impl Watch {
     fn new(server: &ManagedServer) -> Watch {
-        let topics = server
-            .counters()
-            .iter()
-            .map(|counter| (counter.topic.clone(), counter.name.clone()))
-            .collect();
+        let topic = |own: &Counter| Some((own.topic.clone()?, own.name.clone()));
+        let topics = server.counters().iter().filter_map(topic).collect();
         Watch { topics, values: BTreeMap::new(), reports: 0, heard: None }
     }
 

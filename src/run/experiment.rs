@@ -2,9 +2,11 @@
 //! and the results from it.
 
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use weigh_model::calibration::Calibration;
 use weigh_model::event::{Event, JOURNAL_SCHEMA, RunResumed, RunStarted, Setup};
+use weigh_model::modelled::EnergyBasis;
 use weigh_model::plan::Plan;
 use weigh_report::Summary;
 use weigh_report::run_folder::{RunFolder, rfc3339};
@@ -17,10 +19,17 @@ use crate::planning::cases::Case;
 use crate::run::chronicle::{Chronicle, not_recorded};
 use crate::run::identity::Trials;
 use crate::run::interrupts::Interrupts;
+use crate::run::limit_search;
+use crate::run::metering::Metering;
+use crate::run::null_path::{Bench, Kind};
+use crate::run::outside;
+use crate::run::pulses;
 use crate::run::resumption::Begun;
 use crate::run::run_record::RunRecord;
 use crate::run::sitting::Sitting;
+use crate::run::stage::Footing;
 use crate::run::trial_run;
+use crate::run::watching::Lookouts;
 
 /// Everything a run is made of.
 pub struct Experiment<'e> {
@@ -38,8 +47,18 @@ pub struct Experiment<'e> {
     pub setup: Setup,
     /// Where runs are kept.
     pub runs: &'e Path,
+    /// Whether generator and target can be hosts.
+    pub footing: Footing,
     /// Says nothing on the way.
     pub is_quiet: bool,
+    /// What this machine and this build can do at most, once it is known.
+    pub null_path: Vec<Calibration>,
+    /// How energy is measured, once it is known.
+    pub metering: Metering,
+    /// What is watched of targets that somebody else runs, once it is known to be there.
+    pub lookouts: Lookouts,
+    /// What modelled figures of energy rest on, where they were asked for.
+    pub energy: Option<Box<EnergyBasis>>,
 }
 
 /// What a run came to.
@@ -65,10 +84,43 @@ impl Finished {
     }
 }
 
+/// Does the trials of a run and writes them down; returns why the first that could not be done was
+/// not.
+pub trait Work:
+    FnOnce(&Experiment<'_>, &RunFolder, &Interrupts, &mut Chronicle) -> Result<Option<Stop>, Stop>
+{
+}
+
+impl<F> Work for F where
+    F: FnOnce(
+        &Experiment<'_>,
+        &RunFolder,
+        &Interrupts,
+        &mut Chronicle,
+    ) -> Result<Option<Stop>, Stop>
+{
+}
+
+fn follow_the_plan(
+    experiment: &Experiment<'_>,
+    folder: &RunFolder,
+    interrupts: &Interrupts,
+    chronicle: &mut Chronicle,
+) -> Result<Option<Stop>, Stop> {
+    Sitting::new(experiment, folder, interrupts, chronicle).run()
+}
+
 impl Experiment<'_> {
     /// Runs all trials. What was measured is on the disk whatever happens.
     pub fn run(self) -> Result<Finished, Stop> {
+        self.run_with(follow_the_plan)
+    }
+
+    /// Begins a run whose trials `work` chooses.
+    pub fn run_with(mut self, work: impl Work) -> Result<Finished, Stop> {
         self.check()?;
+        self.metering = Metering::open(&self.plan.observe)?;
+        self.lookouts = Lookouts::open(&self.plan.observe.target, &self.cases)?;
         let interrupts = Interrupts::listen()?;
         let started = SystemTime::now();
         let folder =
@@ -76,6 +128,7 @@ impl Experiment<'_> {
         folder.write_plan(&self.plan).map_err(not_recorded)?;
         let journal = folder.create_journal().map_err(not_recorded)?;
         let mut chronicle = Chronicle::new(RunRecord::new(journal, &[]), Sequence::new(&self.plan));
+        self.null_path = self.calibrate(&interrupts);
         chronicle.note(Event::RunStarted(Box::new(RunStarted {
             schema: JOURNAL_SCHEMA.to_owned(),
             id: folder.id().to_owned(),
@@ -84,19 +137,42 @@ impl Experiment<'_> {
             host: weigh_observe::host::facts(),
             plan: self.plan.clone(),
             setup: self.setup.clone(),
+            null_path: self.null_path.clone(),
+            energy: self.energy.clone(),
         })))?;
-        self.carry_out(folder, chronicle, &interrupts)
+        self.carry_out(folder, chronicle, &interrupts, work)
+    }
+
+    /// What this machine and this build can do at most of what is to be weighed.
+    fn calibrate(&self, interrupts: &Interrupts) -> Vec<Calibration> {
+        // On hosts of their own generator and target no longer share this loopback.
+        if !matches!(self.footing, Footing::Loopback) {
+            return Vec::new();
+        }
+        let kinds: Vec<Kind> = self.cases.iter().filter_map(Kind::of).collect();
+        let bench = Bench { pinning: &self.pinning, shards: self.shards, interrupts };
+        let found = bench.calibrate(&kinds, false);
+        if !self.is_quiet {
+            found.iter().for_each(|calibration| eprintln!("weigh: {}", calibration.words()));
+        }
+        found
     }
 
     /// Does what a run that ended early has left to do, and nothing twice.
-    pub fn resume(self, begun: Begun) -> Result<Finished, Stop> {
+    pub fn resume(mut self, begun: Begun) -> Result<Finished, Stop> {
         self.check()?;
         let interrupts = Interrupts::listen()?;
-        let Begun { folder, journal, events, .. } = begun;
+        let Begun { folder, journal, events, started, .. } = begun;
+        self.null_path = started.null_path;
         let (mut sequence, untold) = Sequence::resume(&self.plan, &events);
+        let is_search = events.iter().any(|event| matches!(event, Event::SearchBegun { .. }));
         let is_done =
             matches!(events.last(), Some(Event::RunFinished { outcome }) if outcome == "done");
-        if is_done && sequence.next(sequence.elapsed()) == Step::Done {
+        let is_over = match is_search {
+            true => limit_search::is_done(&self, &events)?,
+            false => sequence.next(sequence.elapsed()) == Step::Done,
+        };
+        if is_done && is_over {
             eprintln!("weigh: {} is done: nothing is left to do", folder.id());
             let summary = folder.write_results(&events).map_err(not_recorded)?;
             let finished = Finished::of(folder, summary);
@@ -107,6 +183,8 @@ impl Experiment<'_> {
             );
             return Ok(finished);
         }
+        self.metering = Metering::open(&self.plan.observe)?;
+        self.lookouts = Lookouts::open(&self.plan.observe.target, &self.cases)?;
         let mut chronicle = Chronicle::new(RunRecord::new(journal, &events), sequence);
         chronicle.put_down(Event::RunResumed(Box::new(RunResumed {
             at: rfc3339(SystemTime::now()),
@@ -116,15 +194,49 @@ impl Experiment<'_> {
         for decision in untold {
             chronicle.put_down(decision)?;
         }
-        self.carry_out(folder, chronicle, &interrupts)
+        match is_search {
+            true => self.carry_out(folder, chronicle, &interrupts, limit_search::go_on),
+            false => self.carry_out(folder, chronicle, &interrupts, follow_the_plan),
+        }
     }
 
     fn check(&self) -> Result<(), Stop> {
         let trials = Trials::new(&self.plan, &self.cases);
         self.cases.iter().enumerate().try_for_each(|(index, case)| {
             let trial = trials.trial(index, case, 0);
-            trial_run::check(&case.lane, &trial, &case.material, self.shards)
+            trial_run::check(&case.lane, &trial, &case.material, self.shards).map(|_| ())
         })
+    }
+
+    /// Does the work with a meter beside it, and reads the log of one outside when it is done.
+    fn metered<T>(
+        &self,
+        interrupts: &Interrupts,
+        chronicle: &mut Chronicle,
+        work: impl FnOnce(&mut Chronicle) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        if let Some(complaint) = self.metering.complaint() {
+            eprintln!("weigh: {complaint}");
+        }
+        if let Some(notice) = self.metering.notice().filter(|_| !self.is_quiet) {
+            eprintln!("weigh: {notice}");
+        }
+        if let Some(event) = self.metering.told() {
+            chronicle.put_down(event)?;
+        }
+        let Some((file, voltage_v)) = self.metering.log() else { return work(chronicle) };
+        chronicle.put_down(Event::LoadPulses(pulses::make(&self.metering, interrupts)))?;
+        let done = work(chronicle)?;
+        chronicle.put_down(Event::LoadPulses(pulses::make(&self.metering, interrupts)))?;
+        let told = outside::settle(&chronicle.events()?, (file, voltage_v), LOG_WITHIN);
+        if let Some(complaint) = outside::complaint(&told) {
+            eprintln!(
+                "weigh: no energy: {complaint}; once the log is whole type weigh meters --log \
+                 {file} --run latest"
+            );
+        }
+        told.into_iter().try_for_each(|event| chronicle.put_down(event))?;
+        Ok(done)
     }
 
     fn carry_out(
@@ -132,8 +244,11 @@ impl Experiment<'_> {
         folder: RunFolder,
         mut chronicle: Chronicle,
         interrupts: &Interrupts,
+        work: impl Work,
     ) -> Result<Finished, Stop> {
-        let result = Sitting::new(self, &folder, interrupts, &mut chronicle).run();
+        let result = self.metered(interrupts, &mut chronicle, |chronicle| {
+            work(self, &folder, interrupts, chronicle)
+        });
         let (first_failure, mut unrecorded) = match result {
             Ok(first_failure) => (first_failure, None),
             Err(stop) if stop.exit() == Exit::Record => (None, Some(stop)),
@@ -162,6 +277,9 @@ impl Experiment<'_> {
         Ok(Finished { first_failure, unrecorded, interrupted, ..earlier })
     }
 }
+
+/// How long the program of a meter outside may take to write down the last pulses.
+const LOG_WITHIN: Duration = Duration::from_secs(10);
 
 /// Takes away what targets left, unless somebody may want to read their logs.
 fn clear_targets(folder: &RunFolder, has_suspects: bool) {

@@ -79,6 +79,10 @@ pub fn material_check(cases: &[Case]) -> String {
         let times = material.trace.iter().flat_map(|time| time.0.to_be_bytes());
         material.body.iter().copied().chain(times).fold(hash, fnv1a_byte)
     });
+    // A path may lie in a file of the user's.
+    let paths = cases.iter().filter_map(|case| case.path.as_ref());
+    let texts = paths.map(|path| format!("{path:?}"));
+    let hash = texts.fold(hash, |hash, text| text.bytes().fold(hash, fnv1a_byte));
     format!("{hash:016x}")
 }
 

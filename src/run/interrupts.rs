@@ -34,6 +34,17 @@ impl Interrupts {
         Ok(interrupts)
     }
 
+    /// Stops what is running, as a first signal does: for a reason of our own.
+    pub fn ask(&self) {
+        let stopper = self.stopper.lock();
+        self.count.fetch_add(1, Ordering::SeqCst);
+        if let Ok(stopper) = &stopper
+            && let Some(stop) = stopper.as_ref()
+        {
+            stop();
+        }
+    }
+
     fn hear(&self, signal: u32) {
         // The lock keeps a stopper that is armed in this moment from being called twice.
         let stopper = self.stopper.lock();

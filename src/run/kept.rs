@@ -3,24 +3,33 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use weigh_model::plan::TargetLife;
 use weigh_model::server::ServerReport;
 use weigh_stage::catalogue::Catalogue;
+use weigh_stage::enclosure::Enclosure;
+use weigh_stage::hosts::Scene;
 use weigh_stage::pinning::CoreSet;
+use weigh_stage::site::Site;
 
-use crate::exit::Stop;
+use crate::exit::{Exit, Stop};
 use crate::planning::lanes::Lane;
+use crate::run::addresses;
+use crate::run::relayed::Relayed;
+use crate::run::secured::Vault;
+use crate::run::stage::{RELAY, Stage, TARGET};
 use crate::run::target::{READY_WITHIN, Running};
 
 /// Starts targets, and keeps those that are to be kept. Dropping it stops them.
 pub struct Targets<'t> {
     life: TargetLife,
     catalogue: &'t Catalogue,
-    cores: CoreSet,
     shards: u32,
     /// Where targets keep their files and logs.
     folder: PathBuf,
+    /// Their certificates, beside those.
+    vault: Vault,
     kept: BTreeMap<String, Kept>,
     /// How many were started to be kept.
     started: u32,
@@ -28,9 +37,31 @@ pub struct Targets<'t> {
 
 /// What is known of a kept target between two trials.
 enum Kept {
-    Alive(Box<(Running, Counted)>),
+    Alive(Box<(Started, Counted)>),
     /// It is to be started anew, and why.
     Gone(String),
+}
+
+/// A target that runs, with all that it stands on. What is first goes first.
+pub struct Started {
+    /// The target.
+    pub running: Running,
+    /// The relay before it.
+    pub relay: Option<Relayed>,
+    /// Its share of the machine, where it was given one.
+    pub enclosure: Option<Arc<Enclosure>>,
+    /// The hosts that generator and target are, where they are any.
+    pub scene: Option<Scene>,
+}
+
+impl Started {
+    /// Ends all of it.
+    pub fn stop(self) {
+        if let Some(relay) = self.relay {
+            relay.stop();
+        }
+        self.running.stop();
+    }
 }
 
 /// What a target has counted since it was started.
@@ -45,7 +76,7 @@ pub struct Counted {
 /// A target for the time of a trial.
 pub struct Lease {
     /// The target.
-    pub running: Running,
+    pub target: Started,
     /// What it had counted before the trial.
     pub before: Counted,
     /// True if it has served an earlier trial.
@@ -57,32 +88,38 @@ pub struct Lease {
 }
 
 impl<'t> Targets<'t> {
-    /// Targets that live so long, on these cores, with their files below `folder`.
+    /// Targets that live so long, with their files below `folder`.
     pub fn new(
         life: TargetLife,
         catalogue: &'t Catalogue,
-        cores: &CoreSet,
         shards: u32,
         folder: PathBuf,
     ) -> Targets<'t> {
-        let cores = cores.clone();
-        Targets { life, catalogue, cores, shards, folder, kept: BTreeMap::new(), started: 0 }
+        let (vault, kept) = (Vault::new(folder.join("tls")), BTreeMap::new());
+        Targets { life, catalogue, shards, folder, vault, kept, started: 0 }
     }
 
-    /// The target of `lane` for the trial of this id.
+    /// The target of `lane` on this stage and these cores, for the trial of this id.
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn lease(&mut self, lane: &Lane, trial: &str) -> Result<Lease, Stop> {
+    pub fn lease(
+        &mut self,
+        lane: &Lane,
+        stage: &Stage,
+        cores: &CoreSet,
+        trial: &str,
+    ) -> Result<Lease, Stop> {
         if self.life == TargetLife::Fresh || lane.is_foreign() {
-            let running = self.start(lane, self.folder.join(trial))?;
-            return Ok(Lease::first(running, String::new(), None));
+            let started = self.start(lane, stage, cores, self.folder.join(trial))?;
+            return Ok(Lease::first(started, String::new(), None));
         }
-        let key = Running::key(lane, self.shards);
+        let key = Running::key(lane, self.shards) + &stage.key();
         let restarted = match self.kept.remove(&key) {
             Some(Kept::Alive(kept)) => match Self::ready_again(*kept) {
-                Ok((running, before)) => {
-                    return Ok(Lease { running, before, is_used: true, restarted: None, key });
+                Ok((target, before)) => {
+                    let restarted = None;
+                    return Ok(Lease { target, before, is_used: true, restarted, key });
                 }
                 Err(ended) => Some(ended),
             },
@@ -91,50 +128,79 @@ impl<'t> Targets<'t> {
         };
         self.started += 1;
         let folder = self.folder.join(format!("kept-{}", self.started));
-        let running = self.start(lane, folder)?;
-        Ok(Lease::first(running, key, restarted))
+        let started = self.start(lane, stage, cores, folder)?;
+        Ok(Lease::first(started, key, restarted))
     }
 
     /// Takes a target back after a trial at whose end it had counted so much; `None` where that
     /// is not known, or where the trial failed: then the next one gets a target that is new.
     pub fn give_back(&mut self, lease: Lease, counted: Option<Counted>) {
-        let Lease { mut running, key, .. } = lease;
+        let Lease { mut target, key, .. } = lease;
         if key.is_empty() {
-            return running.stop();
+            return target.stop();
         }
-        let kept = match (running.ended(), counted) {
-            (None, Some(counted)) => Kept::Alive(Box::new((running, counted))),
+        let kept = match (target.running.ended(), counted) {
+            (None, Some(counted)) => Kept::Alive(Box::new((target, counted))),
             (ended, _) => {
-                let why = ended.map(|ended| ended.to_string());
-                running.stop();
-                Kept::Gone(why.unwrap_or_else(|| "the trial before it failed".to_owned()))
+                target.stop();
+                Kept::Gone(ended.unwrap_or_else(|| "the trial before it failed".to_owned()))
             }
         };
         self.kept.insert(key, kept);
     }
 
-    fn start(&self, lane: &Lane, folder: PathBuf) -> Result<Running, Stop> {
-        Running::start(lane, self.catalogue, &self.cores, self.shards, &folder)
+    /// The certificates of the run.
+    pub fn vault(&self) -> &Vault {
+        &self.vault
+    }
+
+    fn start(
+        &self,
+        lane: &Lane,
+        stage: &Stage,
+        cores: &CoreSet,
+        folder: PathBuf,
+    ) -> Result<Started, Stop> {
+        let scene = if lane.is_foreign() { None } else { stage.set()? };
+        let host = scene.as_ref().map(|scene| scene.host(TARGET)).transpose();
+        let host = host.map_err(|error| Stop::new(Exit::Internal, error))?;
+        let enclosure = if lane.is_foreign() { None } else { stage.share.enclose(cores) };
+        let site = Site { cores: Some(cores), host, enclosure: enclosure.as_ref() };
+        let beside = (&*folder, &self.vault);
+        let running = Running::start(lane, self.catalogue, &site, self.shards, beside)?;
+        let mut relay = None;
+        if stage.has_relay {
+            let to = addresses::resolve(running.endpoint())?;
+            let host = scene.as_ref().and_then(|scene| scene.host(RELAY).ok());
+            // Where the scheduler puts it: on the target's cores it would take the target's time.
+            let site = Site { cores: None, host, enclosure: None };
+            relay = Some(Relayed::start(to, &site, &folder)?);
+        }
+        Ok(Started { running, relay, enclosure, scene })
     }
 
     /// A kept target with its count now: what came late for an earlier trial belongs to no later
     /// one. Or how it ended.
     fn ready_again(
-        (mut running, mut counted): (Running, Counted),
-    ) -> Result<(Running, Counted), String> {
-        if let Some(ended) = running.ended() {
-            return Err(ended.to_string());
+        (mut target, mut counted): (Started, Counted),
+    ) -> Result<(Started, Counted), String> {
+        if let Some(ended) = target.running.ended() {
+            return Err(ended);
         }
-        if let Running::Reference(server) = &mut running {
+        if let Some(ended) = target.relay.as_mut().and_then(Relayed::ended) {
+            target.stop();
+            return Err(format!("its relay: {ended}"));
+        }
+        if let Running::Reference(server) = &mut target.running {
             match server.report(READY_WITHIN) {
                 Ok(report) => counted.report = report,
                 Err(error) => {
-                    running.stop();
+                    target.stop();
                     return Err(error.to_string());
                 }
             }
         }
-        Ok((running, counted))
+        Ok((target, counted))
     }
 }
 
@@ -149,7 +215,7 @@ impl Drop for Targets<'_> {
 }
 
 impl Lease {
-    fn first(running: Running, key: String, restarted: Option<String>) -> Lease {
-        Lease { running, before: Counted::default(), is_used: false, restarted, key }
+    fn first(target: Started, key: String, restarted: Option<String>) -> Lease {
+        Lease { target, before: Counted::default(), is_used: false, restarted, key }
     }
 }

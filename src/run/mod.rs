@@ -1,16 +1,49 @@
 //! Carrying a run out: trial after trial, each with its target, all of it recorded.
 
+pub mod activity;
+pub mod addresses;
+#[cfg_attr(not(feature = "tls"), path = "agentless.rs")]
+pub mod agents;
+pub mod background;
 pub mod chronicle;
 pub mod counters;
+pub mod crossing;
+pub mod departures;
 pub mod experiment;
+pub mod followed;
+pub mod heard;
+pub mod hearing;
+pub mod hop_files;
 pub mod identity;
 pub mod interrupts;
 pub mod kept;
+pub mod layers;
+pub mod limit_result;
+pub mod limit_search;
 pub mod messages;
+pub mod metering;
+pub mod null_path;
+pub mod outside;
+#[cfg(feature = "pipeline")]
+pub mod pipeline;
+pub mod power;
+pub mod pulses;
 pub mod record;
+pub mod relayed;
 pub mod resumption;
 pub mod run_record;
+pub mod rundown;
+pub mod second_generator;
+#[cfg_attr(not(feature = "tls"), path = "unsecured.rs")]
+pub mod secured;
 pub mod series;
+pub mod session;
+pub mod shown;
 pub mod sitting;
+pub mod stage;
+pub mod staged;
 pub mod target;
+pub mod tcp_view;
 pub mod trial_run;
+pub mod watched;
+pub mod watching;

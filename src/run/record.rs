@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use weigh_engine::outcome::Outcome;
-use weigh_engine::record::{self, Beside, TargetUse};
-use weigh_model::event::TrialFinished;
+use weigh_engine::record::{self, Beside, HostUse, TargetUse};
+use weigh_model::event::{Event, TrialFinished};
 use weigh_model::server::ServerReport;
 use weigh_model::{Doubt, Trial};
 use weigh_observe::sampler::Usage;
@@ -14,48 +14,57 @@ use weigh_stage::reference::ReferenceServer;
 
 use crate::planning::lanes::Lane;
 use crate::run::counters;
+use crate::run::crossing::Carried;
 use crate::run::kept::{Counted, Lease};
+use crate::run::secured::Vault;
 use crate::run::target::{READY_WITHIN, Running};
 use crate::run::trial_run::Measured;
 
-/// The record of a trial, and what its target has counted since it was started, where that is
-/// known. Where it is urgent, no server is waited for until it has settled.
+/// The record of a trial, what was heard of its wire where it was listened on, and what its target
+/// has counted since it was started, where that is known. Where it is urgent, no server is waited
+/// for until it has settled.
 pub fn put_together(
     lane: &Lane,
     trial: &Trial,
     measured: Measured,
     lease: &mut Lease,
-    is_urgent: bool,
-) -> (TrialFinished, Option<Counted>) {
-    let Measured { outcome, seen } = measured;
+    (vault, is_urgent): (&Vault, bool),
+) -> (TrialFinished, Vec<Event>, Option<Counted>) {
+    let Measured { mut outcome, mut seen } = measured;
+    let crossed = std::mem::take(&mut seen.crossed);
     let mut counted = Some(Counted::default());
     let (mut server, mut counters) = (None, BTreeMap::new());
-    match &mut lease.running {
+    match &mut lease.target.running {
         _ if is_urgent => counted = None,
         Running::Reference(running) => {
             let report = settled_report(running, trial, &outcome, &lease.before.report);
-            server = report.as_ref().map(|report| report.since(&lease.before.report));
+            let own = report.as_ref().filter(|_| !seen.is_mixed);
+            server = own.map(|report| report.since(&lease.before.report));
             counted = report.map(|report| Counted { report, ..Counted::default() });
         }
         Running::Managed(running) => {
-            let all = counters::read_settled(running, &trial.load);
+            let scene = lease.target.scene.as_ref();
+            let all = counters::read_settled(running, &trial.load, scene, vault);
             let is_known = running.counters().iter().all(|own| all.contains_key(&own.name));
-            counters = counters::since(running, &all, &lease.before.counters);
+            if !seen.is_mixed {
+                counters = counters::since(running, &all, &lease.before.counters);
+            }
             counted = is_known.then(|| Counted { counters: all, ..Counted::default() });
         }
-        Running::Foreign(_) => {}
+        // Its own stages have told what arrived.
+        Running::Pipeline(_) | Running::Foreign(_) => {}
     }
     let mut asked_terms = lane.protocol.asks(&lane.settings);
     asked_terms.extend(trial.load.window.map(|window| ("receive_maximum", u64::from(window))));
     let beside = Beside {
         guarantee: lane.protocol.guarantee(&lane.settings),
-        target: lease.running.title(lane),
+        target: lease.target.running.title(lane),
         carries: lane.protocol.carries(&lane.settings),
         confirms: seen.confirms,
         shared_cores: seen.shared_cores,
-        target_ended: lease.running.ended().map(|ended| ended.to_string()),
-        usage: seen.usage.as_ref().map(target_use),
-        messages_cpu_ns: seen.messages_cpu_ns,
+        target_ended: lease.target.running.ended(),
+        usage: seen.usage.as_ref().map(|usage| target_use(usage, seen.sighted.is_elsewhere)),
+        aside_cpu_ns: seen.aside_cpu_ns,
         server,
         counters,
         asked_terms,
@@ -63,20 +72,30 @@ pub fn put_together(
         // What an earlier trial left free is used again without being seen to grow.
         target_bytes: seen.target_bytes.filter(|_| !lease.is_used),
     };
+    let carried = Carried::of(&mut outcome, seen.layers.handshakes());
     let mut finished = record::put_together(trial, outcome, beside);
+    seen.layers.tell(&mut finished);
+    seen.sighted.tell(&mut finished);
+    let told = crossed.tell(&carried, lane, &mut finished);
     let restarted = lease.restarted.clone().map(Doubt::TargetRestarted);
     finished.doubts.extend(restarted.map(|doubt| doubt.record()));
-    (finished, counted)
+    (finished, told, counted)
 }
 
-fn target_use(usage: &Usage) -> TargetUse {
+fn target_use(usage: &Usage, is_elsewhere: bool) -> TargetUse {
     TargetUse {
         cpu_ns: usage.cpu_ns,
         wall_ns: usage.wall_ns,
         percent_mean: usage.percent_mean,
         percent_max: usage.percent_max,
         memory_bytes_max: usage.memory_bytes_max,
-        host_busy_ns: usage.host.busy_ns(),
+        host: HostUse {
+            busy_ns: usage.host.busy_ns(),
+            softirq_ns: usage.host.softirq_ns,
+            steal_ns: usage.host.steal_ns,
+            all_ns: usage.host.all_ns(),
+        },
+        is_elsewhere,
     }
 }
 

@@ -70,7 +70,12 @@ impl Begun {
     ///
     /// # Errors
     /// If something is missing, or is none of the run's secrets.
-    pub fn secrets(&self, user: Option<&str>, sets: &[String]) -> Result<Secrets, Stop> {
+    pub fn secrets(
+        &self,
+        user: Option<&str>,
+        password: Option<String>,
+        sets: &[String],
+    ) -> Result<Secrets, Stop> {
         let setup = &self.started.setup;
         let mut secrets = Secrets::default();
         for text in sets {
@@ -84,7 +89,7 @@ impl Begun {
             secrets.settings.insert(key.to_owned(), value.to_owned());
         }
         if let Some(user) = user.or(setup.user.as_deref()) {
-            let password = std::env::var("WEIGH_PASSWORD").map_err(|_| {
+            let password = password.ok_or_else(|| {
                 Stop::usage(format!("the password of {user} is in no journal: set WEIGH_PASSWORD"))
             })?;
             secrets.user = Some(Credentials { user: user.to_owned(), password });

@@ -60,7 +60,8 @@ fn is_suspect(event: &Event) -> bool {
 }
 
 /// Doubts after which a reader wants to see the log of a target.
-const SUSPICIOUS: [&str; 3] = ["target-died", "target-restarted", "connections-lost"];
+const SUSPICIOUS: [&str; 4] =
+    ["target-died", "target-restarted", "connections-lost", "background-target-died"];
 
 #[cfg(test)]
 mod tests {

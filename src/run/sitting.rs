@@ -1,12 +1,12 @@
 //! One sitting of a run: trials one after another, until nothing is left to do, time is up, or
 //! somebody ends it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use weigh_model::event::Event;
 use weigh_model::{Nanos, Trial};
-use weigh_report::exports;
 use weigh_report::run_folder::RunFolder;
 use weigh_sequence::{Next, Step};
 
@@ -14,26 +14,24 @@ use crate::exit::{Exit, Stop};
 use crate::planning::cases::Case;
 use crate::run::chronicle::{Chronicle, not_recorded};
 use crate::run::experiment::Experiment;
+use crate::run::followed::Scales;
 use crate::run::identity::Trials;
 use crate::run::interrupts::Interrupts;
 use crate::run::kept::Targets;
-use crate::run::series::Series;
-use crate::run::trial_run::{self, Surroundings, Weighed};
 use crate::show::terminal::{Display, Standing};
 
 /// A sitting.
 pub struct Sitting<'s> {
-    experiment: &'s Experiment<'s>,
-    folder: &'s RunFolder,
-    interrupts: &'s Interrupts,
+    scales: Scales<'s>,
     chronicle: &'s mut Chronicle,
     trials: Trials,
     targets: Targets<'s>,
-    display: Display,
     began: Instant,
     /// What the run's clock showed when the sitting began.
     before: Nanos,
     first_failure: Option<Stop>,
+    /// Cases of which a session has been told packet by packet.
+    shown: BTreeSet<usize>,
 }
 
 impl<'s> Sitting<'s> {
@@ -45,19 +43,21 @@ impl<'s> Sitting<'s> {
         chronicle: &'s mut Chronicle,
     ) -> Sitting<'s> {
         let life = experiment.plan.repeat.target;
-        let cores = &experiment.pinning.target;
         let logs = folder.path().join("targets");
         Sitting {
-            experiment,
-            folder,
-            interrupts,
             before: chronicle.sequence.elapsed(),
             chronicle,
             trials: Trials::new(&experiment.plan, &experiment.cases),
-            targets: Targets::new(life, experiment.catalogue, cores, experiment.shards, logs),
-            display: Display::new(experiment.is_quiet),
+            targets: Targets::new(life, experiment.catalogue, experiment.shards, logs),
+            scales: Scales {
+                experiment,
+                folder,
+                interrupts,
+                display: Display::new(experiment.is_quiet),
+            },
             began: Instant::now(),
             first_failure: None,
+            shown: BTreeSet::new(),
         }
     }
 
@@ -67,12 +67,12 @@ impl<'s> Sitting<'s> {
     /// If the record cannot be written any more.
     pub fn run(mut self) -> Result<Option<Stop>, Stop> {
         let mut last = None;
-        while self.interrupts.exit().is_none() {
+        while self.scales.interrupts.exit().is_none() {
             let elapsed = self.elapsed();
             match self.chronicle.sequence.next(elapsed) {
                 Step::Done => break,
                 Step::OutOfTime(left) => {
-                    self.display.say(&format!(
+                    self.scales.display.say(&format!(
                         "the time budget is spent: the next trial would end after it, and {} \
                          trials of the plan are left undone",
                         left.most
@@ -100,7 +100,7 @@ impl<'s> Sitting<'s> {
 
     /// One trial. One that fails is written down and ends nothing.
     fn trial(&mut self, next: Next) -> Result<(), Stop> {
-        let experiment = self.experiment;
+        let experiment = self.scales.experiment;
         let case = &experiment.cases[next.case];
         let trial = self.trials.trial(next.case, case, next.repetition);
         let name = self.name(case, next.repetition);
@@ -108,7 +108,7 @@ impl<'s> Sitting<'s> {
         let budget = experiment.plan.repeat.budget;
         let budget_left = budget.map(|budget| Nanos(budget.0.saturating_sub(began.0)));
         let sequence = &self.chronicle.sequence;
-        self.display.trial(Standing::new(&name, &case.load, sequence, budget_left));
+        self.scales.display.trial(Standing::new(&name, &case.load, sequence, budget_left));
         if !self.cool_down() {
             return Ok(());
         }
@@ -119,10 +119,10 @@ impl<'s> Sitting<'s> {
             repetition: next.repetition,
             at_ns: Some(began.0),
         })?;
-        let stop = match self.weigh(case, trial) {
+        let stop = match self.weigh(next.case, trial) {
             Ok(()) => {
                 self.tell_ends();
-                self.display.trial_done();
+                self.scales.display.trial_done();
                 return Ok(());
             }
             Err(stop) => stop,
@@ -130,21 +130,21 @@ impl<'s> Sitting<'s> {
         if stop.exit() == Exit::Record {
             return Err(stop);
         }
-        if self.interrupts.exit().is_some() {
-            self.display.say(&stop.to_string());
+        if self.scales.interrupts.exit().is_some() {
+            self.scales.display.say(&stop.to_string());
             return Ok(());
         }
-        self.display.say(&format!("{name}: {stop}"));
+        self.scales.display.say(&format!("{name}: {stop}"));
         let error = stop.to_string();
         self.chronicle.note(Event::TrialFailed { trial: id, point, error })?;
         self.first_failure.get_or_insert(stop);
-        self.display.trial_done();
+        self.scales.display.trial_done();
         Ok(())
     }
 
     /// What a trial is called while it runs: its lane, and the keys of its load that vary.
     fn name(&self, case: &Case, repetition: u32) -> String {
-        let cases = &self.experiment.cases;
+        let cases = &self.scales.experiment.cases;
         let mut name = case.title();
         for (key, value) in case.point.iter().filter(|(key, _)| key.starts_with("load.")) {
             let is_same = |other: &Case| {
@@ -162,53 +162,36 @@ impl<'s> Sitting<'s> {
 
     /// The pause before a trial; false if a signal ended it.
     fn cool_down(&self) -> bool {
-        let end = Instant::now() + Duration::from_nanos(self.experiment.plan.repeat.cool_down.0);
-        while Instant::now() < end && self.interrupts.exit().is_none() {
+        let end =
+            Instant::now() + Duration::from_nanos(self.scales.experiment.plan.repeat.cool_down.0);
+        while Instant::now() < end && self.scales.interrupts.exit().is_none() {
             std::thread::sleep(end.saturating_duration_since(Instant::now()).min(LOOK_EVERY));
         }
-        self.interrupts.exit().is_none()
+        self.scales.interrupts.exit().is_none()
     }
 
-    fn weigh(&mut self, case: &Case, trial: Trial) -> Result<(), Stop> {
-        let observe = &self.experiment.plan.observe;
-        let (progress, heard) = std::sync::mpsc::channel();
-        let id = trial.id.clone();
-        let every = trial_run::interval(&case.load, observe.every);
-        let messages =
-            observe.messages.then(|| exports::message_files::path(self.folder, &trial.id));
-        let around = Surroundings {
-            pinning: &self.experiment.pinning,
-            shards: self.experiment.shards,
-            every: observe.every,
-            interrupts: self.interrupts,
-            progress,
-            messages,
-        };
-        let (targets, display) = (&mut self.targets, &self.display);
-        let (result, intervals) = std::thread::scope(|scope| {
-            let series = Series::new(trial_run::told_every(every), every);
-            let follower = scope.spawn(move || display.follow(&heard, series));
-            let result = trial_run::run(&case.lane, trial, &case.material, &around, targets);
-            drop(around);
-            (result, follower.join().unwrap_or_default())
-        });
-        let Weighed { finished, watched, unwritten } = result?;
-        for mut interval in intervals {
-            interval.trial.clone_from(&id);
-            if let Some(watched) = &watched {
-                watched.tell(&mut interval);
-            }
+    fn weigh(&mut self, place: usize, trial: Trial) -> Result<(), Stop> {
+        let case = &self.scales.experiment.cases[place];
+        let is_new = !self.shown.contains(&place);
+        let followed = self.scales.weigh(case, trial, &mut self.targets, is_new)?;
+        for interval in followed.intervals {
             self.chronicle.note(Event::Interval(interval))?;
         }
-        self.chronicle.note(Event::TrialFinished(Box::new(finished)))?;
-        unwritten.map_or(Ok(()), |error| Err(not_recorded(error)))
+        for event in followed.told {
+            if matches!(event, Event::SessionPackets(_)) {
+                self.shown.insert(place);
+            }
+            self.chronicle.note(event)?;
+        }
+        self.chronicle.note(Event::TrialFinished(Box::new(followed.finished)))?;
+        followed.unwritten.map_or(Ok(()), |error| Err(not_recorded(error)))
     }
 
     /// Says which axes have ended with the last trial.
     fn tell_ends(&self) {
         for event in self.chronicle.decided() {
             if let Event::AxisEnded(ended) = event {
-                self.display.say(&format!(
+                self.scales.display.say(&format!(
                     "{} ends at {} here: {} ({})",
                     ended.axis, ended.at, ended.condition, ended.figure
                 ));

@@ -4,20 +4,24 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use weigh_model::Endpoint;
+use weigh_model::{Endpoint, tls, websocket};
+use weigh_protocols::fields;
 use weigh_stage::catalogue::Catalogue;
-use weigh_stage::managed::{ManagedServer, ServerError};
-use weigh_stage::pinning::CoreSet;
+use weigh_stage::managed::{Layers, ManagedServer, ServerError};
+use weigh_stage::pipeline::PipelineServer;
 use weigh_stage::process::{Ended, ProcessError};
 use weigh_stage::reference::{ReferenceError, ReferenceServer};
+use weigh_stage::site::Site;
 
 use crate::exit::{Exit, Stop};
 use crate::planning::lanes::{Against, Lane};
+use crate::run::secured::Vault;
 
 /// A target that runs.
 pub enum Running {
     Reference(ReferenceServer),
     Managed(ManagedServer),
+    Pipeline(Box<PipelineServer>),
     Foreign(Endpoint),
 }
 
@@ -26,16 +30,16 @@ impl Running {
     pub fn start(
         lane: &Lane,
         catalogue: &Catalogue,
-        cores: &CoreSet,
+        site: &Site<'_>,
         shards: u32,
-        folder: &Path,
+        (folder, vault): (&Path, &Vault),
     ) -> Result<Running, Stop> {
-        let cores = Some(cores);
         match &lane.against {
             Against::Reference => {
                 let program = std::env::current_exe()?;
-                let arguments = serve_arguments(lane, shards);
-                ReferenceServer::start(&program, &arguments, folder, cores, READY_WITHIN)
+                let mut arguments = serve_arguments(lane, shards);
+                arguments.extend(vault.serve_arguments(lane)?);
+                ReferenceServer::start_in(&program, &arguments, folder, site, READY_WITHIN)
                     .map(Running::Reference)
                     .map_err(|error| {
                         let process = match &error {
@@ -47,7 +51,10 @@ impl Running {
             }
             Against::Managed(name) => {
                 let choice = catalogue.choose(name).map_err(Stop::usage)?;
-                ManagedServer::start(choice, Some(lane.protocol.name()), folder, cores)
+                let tls = vault.files(lane)?;
+                let layers = Layers { tls, websocket: websocket::is_on(&lane.settings) };
+                let protocol = Some(lane.protocol.name());
+                ManagedServer::start_in(choice, protocol, folder, site, layers)
                     .map(Running::Managed)
                     .map_err(|error| {
                         let process = match &error {
@@ -56,6 +63,20 @@ impl Running {
                         };
                         not_started(process, &error)
                     })
+            }
+            Against::Pipeline(pipeline) => {
+                let program = std::env::current_exe()?;
+                let assembly = &pipeline.assembly;
+                let broker = assembly.broker.as_deref().map(|name| catalogue.choose(name));
+                let broker = broker.transpose().map_err(Stop::usage)?;
+                let words = broker_words(lane, shards);
+                // A subscription at QoS 2 lowers nothing of what others publish.
+                let is_entry = lane.protocol.name() == SPOKEN_BY_BROKERS;
+                let qos = if is_entry { lane.settings.integer("qos") as u8 } else { 2 };
+                let broker = (broker, &words[..], qos);
+                PipelineServer::start_in(&program, assembly, broker, folder, site, READY_WITHIN)
+                    .map(|server| Running::Pipeline(Box::new(server)))
+                    .map_err(|error| not_started(error.process(), &error))
             }
             Against::Foreign(endpoint) => Ok(Running::Foreign(endpoint.clone())),
         }
@@ -68,7 +89,18 @@ impl Running {
                 let words = serve_arguments(lane, shards).into_iter();
                 words.map(|word| format!(" {}", word.to_string_lossy())).collect()
             }
-            Against::Managed(name) => format!("{name} {}", lane.protocol.name()),
+            Against::Managed(name) => {
+                let settings = &lane.settings;
+                let tls = (tls::is_on(settings), settings.flag("tls_mutual"));
+                let layers = (tls, websocket::is_on(settings));
+                format!("{name} {} {layers:?}", lane.protocol.name())
+            }
+            Against::Pipeline(pipeline) => {
+                let words = serve_arguments(lane, shards).into_iter();
+                let words: String =
+                    words.map(|word| format!(" {}", word.to_string_lossy())).collect();
+                format!("{:?}{words}", pipeline.assembly)
+            }
             Against::Foreign(endpoint) => endpoint.to_string(),
         }
     }
@@ -77,15 +109,28 @@ impl Running {
         match self {
             Running::Reference(server) => server.endpoint(),
             Running::Managed(server) => server.endpoint(),
+            Running::Pipeline(server) => server.endpoint(),
             Running::Foreign(endpoint) => endpoint,
         }
     }
 
-    pub fn pid(&self) -> Option<u32> {
+    /// The same for whoever speaks this scheme, which a pipeline may take in at another stage.
+    pub fn endpoint_for(&self, scheme: &str) -> &Endpoint {
         match self {
-            Running::Reference(server) => Some(server.pid()),
-            Running::Managed(server) => Some(server.pid()),
-            Running::Foreign(_) => None,
+            Running::Pipeline(server) => {
+                server.endpoint_for(scheme).unwrap_or_else(|| server.endpoint())
+            }
+            _ => self.endpoint(),
+        }
+    }
+
+    /// The processes that it was started as; none where somebody else runs it.
+    pub fn pids(&self) -> Vec<u32> {
+        match self {
+            Running::Reference(server) => vec![server.pid()],
+            Running::Managed(server) => vec![server.pid()],
+            Running::Pipeline(server) => server.pids().into_iter().map(|(_, pid)| pid).collect(),
+            Running::Foreign(_) => Vec::new(),
         }
     }
 
@@ -95,14 +140,44 @@ impl Running {
                 format!("weigh {} reference {}", env!("CARGO_PKG_VERSION"), lane.protocol.name())
             }
             Running::Managed(server) => format!("{} ({})", server.title(), server.profile()),
+            Running::Pipeline(server) => {
+                format!("weigh {} pipeline: {}", env!("CARGO_PKG_VERSION"), server.words())
+            }
             Running::Foreign(endpoint) => endpoint.to_string(),
         }
     }
 
-    pub fn ended(&mut self) -> Option<Ended> {
+    /// How it ended, if it has, or a part of it.
+    pub fn ended(&mut self) -> Option<String> {
+        match self {
+            Running::Pipeline(server) => server.ended().map(|part| part.to_string()),
+            _ => self.ended_with().map(|ended| ended.to_string()),
+        }
+    }
+
+    /// Why it cannot be measured, where it has ended by itself.
+    pub fn died(&mut self, lane: &Lane) -> Option<Stop> {
+        let how = self.ended()?;
+        let want = match self.ended_with()? {
+            Ended::Signal(SIGKILL) => {
+                "; the kernel ends so what asks for more memory than there is: give it more \
+                 (--target-memory)"
+            }
+            _ => "",
+        };
+        let log = match self {
+            Running::Managed(server) => format!("; the end of its log:\n{}", server.log_tail(12)),
+            Running::Reference(_) | Running::Pipeline(_) | Running::Foreign(_) => String::new(),
+        };
+        let title = self.title(lane);
+        Some(Stop::new(Exit::Target, format!("{title} ended with {how}{want}{log}")))
+    }
+
+    fn ended_with(&mut self) -> Option<Ended> {
         match self {
             Running::Reference(server) => server.ended(),
             Running::Managed(server) => server.ended(),
+            Running::Pipeline(server) => server.ended().map(|part| part.ended),
             Running::Foreign(_) => None,
         }
     }
@@ -111,6 +186,7 @@ impl Running {
         match self {
             Running::Reference(server) => drop(server.stop(STOP_WITHIN)),
             Running::Managed(server) => drop(server.stop()),
+            Running::Pipeline(server) => server.stop(STOP_WITHIN),
             Running::Foreign(_) => {}
         }
     }
@@ -134,14 +210,35 @@ fn serve_arguments(lane: &Lane, shards: u32) -> Vec<OsString> {
         "--shards".into(),
         shards.to_string().into(),
     ];
-    for (key, value) in &lane.given {
+    // What clients say is nothing to the server, and a list of processes is read by everybody.
+    let of_clients = [fields::HEADERS.key, fields::SECRET_HEADERS.key];
+    for (key, value) in lane.given.iter().filter(|(key, _)| !of_clients.contains(&&***key)) {
         arguments.push("--set".into());
         arguments.push(format!("{}.{key}={value}", lane.protocol.name()).into());
     }
     arguments
 }
 
+/// What is said to the pipeline's broker: where the lane enters there, its settings too.
+fn broker_words(lane: &Lane, shards: u32) -> Vec<OsString> {
+    if lane.protocol.name() == SPOKEN_BY_BROKERS {
+        return serve_arguments(lane, shards).split_off(BROKER_WORDS_FROM);
+    }
+    vec!["--shards".into(), shards.to_string().into()]
+}
+
+/// What the broker of a pipeline speaks.
+const SPOKEN_BY_BROKERS: &str = "mqtt";
+
+/// Where the words begin that say how a broker is set: before them are its protocol and that it is
+/// controlled.
+const BROKER_WORDS_FROM: usize = 2;
+
+/// signal(7): what the kernel sends where memory runs out.
+const SIGKILL: i32 = 9;
+
 /// How long a server may take to be ready or to answer.
 pub const READY_WITHIN: Duration = Duration::from_secs(10);
 
-const STOP_WITHIN: Duration = Duration::from_secs(2);
+/// How long a server may take to end.
+pub const STOP_WITHIN: Duration = Duration::from_secs(2);

@@ -1,33 +1,50 @@
 //! One trial from beginning to end: the target is started and watched, the load is made, the
 //! record is put together.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use weigh_engine::generator::{Attendant, Generator};
 use weigh_engine::job::{Failure, Job, Progress, Shared, interval_length};
 use weigh_engine::message_log::MessageLog;
 use weigh_engine::outcome::{Outcome, SILENCE};
-use weigh_model::event::{Interval, TrialFinished};
+use weigh_limit::attribution::{Observed, Use};
+use weigh_model::body::Composer;
+use weigh_model::energy::Span;
+use weigh_model::event::{Event, TrialFinished};
 use weigh_model::ledger::Cause;
-use weigh_model::protocol::Invalid;
-use weigh_model::{Doubt, Endpoint, Load, Nanos, Pattern, Trial};
+use weigh_model::protocol::{Dial, Invalid};
+use weigh_model::{Arrival, Doubt, Endpoint, Load, Nanos, Pattern, Trial};
 use weigh_observe::cpu::monotonic_ns;
-use weigh_observe::sampler::{Recording, Sampler, Usage};
+use weigh_observe::process::Tree;
+use weigh_observe::room;
+use weigh_observe::sampler::{Recording, Usage};
+use weigh_path::urgency;
 use weigh_report::RecordError;
+use weigh_stage::hosts::Scene;
 use weigh_stage::pinning::Pinning;
 
 use crate::exit::{Exit, Stop};
 use crate::planning::lanes::{Against, Lane};
-use crate::planning::material::{Material, composer};
+use crate::planning::material::{self, Material, composer};
+use crate::planning::pipeline;
+use crate::run::addresses::{resolve, sources};
+use crate::run::background;
+use crate::run::crossing::{Crossed, Crossing};
 use crate::run::interrupts::Interrupts;
 use crate::run::kept::{Lease, Targets};
-use crate::run::messages::{MessageRecording, Recorded};
+use crate::run::layers;
+use crate::run::messages::{MessageRecording, Noted, Recorded};
+use crate::run::metering::{self, MeteredTrial, Metering};
 use crate::run::record;
-use crate::run::target::Running;
+use crate::run::secured::{self, Vault};
+use crate::run::stage::{self, Stage};
+use crate::run::staged::{self, Arrived, Staged};
+use crate::run::watched::{self, Watched};
+use crate::run::watching::{Lookouts, Outlook, Sighted};
 
 /// What a trial needs from its surroundings.
 pub struct Surroundings<'s> {
@@ -43,72 +60,67 @@ pub struct Surroundings<'s> {
     pub progress: Sender<(u32, Progress)>,
     /// The file that keeps every single message, where that is asked for.
     pub messages: Option<PathBuf>,
+    /// What lies between generator and target, and who listens there.
+    pub stage: Stage,
+    /// How energy is measured.
+    pub metering: &'s Metering,
+    /// What is watched of targets that somebody else runs.
+    pub lookouts: &'s Lookouts,
+    /// The second workload beneath it.
+    pub background: Option<background::Asked<'s>>,
 }
 
 /// What a trial came to.
 pub struct Weighed {
     /// Its result.
     pub finished: TrialFinished,
+    /// What was heard of its wire: its connections, one session packet by packet, and what TCP knew
+    /// of the path over time.
+    pub told: Vec<Event>,
     /// What was seen of the target while it ran; unknown for a server that somebody else runs.
     pub watched: Option<Watched>,
     /// Why its single messages could not be kept.
     pub unwritten: Option<RecordError>,
-}
-
-/// What was seen of a target while a trial ran.
-pub struct Watched {
-    recording: Recording,
-    /// What its clock showed when the trial's stood at 0.
-    epoch_ns: u64,
-    /// What resident memory exceeded proportional memory by: frequent samples know only the
-    /// former, and a report that shows both must not contradict itself.
-    shared_bytes: u64,
-}
-
-impl Watched {
-    fn new(recording: Recording, epoch_ns: u64) -> Watched {
-        let known = recording.samples.iter().filter(|sample| sample.memory.pss_bytes.is_some());
-        let shared = known.map(|s| s.memory.rss_bytes.saturating_sub(s.memory.bytes())).min();
-        Watched { shared_bytes: shared.unwrap_or(0), recording, epoch_ns }
-    }
-
-    /// Puts the target's load and memory into an interval.
-    pub fn tell(&self, interval: &mut Interval) {
-        let to = self.epoch_ns + interval.at_ns;
-        let from = to.saturating_sub(interval.length_ns.unwrap_or(0));
-        if let Some(usage) = self.recording.window(from, to) {
-            interval.target_cpu_percent = Some(usage.percent_mean);
-            let bytes = usage.rss_bytes_max.saturating_sub(self.shared_bytes);
-            interval.target_memory_bytes = (usage.rss_bytes_max > 0).then_some(bytes);
-        }
-    }
+    /// How much of what ends was used at the window's end.
+    pub observed: Observed,
+    /// What the monotonic clock showed when the trial's stood at 0, nanoseconds.
+    pub epoch_ns: u64,
 }
 
 /// Checks what can be checked of a trial without starting anything.
-pub fn check(lane: &Lane, trial: &Trial, material: &Material, shards: u32) -> Result<(), Stop> {
-    let is_marked = composer(trial, material, 0)?.is_marked();
-    if !is_marked && shards > 1 && trial.load.pattern == Pattern::Deliver {
+///
+/// # Errors
+/// If it cannot work. Otherwise says whether the target confirms its messages.
+pub fn check(lane: &Lane, trial: &Trial, material: &Material, shards: u32) -> Result<bool, Stop> {
+    let is_marked = composer(trial, material, 0)?.0.is_marked();
+    if !is_marked && shards > 1 && trial.load.delivers() {
         return Err(Stop::usage(format!(
             "--shards {shards}: bodies too small for a mark are told apart by connection and \
              order, which one thread must see; type --shards 1 or -s 64B"
         )));
     }
+    if lane.stores() {
+        pipeline::check_marked(is_marked)?;
+    }
     Ok(check_protocol(lane, trial)?)
 }
 
-/// Asks the protocol whether it can do the trial.
-pub fn check_protocol(lane: &Lane, trial: &Trial) -> Result<(), Invalid> {
+/// Asks the protocol whether it can do the trial; true if the target confirms its messages.
+pub fn check_protocol(lane: &Lane, trial: &Trial) -> Result<bool, Invalid> {
     let mut trial = trial.clone();
     let unspecified = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     trial.endpoint = Some(match &lane.against {
         Against::Foreign(endpoint) => endpoint.clone(),
         _ => Endpoint::at(lane.protocol.scheme(), unspecified),
     });
-    lane.protocol.dial(&trial)?;
+    let dial = lane.protocol.dial(&trial)?;
+    if let Some(endpoint) = &trial.endpoint {
+        secured::check(lane, endpoint)?;
+    }
     if matches!(lane.against, Against::Reference) {
         lane.protocol.host(&lane.settings)?;
     }
-    Ok(())
+    Ok(dial.confirms)
 }
 
 /// Runs one trial on a target that `targets` starts or has kept.
@@ -119,32 +131,65 @@ pub fn run(
     around: &Surroundings<'_>,
     targets: &mut Targets<'_>,
 ) -> Result<Weighed, Stop> {
-    let mut lease = targets.lease(lane, &trial.id)?;
+    let mut lease = targets.lease(lane, &around.stage, &around.pinning.target, &trial.id)?;
     let result = locate(lane, &lease).and_then(|endpoint| {
         trial.endpoint = Some(endpoint);
-        measure(lane, &trial, material, around, &mut lease.running)
+        metering::rested(around, &trial.load, |metered| {
+            let beneath = around.background.as_ref();
+            let beneath =
+                beneath.map(|own| own.begin(&trial, around, (&lease.target, targets.vault())));
+            let beneath = beneath.transpose()?;
+            let with = (&mut lease, targets.vault(), metered);
+            let measured = measure(lane, &trial, material, around, with)?;
+            let window = measured.0.seen.window;
+            Ok((measured, beneath.map(|beneath| beneath.end(&trial, window))))
+        })
     });
-    let (measured, watched, recorded) = match result {
+    let (((mut measured, watched, recorded), beneath), metered) = match result {
         Ok(result) => result,
         Err(stop) => {
             targets.give_back(lease, None);
             return Err(stop);
         }
     };
-    let is_urgent = around.interrupts.are_urgent();
-    let (mut finished, counted) =
-        record::put_together(lane, &trial, measured, &mut lease, is_urgent);
+    let observed = std::mem::take(&mut measured.seen.observed);
+    let mut told = std::mem::take(&mut measured.seen.told);
+    let (window, epoch_ns) = (measured.seen.window, measured.seen.epoch_ns);
+    measured.seen.aside_cpu_ns += beneath.as_ref().map_or(0, |over| over.cpu_ns);
+    let drawn = metered.as_ref().and_then(|metered| metered.end(&mut measured.seen.aside_cpu_ns));
+    let arrived = measured.seen.arrived.take();
+    let beside = (targets.vault(), around.interrupts.are_urgent());
+    let (mut finished, heard, counted) =
+        record::put_together(lane, &trial, measured, &mut lease, beside);
+    if let Some(relay) = &mut lease.target.relay {
+        relay.tell(&mut finished);
+    }
+    arrived.iter().for_each(|arrived| arrived.tell(&mut finished));
+    let library = lane.protocol.library(&lane.settings);
+    let library = library.map(|name| ("library".to_owned(), name.to_owned()));
+    finished.scene.extend(library);
     let Recorded { doubts, unwritten, .. } = recorded;
     finished.doubts.extend(doubts.iter().map(Doubt::record));
+    if let Some(enclosure) = &lease.target.enclosure {
+        around.stage.share.tell(&around.pinning.target, enclosure, &mut finished);
+    }
     targets.give_back(lease, counted);
-    Ok(Weighed { finished, watched, unwritten })
+    told.extend(heard);
+    let ran = beneath.map(|over| over.tell(&mut finished));
+    told.extend(ran.map(|ran| Event::BackgroundRan(Box::new(ran))));
+    told.extend(metered.map(|metered| metered.tell(&trial, window, drawn, &mut finished)));
+    Ok(Weighed { finished, told, watched, unwritten, observed, epoch_ns })
 }
 
 /// Where the target listens, and who we are to it.
 fn locate(lane: &Lane, lease: &Lease) -> Result<Endpoint, Stop> {
-    let mut endpoint = lease.running.endpoint().clone();
-    endpoint.address = Some(resolve(&endpoint)?);
-    endpoint.credentials = lane.credentials();
+    let mut endpoint = lease.target.running.endpoint().clone();
+    endpoint.address = match &lease.target.relay {
+        // To whom it is said stays the same: the relay only carries it.
+        Some(relay) => Some(relay.address()),
+        None => Some(resolve(&endpoint)?),
+    };
+    endpoint.credentials = lane.credentials().or(endpoint.credentials);
     Ok(endpoint)
 }
 
@@ -158,8 +203,10 @@ pub struct Measured {
 
 /// What was seen beside the generator's own record.
 pub struct Seen {
-    /// What the target used; unknown for a server that somebody else runs.
+    /// What the target used; unknown for a server that somebody else runs and nobody watches.
     pub usage: Option<Usage>,
+    /// Who looked at it, and whether that could be done.
+    pub sighted: Sighted,
     /// True if the protocol confirms messages.
     pub confirms: bool,
     /// True if generator and target shared cores.
@@ -168,8 +215,24 @@ pub struct Seen {
     pub generator_bytes: Option<u64>,
     /// Memory of the target before the first connection and at the end of the window.
     pub target_bytes: Option<(u64, u64)>,
-    /// Processor time of the thread that keeps single messages.
-    pub messages_cpu_ns: u64,
+    /// Processor time of threads of ours that make no load.
+    pub aside_cpu_ns: u64,
+    /// What was heard of its wire while it ran.
+    pub told: Vec<Event>,
+    /// What the trial did on wire and path.
+    pub crossed: Crossed,
+    /// What TLS, WebSocket and sealing were counted in.
+    pub layers: layers::Counted,
+    /// How much of what ends was used at the window's end.
+    pub observed: Observed,
+    /// The window on the monotonic clock.
+    pub window: Span,
+    /// What that clock showed when the trial's stood at 0.
+    pub epoch_ns: u64,
+    /// True if the target worked for somebody else too, so that its own counts are of both.
+    pub is_mixed: bool,
+    /// What came out of the pipeline, where the target is one.
+    pub arrived: Option<Arrived>,
 }
 
 fn measure(
@@ -177,25 +240,80 @@ fn measure(
     trial: &Trial,
     material: &Material,
     around: &Surroundings<'_>,
-    target: &mut Running,
+    (lease, vault, metered): (&mut Lease, &Vault, Option<Arc<MeteredTrial>>),
 ) -> Result<(Measured, Option<Watched>, Recorded), Stop> {
-    let epoch = Instant::now();
-    let epoch_monotonic_ns = monotonic_ns();
+    let (target, scene) = (&mut lease.target.running, lease.target.scene.as_ref());
+    let (epoch, epoch_monotonic_ns) = (Instant::now(), monotonic_ns());
     let unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    let composer = composer(trial, material, unix_ns as u64)?;
+    let (composer, sealer) = composer(trial, material, unix_ns as u64)?;
     let dial = lane.protocol.dial(trial)?;
-    let confirms = dial.confirms;
-    let address = trial.endpoint.as_ref().and_then(|endpoint| endpoint.address);
-    let address = address.ok_or_else(|| Stop::new(Exit::Internal, "no address"))?;
-    let cores = around.pinning.target.count();
-    let every = sample_every(&trial.load);
-    let sampler = target.pid().map(|pid| Sampler::start(pid, cores, every));
-    let sampler = sampler.and_then(Result::ok);
-    let before = sampler.as_ref().and_then(|sampler| sampler.sample().ok());
+    let (endpoint, address) = located(trial)?;
+    let (dial, layers) = layers::dial(lane, dial, (endpoint, trial.seed), vault)?;
+    let pids = target.pids();
+    let outlook = look_out(lane, around, &pids, &trial.load);
+    let staged = Staged::begin(target, trial, (around.pinning, is_mixed(around)));
+    let before = outlook.look();
     let own_before = own_resident_bytes();
-    let (log, heard) = around.messages.as_ref().map(|_| MessageLog::new()).unzip();
-    let job = Arc::new(Job {
+    let departures = staged.as_ref().map(|staged| staged.departures(epoch_monotonic_ns));
+    let (log, noted) = Noted::open(around.messages.as_deref(), departures);
+    let made = (dial, composer, address, log);
+    let job = Arc::new(job(trial, material, around, scene, made)?);
+    let messages = noted.map(|noted| MessageRecording::start(noted, unix_ns as u64, &job));
+    let messages = messages.transpose()?;
+    let watch = Arc::new(Watch::new(around, &trial.load, (outlook, &pids), metered));
+    let relay = watched::start_relay(lease.target.relay.as_ref(), &trial.load);
+    let crossing = Crossing::begin(scene, trial, address.port(), (&around.stage, relay))?;
+    let mut outcome = generate(&job, epoch, &watch, &crossing, around.interrupts);
+    let mut crossed = crossing.end();
+    let accounts = outcome.as_mut().ok().map(|outcome| &mut outcome.accounts);
+    let recorded = messages.map(|messages| messages.finish(accounts)).unwrap_or_default();
+    let mut outcome =
+        outcome.map_err(|error| target.died(lane).unwrap_or_else(|| unreached(error, &crossed)))?;
+    if target.ended().is_none() {
+        check_answered(&outcome, &job).map_err(failure)?;
+    }
+    let (from, to, at_end, own_end) = watch.window.lock().map(|window| *window).unwrap_or_default();
+    recorded.check()?;
+    let at = scene.and_then(|scene| scene.host(stage::TARGET).ok());
+    let clock = (epoch_monotonic_ns, (from, to));
+    let ended = (clock, at, around.interrupts);
+    let (arrived, to) = staged::end(staged, &mut outcome, target, trial, ended)?;
+    crossed.weigh_between(epoch_monotonic_ns + from.0, epoch_monotonic_ns + to.0);
+    let (sighted, recording) = watch.sighted(lane.is_foreign(), epoch_monotonic_ns + to.0);
+    let usage = watched::usage(recording.as_ref(), &outcome, trial, epoch_monotonic_ns, (from, to));
+    let seen = Seen {
+        usage,
+        sighted,
+        confirms: job.dial.confirms,
+        shared_cores: around.pinning.shared,
+        generator_bytes: own_before.zip(own_end).map(|(before, end)| end.saturating_sub(before)),
+        target_bytes: before.zip(at_end).filter(|_| recording.is_some()),
+        aside_cpu_ns: recorded.cpu_ns + crossed.cpu_ns(),
+        told: crossed.tcp(&trial.id, unix_ns as u64),
+        crossed,
+        layers: layers.sealed_by(sealer),
+        observed: watch.observed(&job, scene.is_some()),
+        window: Span::of(epoch_monotonic_ns + from.0, epoch_monotonic_ns + to.0),
+        arrived,
+        epoch_ns: epoch_monotonic_ns,
+        is_mixed: is_mixed(around),
+    };
+    let watched = recording.map(|recording| Watched::new(recording, epoch_monotonic_ns));
+    Ok((Measured { outcome, seen }, watched, recorded))
+}
+
+/// What the shards work on.
+fn job(
+    trial: &Trial,
+    material: &Material,
+    around: &Surroundings<'_>,
+    scene: Option<&Scene>,
+    (dial, composer, address, messages): (Dial, Composer, SocketAddr, Option<MessageLog>),
+) -> Result<Job, Stop> {
+    Ok(Job {
+        object: material::object(&trial.load)?,
         sources: sources(trial, address),
+        consumers: scene.and_then(stage::subscribers),
         trial: trial.clone(),
         dial,
         composer,
@@ -203,52 +321,70 @@ fn measure(
         trace: material.trace.clone(),
         shards: around.shards,
         every: told_every(interval(&trial.load, around.every)),
-        messages: log,
+        messages,
+        is_metered: scene.is_some() && around.stage.is_heard,
+        may_be_cut_off: scene.is_some() && around.stage.path.is_some(),
         shared: Shared::default(),
-    });
-    let start = |(path, heard)| MessageRecording::start(path, unix_ns as u64, &job, heard);
-    let messages = around.messages.as_deref().zip(heard).map(start).transpose()?;
-    let watch = Arc::new(Watch {
-        pinning: around.pinning.clone(),
-        progress: Mutex::new(around.progress.clone()),
-        sampler: Mutex::new(sampler),
-        window: Mutex::new((Nanos(0), Nanos(0), None, None)),
-    });
-    let attendant: Arc<dyn Attendant> = Arc::clone(&watch) as Arc<dyn Attendant>;
-    let outcome = Generator::start(Arc::clone(&job), epoch, &attendant).and_then(|generator| {
-        around.interrupts.arm(generator.stopper());
-        let outcome = generator.finish();
-        around.interrupts.disarm();
-        outcome
-    });
-    let accounts = outcome.as_ref().ok().map(|outcome| &outcome.accounts);
-    let recorded = messages.map(|messages| messages.finish(accounts)).unwrap_or_default();
-    let outcome = outcome.map_err(failure)?;
-    if target.ended().is_none() {
-        check_answered(&outcome, &job).map_err(failure)?;
-    }
-    let (from, to, at_end, own_end) = watch.window.lock().map(|window| *window).unwrap_or_default();
-    let recording = watch.sampler.lock().ok().and_then(|mut sampler| sampler.take());
-    let recording = recording.and_then(|sampler| sampler.stop().ok());
-    let usage = recording
-        .as_ref()
-        .and_then(|recording| usage(recording, &outcome, trial, epoch_monotonic_ns, (from, to)));
-    let target_bytes = before.zip(at_end).map(|(before, end)| (before.memory.bytes(), end));
-    let generator_bytes = own_before.zip(own_end).map(|(before, end)| end.saturating_sub(before));
-    let shared_cores = around.pinning.shared;
-    let messages_cpu_ns = recorded.cpu_ns;
-    let seen =
-        Seen { usage, confirms, shared_cores, generator_bytes, target_bytes, messages_cpu_ns };
-    let watched = recording.map(|recording| Watched::new(recording, epoch_monotonic_ns));
-    Ok((Measured { outcome, seen }, watched, recorded))
+    })
+}
+
+/// True if a background is at the measured target.
+fn is_mixed(around: &Surroundings<'_>) -> bool {
+    around.background.as_ref().is_some_and(|own| own.case.asked.is_at_same())
+}
+
+/// Where the trial's target was found.
+fn located(trial: &Trial) -> Result<(&Endpoint, SocketAddr), Stop> {
+    let known = trial.endpoint.as_ref().and_then(|own| Some((own, own.address?)));
+    known.ok_or_else(|| Stop::new(Exit::Internal, "no address"))
+}
+
+/// Watches the target from now on, where that can be.
+fn look_out(lane: &Lane, around: &Surroundings<'_>, pids: &[u32], load: &Load) -> Outlook {
+    let cores = around.pinning.target.count();
+    around.lookouts.begin(lane, (pids, cores), watched::sample_every(load))
+}
+
+/// Makes the load, from the generator's host where it has one.
+fn generate(
+    job: &Arc<Job>,
+    epoch: Instant,
+    watch: &Arc<Watch>,
+    crossing: &Crossing<'_>,
+    interrupts: &Interrupts,
+) -> Result<Outcome, Failure> {
+    let attendant: Arc<dyn Attendant> = Arc::clone(watch) as Arc<dyn Attendant>;
+    let start = || Generator::start(Arc::clone(job), epoch, &attendant);
+    let generator = crossing.on_generator(start)?;
+    interrupts.arm(generator.stopper());
+    let outcome = generator.finish();
+    interrupts.disarm();
+    outcome
 }
 
 /// What is done in the generator's threads at the borders of the window.
 struct Watch {
     pinning: Pinning,
+    /// The generator goes before others: it sleeps between messages, on a core that is not the
+    /// target's.
+    is_urgent: bool,
     progress: Mutex<Sender<(u32, Progress)>>,
-    sampler: Mutex<Option<Sampler>>,
+    outlook: Mutex<Option<Outlook>>,
     window: Mutex<Window>,
+    /// Ourselves and the target's processes as they were before the load.
+    processes: Vec<u32>,
+    room: Mutex<Room>,
+    /// Who measures energy.
+    metered: Option<Arc<MeteredTrial>>,
+}
+
+/// What was seen of what ends, when the window began and when it ended.
+#[derive(Default)]
+struct Room {
+    began: Option<room::Network>,
+    ports: Option<u64>,
+    ended: Option<room::Network>,
+    descriptors: Option<room::Used>,
 }
 
 /// Begin and end of the window on the trial's clock, and the memory of target and generator in
@@ -259,10 +395,17 @@ impl Attendant for Watch {
     fn thread_started(&self, shard: u32) {
         // An affinity that cannot be set leaves the thread where the scheduler puts it.
         let _ = self.pinning.generator_core(shard as usize).pin_this_thread();
+        if self.is_urgent {
+            // Without the right to, the lag gate judges what comes of it.
+            let _ = urgency::before_others(urgency::Rank::Generator);
+        }
     }
 
     fn window_began(&self, now: Nanos) {
         self.sample();
+        if let Ok(mut room) = self.room.lock() {
+            (room.began, room.ports) = (room::network(), room::local_ports());
+        }
         if let Ok(mut window) = self.window.lock() {
             window.0 = now;
         }
@@ -274,6 +417,10 @@ impl Attendant for Watch {
         if let Ok(mut window) = self.window.lock() {
             (window.1, window.2, window.3) = (now, memory, own);
         }
+        if let Ok(mut room) = self.room.lock() {
+            room.ended = room::network();
+            room.descriptors = room::descriptors(self.processes.iter().copied());
+        }
     }
 
     fn progress(&self, shard: u32, progress: Progress) {
@@ -284,73 +431,90 @@ impl Attendant for Watch {
 }
 
 impl Watch {
+    fn new(
+        around: &Surroundings<'_>,
+        load: &Load,
+        (outlook, target): (Outlook, &[u32]),
+        metered: Option<Arc<MeteredTrial>>,
+    ) -> Watch {
+        let sleeps = load.arrival.is_open() && load.arrival != Arrival::Burst;
+        let tree = Tree::of(target).ok();
+        let members = tree.map(|mut tree| tree.look()).unwrap_or_default();
+        let members = members.into_iter().map(|stat| stat.pid);
+        let processes = std::iter::once(std::process::id()).chain(members).collect();
+        Watch {
+            pinning: around.pinning.clone(),
+            is_urgent: sleeps && !around.pinning.shared,
+            progress: Mutex::new(around.progress.clone()),
+            outlook: Mutex::new(Some(outlook)),
+            window: Mutex::new((Nanos(0), Nanos(0), None, None)),
+            processes,
+            room: Mutex::new(Room::default()),
+            metered,
+        }
+    }
+
+    /// How much of what ends was used. A connection that is over keeps its port for a minute, so
+    /// where every message has one of its own, those that wait count too. The generator counts for
+    /// its own host: what the kernel drops at a target that `has_hosts` apart from it is not seen.
+    fn observed(&self, job: &Job, has_hosts: bool) -> Observed {
+        let Ok(room) = self.room.lock() else { return Observed::default() };
+        let of = |used: room::Used| Use { used: used.used, available: used.available, failures: 0 };
+        let load = job.load();
+        let standing = u64::from(load.connections) + u64::from(load.subscribers);
+        let both = room.began.zip(room.ended);
+        let waiting = both.map_or(0, |(from, to)| to.waiting.saturating_sub(from.waiting));
+        let addresses = job.sources.len().max(1) as u64;
+        let ports = room.ports.filter(|_| job.address.is_ipv4());
+        Observed {
+            descriptors: room.descriptors.map(of),
+            ports: ports.map(|of_one| Use {
+                used: standing + waiting,
+                available: of_one * addresses,
+                failures: 0,
+            }),
+            kernel_drops: both
+                .filter(|_| !has_hosts)
+                .map(|(from, to)| to.drops.saturating_sub(from.drops)),
+        }
+    }
+
+    /// All that was seen of the target, once nothing more is to come.
+    fn sighted(&self, is_foreign: bool, ended_ns: u64) -> (Sighted, Option<Recording>) {
+        let outlook = self.outlook.lock().ok().and_then(|mut outlook| outlook.take());
+        let sighted = outlook.map(|outlook| outlook.end(is_foreign, ended_ns));
+        let mut sighted = sighted.unwrap_or_default();
+        let recording = sighted.recording.take();
+        (sighted, recording)
+    }
+
     fn sample(&self) -> Option<u64> {
-        let sampler = self.sampler.lock().ok()?;
-        sampler.as_ref()?.sample().ok().map(|sample| sample.memory.bytes())
+        self.metered.iter().for_each(|metered| metered.poke());
+        self.outlook.lock().ok()?.as_ref()?.look()
     }
-}
-
-/// What the target used: processor time over the whole window, draining included, and load over
-/// the part in which there was something to do.
-fn usage(
-    recording: &Recording,
-    outcome: &Outcome,
-    trial: &Trial,
-    epoch_ns: u64,
-    (from, to): (Nanos, Nanos),
-) -> Option<Usage> {
-    let whole = recording.window(epoch_ns + from.0, epoch_ns + to.0)?;
-    let busy_until = match (trial.load.duration, outcome.recorder.last_done) {
-        (Some(duration), Some(last)) => last.max(outcome.measure_from + duration).min(to),
-        (None, Some(last)) => last,
-        _ => to,
-    };
-    let active = recording.window(epoch_ns + from.0, epoch_ns + busy_until.0);
-    let (percent_mean, percent_max) =
-        active.map_or((whole.percent_mean, whole.percent_max), |a| (a.percent_mean, a.percent_max));
-    Some(Usage { percent_mean, percent_max, ..whole })
-}
-
-fn resolve(endpoint: &Endpoint) -> Result<SocketAddr, Stop> {
-    if let Some(address) = endpoint.address {
-        return Ok(address);
-    }
-    let found = (endpoint.host.as_str(), endpoint.port).to_socket_addrs().map_err(|error| {
-        Stop::new(
-            Exit::Target,
-            format!("{endpoint}: the host {} is unknown: {error}; check its name", endpoint.host),
-        )
-    })?;
-    let mut found: Vec<SocketAddr> = found.collect();
-    found.sort_by_key(|address| address.is_ipv6());
-    found
-        .first()
-        .copied()
-        .ok_or_else(|| Stop::new(Exit::Target, format!("{endpoint}: the host has no address")))
-}
-
-/// Local addresses to connect from: on loopback several, where one address has too few ports
-/// for the connections of the trial or where every message takes a new one.
-fn sources(trial: &Trial, address: SocketAddr) -> Vec<IpAddr> {
-    let load = &trial.load;
-    let IpAddr::V4(to) = address.ip() else { return Vec::new() };
-    let many = load.connections + load.subscribers > PORTS_OF_ONE_SOURCE;
-    let renewed = load.pattern == Pattern::Session || !trial.settings.text("keep_alive").eq("true");
-    let needs_more =
-        many || (trial.protocol == "http1" && renewed) || load.pattern == Pattern::Session;
-    if !to.is_loopback() || !needs_more {
-        return Vec::new();
-    }
-    (1..=SOURCES).map(|last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last))).collect()
 }
 
 fn own_resident_bytes() -> Option<u64> {
     Some(weigh_observe::memory::resident([std::process::id()]).bytes())
 }
 
+/// Why there is no outcome; where the path has gone, that is why.
+fn unreached(error: Failure, crossed: &Crossed) -> Stop {
+    match crossed.hindrance() {
+        Some(hindrance) => Stop::new(Exit::Target, format!("{error}: {hindrance}")),
+        None => failure(error),
+    }
+}
+
 fn failure(failure: Failure) -> Stop {
-    let (exit, mend) = match failure {
+    let (exit, mend) = match &failure {
         Failure::Unreachable { .. } => (Exit::Target, "; start the server, or check host and port"),
+        // These have mends of their own.
+        Failure::Session { reason, .. }
+            if reason.starts_with("TLS: ") || reason.contains("WebSocket") =>
+        {
+            (Exit::Target, "")
+        }
         Failure::Session { .. } => {
             (Exit::Target, "; check protocol, port and credentials (--user NAME, WEIGH_PASSWORD)")
         }
@@ -366,7 +530,14 @@ fn check_answered(outcome: &Outcome, job: &Job) -> Result<(), Failure> {
     let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
     let answers = ledger.acknowledged + errors + ledger.delivered.unwrap_or(0) + ledger.late;
     let is_asked = job.dial.confirms && job.load().pattern != Pattern::Hold;
-    if !is_asked || answers > 0 || outcome.was_interrupted || ledger.scheduled == 0 {
+    if outcome.object_fault.is_some() {
+        // Nothing whole was asked.
+        return Ok(());
+    }
+    // What a path swallowed says nothing of the target.
+    let is_cut_off = job.may_be_cut_off && outcome.bytes.1 == 0;
+    let is_idle = outcome.was_interrupted || ledger.scheduled == 0;
+    if !is_asked || answers > 0 || is_idle || is_cut_off {
         return Ok(());
     }
     let reason = outcome.first_loss.clone().unwrap_or_default();
@@ -395,27 +566,5 @@ pub fn told_every(interval: Nanos) -> Nanos {
     Nanos(interval.0 / interval.0.div_ceil(1_000_000_000).max(1))
 }
 
-/// How often the target is looked at: every 50 ms, in trials longer than half an hour so seldom
-/// that there are no more than 36,000 samples.
-fn sample_every(load: &Load) -> Duration {
-    let whole = load.duration.unwrap_or_default() + load.warmup;
-    SAMPLE_EVERY.max(Duration::from_nanos(whole.0 / SAMPLES_MAX))
-}
-
 /// Of usual loads a shorter interval holds too few messages to have a quantile.
 const INTERVAL_MIN: Nanos = Nanos::from_millis(10);
-
-const SAMPLE_EVERY: Duration = Duration::from_millis(50);
-
-/// Samples of a trial of known length: 130 bytes each, 5 MB.
-const SAMPLES_MAX: u64 = 36_000;
-
-/// Connections from one local address that find a free port quickly: the search grows slow once
-/// half of the default range of 28,232 is taken.
-const PORTS_OF_ONE_SOURCE: u32 = 10_000;
-
-/// Local addresses of loopback to connect from where one is not enough.
-const SOURCES: u8 = 16;
-
-/// As many as the doctor may reckon with.
-pub const SOURCES_MAX: u32 = SOURCES as u32;

@@ -6,8 +6,13 @@ use crate::exit::{Exit, Stop};
 
 /// Writes `text` to standard output. Whoever closed the pipe (`| head`) has read what he wanted.
 pub fn put(text: &str) -> Result<(), Stop> {
+    put_bytes(text.as_bytes())
+}
+
+/// The same of what may be no text.
+pub fn put_bytes(bytes: &[u8]) -> Result<(), Stop> {
     let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Stop::new(
             Exit::Record,
             format!("standard output cannot be written: {error}; send it elsewhere"),

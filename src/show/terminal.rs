@@ -63,8 +63,24 @@ impl Standing {
         }
     }
 
+    /// Before trial `number` of a search, of which nobody knows how many there will be.
+    pub fn in_search(name: &str, load: &Load, number: u64) -> Standing {
+        Standing {
+            name: name.to_owned(),
+            number,
+            of: (0, 0),
+            left: (Nanos(0), Nanos(0)),
+            planned: (load.duration.map(|time| time + load.warmup), load.messages),
+            pattern: load.pattern,
+            since: Instant::now(),
+        }
+    }
+
     /// `trial 3 of 12 to 20, 2m 5s left`.
     fn text(&self) -> String {
+        if self.of.1 == 0 {
+            return format!("trial {}", self.number);
+        }
         let (least, most) = self.of;
         let of = if least == most { most.to_string() } else { format!("{least} to {most}") };
         let passed = Nanos(self.since.elapsed().as_nanos() as u64);
@@ -82,7 +98,7 @@ impl Standing {
     fn position(&self) -> u64 {
         let planned = self.planned.0.unwrap_or(Nanos::NEVER).as_secs_f64();
         let share = (self.since.elapsed().as_secs_f64() / planned).min(1.0);
-        let done = (self.number - 1) as f64 + share;
+        let done = if self.of.1 == 0 { share } else { (self.number - 1) as f64 + share };
         (done / self.of.1.max(1) as f64 * PARTS as f64) as u64
     }
 }
@@ -121,7 +137,8 @@ impl Display {
     /// A trial is over.
     pub fn trial_done(&self) {
         if let (Some(bar), Some(trial)) = (&self.bar, self.standing()) {
-            bar.set_position(trial.number * PARTS / trial.of.1.max(1));
+            let done = (trial.number * PARTS).checked_div(trial.of.1).unwrap_or(PARTS);
+            bar.set_position(done);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The commands around `compare`.
 
-use crate::rig::Place;
+use crate::rig::{Ended, Place};
 
 #[test]
 fn a_report_is_what_was_printed() {
@@ -60,12 +60,15 @@ fn a_folder_of_targets_comes_before_those_built_in() {
     std::fs::create_dir_all(place.folder().join("mine/targets")).expect("a folder");
     let own = include_str!("../../targets/mosquitto.toml")
         .replace("title = \"Mosquitto\"", "title = \"Mine\"")
-        .replace("binaries = [\"mosquitto\"]", "binaries = [\"/nowhere/mine\"]");
+        .replace("binaries = [\"mosquitto\"]", "binaries = [\"/nowhere/mine\"]")
+        .replace("abilities = \"abilities/mosquitto.toml\"\n", "");
     place.write("mine/targets/mine.toml", &own);
     let text = place.weigh(&["targets", "--data", "mine"]).with(0).stdout;
     assert!(text.contains("Mine, not installed: apt-get install mosquitto"), "{text}");
     let text = place.weigh(&["targets", "install", "mosquitto", "--data", "mine"]).with(0).stdout;
-    assert_eq!(text, "apt-get install mosquitto\n");
+    for part in ["Mine takes about", "needs root", "apt-get install --yes", "--yes does it"] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
     let ended = place.compare(&["mosquitto", "--data", "mine", "-n", "5"]).with(2);
     ended.saying(&["not installed", "apt-get install mosquitto"]);
     place.write("mine/targets/bad.toml", "name = 5");
@@ -96,4 +99,27 @@ fn help_and_version_are_no_errors() {
     }
     let version = place.weigh(&["--version"]).with(0).stdout;
     assert_eq!(version, format!("weigh {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+/// Measured once for the machine and the build; the next run takes it from the cache, says it and
+/// keeps it in its journal.
+#[test]
+fn the_null_path_is_measured_once_and_told_by_every_run() {
+    let place = Place::new("null-path");
+    let run = |arguments: &[&str]| {
+        let mut command = place.command(arguments);
+        command.env("XDG_CACHE_HOME", place.folder().join("cache"));
+        Ended::from(command.output().expect("the program starts")).with(0)
+    };
+    let told = run(&["doctor", "--calibrate"]).stdout;
+    for load in ["http1 request", "tcp request", "mqtt qos 1 deliver"] {
+        assert!(told.contains(&format!("null path, {load}: ")), "{load}: {told}");
+    }
+    let kept = std::fs::read_to_string(place.folder().join("cache/weigh/null-path.json")).unwrap();
+    let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    let arguments = ["compare", "tcp", "--reps", "1", "-d", "100ms", "--warmup", "0s", "-c", "2"];
+    let ended = run(&arguments);
+    assert!(ended.stderr.contains("null path, tcp request: "), "{}", ended.stderr);
+    assert_eq!(place.journal()[0]["null_path"][0], kept[0]["kinds"]["tcp request"]);
+    place.nobody_is_left();
 }

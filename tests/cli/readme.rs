@@ -16,7 +16,7 @@ fn every_command_of_the_readme_and_the_guide_works() {
         let line = line
             .replace("http://127.0.0.1:8080", &http.url)
             .replace("mqtt://127.0.0.1:1883", &mqtt.url);
-        let words: Vec<&str> = line.split_whitespace().take_while(|word| *word != ">").collect();
+        let words = words(&line);
         if words.contains(&"mosquitto") && !with_mosquitto {
             continue;
         }
@@ -28,6 +28,10 @@ fn every_command_of_the_readme_and_the_guide_works() {
                 let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(words[2]);
                 drop(place.weigh(&["run", path.to_str().unwrap(), "--dry"]).with(0));
             }
+            "limit" => {
+                let dry: Vec<&str> = words[1..].iter().copied().chain(["--dry"]).collect();
+                drop(place.weigh(&dry).with(0));
+            }
             "audit" => {
                 place.write(words[2], WRK);
                 drop(place.weigh(&words[1..]).with(99));
@@ -38,6 +42,23 @@ fn every_command_of_the_readme_and_the_guide_works() {
     http.end("TERM");
     mqtt.end("TERM");
     place.nobody_is_left();
+}
+
+/// The words of a line up to a `>`, as a shell splits them: what stands in double quotes is one.
+fn words(line: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    for (index, part) in line.split('"').enumerate() {
+        if index % 2 == 1 {
+            words.push(part);
+            continue;
+        }
+        let before = words.len();
+        words.extend(part.split_whitespace().take_while(|word| *word != ">"));
+        if words.len() - before < part.split_whitespace().count() {
+            break;
+        }
+    }
+    words
 }
 
 /// The same comparison with less of everything.
@@ -92,6 +113,7 @@ fn commands() -> Vec<String> {
     let texts = [
         include_str!("../../README.md"),
         include_str!("../../docs/guide/choosing-a-load.md"),
+        include_str!("../../docs/guide/capacity.md"),
         include_str!("../../docs/guide/reading-the-table.md"),
         include_str!("../../docs/guide/targets.md"),
     ];

@@ -10,7 +10,7 @@ fn what_is_wrong_is_named_with_what_to_type() {
         ("mqt", &["\"mqt\" is not known", "did you mean mqtt?"][..]),
         ("mosqito", &["did you mean mosquitto?"]),
         ("mosquitto@huge", &["mosquitto@defaults or mosquitto@no-limits"]),
-        ("ftp://127.0.0.1", &["\"ftp\"", "type http://, mqtt:// or tcp://"]),
+        ("ftp://127.0.0.1", &["\"ftp\"", "type http://, h2c://, grpc://, mqtt:// or tcp://"]),
         ("tcp://127.0.0.1", &["no port", "tcp://127.0.0.1:PORT"]),
         ("mqtt --ratte 5/s", &["--ratte", "--rate"]),
         ("mqtt -R 1000", &["type 1000/s"]),
@@ -30,7 +30,10 @@ fn what_is_wrong_is_named_with_what_to_type() {
         ("mqtt --body lines:none.csv", &["none.csv", "cannot be read"]),
         ("mqtt --body nonsense", &["nonsense"]),
         ("mqtt -s 4B --body template:{seq}-is-long", &["more than the size of 4", "type -s"]),
-        ("http --pattern deliver", &["http1 has no deliver", "request, publish, session, hold"]),
+        (
+            "http --pattern deliver",
+            &["http1 has no deliver", "request, publish, poll, batch, session, transfer, hold"],
+        ),
         ("http --pattern dance", &["\"dance\"", "type one of"]),
         ("http -y 3", &["-y", "--pattern deliver"]),
         ("mqtt -y 0", &["-y 0", "--pattern publish"]),
@@ -60,17 +63,22 @@ fn what_is_wrong_is_named_with_what_to_type() {
         ("mqtt://192.0.2.1", &["beyond this machine", "--i-may-load-this"]),
         ("mqtt -c 2000000", &["descriptors"]),
     ] {
-        let mut words = vec!["compare"];
-        words.extend(line.split(' '));
-        let ended = place.weigh(&words);
-        assert_eq!(ended.code, Some(2), "{line}: {}{}", ended.stdout, ended.stderr);
-        assert_eq!(ended.stdout, "", "{line}");
-        for part in parts {
-            assert!(ended.stderr.contains(part), "{line}: {part:?} is not in\n{}", ended.stderr);
-        }
+        check_refused(&place, line, parts);
     }
     assert!(place.runs().is_empty(), "nothing was run, so nothing is kept");
     place.nobody_is_left();
+}
+
+/// Compares as `line` says, which must be refused in words that hold all `parts`.
+fn check_refused(place: &Place, line: &str, parts: &[&str]) {
+    let mut words = vec!["compare"];
+    words.extend(line.split(' '));
+    let ended = place.weigh(&words);
+    assert_eq!(ended.code, Some(2), "{line}: {}{}", ended.stdout, ended.stderr);
+    assert_eq!(ended.stdout, "", "{line}");
+    for part in parts {
+        assert!(ended.stderr.contains(part), "{line}: {part:?} is not in\n{}", ended.stderr);
+    }
 }
 
 #[test]
@@ -94,7 +102,7 @@ fn other_commands_say_what_to_type_too() {
         ("serve mqtt --listen 127.0.0.1", &["type 127.0.0.1:1883"]),
         ("serve mqtt --set http1.keep_alive=true", &["not a key of mqtt"]),
         ("serve http --overload unlimited", &["not a key of http1"]),
-        ("targets start apache", &["there is no target \"apache\"", "mosquitto or nginx"]),
+        ("targets start apache", &["there is no target \"apache\"", "nanomq or nats or nginx"]),
         ("targets install apache", &["there is no target \"apache\""]),
         ("doctor -c many", &["--connections"]),
     ] {

@@ -108,9 +108,9 @@ fn a_killed_run_goes_on_and_nothing_is_lost_or_done_twice() {
     (0..8).for_each(|step| killed_after(30 + 90 * step));
 }
 
-/// `cargo test --test cli -- --ignored fifty`: the same at fifty moments.
+/// The same at fifty moments.
 #[test]
-#[ignore = "takes a minute"]
+#[ignore = "takes a minute: cargo test --test cli -- --ignored fifty"]
 fn fifty_killed_runs_go_on() {
     (0..50).for_each(|step| killed_after(10 + 17 * step));
 }

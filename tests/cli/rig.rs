@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use weigh_stage::hosts::Ground;
 
 /// A fresh folder in which the program is run; removed at the end.
 pub struct Place {
@@ -71,6 +72,28 @@ impl Place {
         self.weigh(&all)
     }
 
+    /// The same in namespaces of its own (options of unshare(1)), after this line of shell: there a
+    /// test may forbid what an administrator may. `None`, and said, where that cannot be done.
+    pub fn weigh_after(
+        &self,
+        test: &str,
+        namespaces: &[&str],
+        line: &str,
+        words: &str,
+    ) -> Option<Ended> {
+        let apart = |script: &str| {
+            let mut command = Command::new("unshare");
+            command.args(namespaces).args(["sh", "-c", script]).current_dir(&self.folder);
+            command.output()
+        };
+        if !apart(line).is_ok_and(|output| output.status.success()) {
+            eprintln!("SKIPPED {test}: there is no unshare(1), or it may not");
+            return None;
+        }
+        let script = format!("{line} && exec '{}' {words}", env!("CARGO_BIN_EXE_weigh"));
+        Some(Ended::from(apart(&script).expect("unshare starts")))
+    }
+
     pub fn spawn(&self, arguments: &[&str]) -> Child {
         let mut command = self.command(arguments);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -94,6 +117,18 @@ impl Place {
         let runs = self.runs();
         assert_eq!(runs.len(), 1, "{runs:?}");
         runs[0].clone()
+    }
+
+    /// Every file in the folder of the only run.
+    pub fn files_of_the_run(&self) -> Vec<PathBuf> {
+        let (mut folders, mut files) = (vec![self.run()], Vec::new());
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).expect("a folder of the run").flatten() {
+                let path = entry.path();
+                if path.is_dir() { folders.push(path) } else { files.push(path) }
+            }
+        }
+        files
     }
 
     pub fn summary(&self) -> Value {
@@ -223,6 +258,31 @@ pub fn has(program: &str) -> bool {
         eprintln!("SKIPPED: {program} is not installed");
     }
     is_there
+}
+
+/// False, and said, where there are no hosts.
+pub fn has_hosts(test: &str) -> bool {
+    let looked = Ground::look();
+    if let Err(error) = &looked {
+        let must = std::env::var("CI").is_ok_and(|value| value == "true");
+        assert!(!must, "{error}, and CI=true");
+        eprintln!("SKIPPED {test}: {error}");
+    }
+    looked.is_ok()
+}
+
+pub fn cells(summary: &Value) -> &Vec<Value> {
+    summary["cells"].as_array().expect("cells")
+}
+
+pub fn figure(cell: &Value, metric: &str) -> f64 {
+    let value = &cell["metrics"][metric]["value"];
+    value.as_f64().unwrap_or_else(|| panic!("no {metric} in {cell}"))
+}
+
+pub fn doubts(cell: &Value) -> Vec<&str> {
+    let doubts = cell["doubts"].as_array().expect("doubts");
+    doubts.iter().filter_map(|doubt| doubt["code"].as_str()).collect()
 }
 
 const MARK: &str = "WEIGH_CLI_TEST";

@@ -16,9 +16,12 @@ pub struct Server {
 
 impl Server {
     pub fn start(place: &Place, words: &[&str]) -> Server {
-        let mut all = vec!["serve"];
-        all.extend(words);
-        let mut child = place.spawn(&all);
+        Server::begin(place, &[&["serve"], words].concat())
+    }
+
+    /// Whatever command of ours says first where it listens.
+    pub fn begin(place: &Place, words: &[&str]) -> Server {
+        let mut child = place.spawn(words);
         let mut out = BufReader::new(child.stdout.take().expect("its stdout"));
         let mut line = String::new();
         out.read_line(&mut line).expect("its first line");
@@ -38,9 +41,15 @@ impl Server {
 #[test]
 fn every_reference_server_serves_until_it_is_told_to_end() {
     let place = Place::new("serve");
-    for (protocol, scheme, name) in
-        [("mqtt", "mqtt", "TERM"), ("http", "http", "INT"), ("tcp", "tcp", "TERM")]
-    {
+    for (protocol, scheme, name) in [
+        ("mqtt", "mqtt", "TERM"),
+        ("http", "http", "INT"),
+        ("tcp", "tcp", "TERM"),
+        #[cfg(feature = "library")]
+        ("http2", "h2c", "TERM"),
+        #[cfg(feature = "library")]
+        ("grpc", "grpc", "INT"),
+    ] {
         // Its stdin is /dev/null, as in the background of a script: it must not end by that.
         let server = Server::start(&place, &[protocol]);
         assert!(server.url.starts_with(&format!("{scheme}://127.0.0.1:")), "{}", server.url);

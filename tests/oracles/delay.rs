@@ -20,6 +20,12 @@ fn every_protocol() -> Vec<Setup> {
         Setup::new("http1", &[("keep_alive", "false")], Pattern::Request, MESSAGES),
         Setup::new("http1", &[("pipeline", "16")], Pattern::Request, MESSAGES),
     ];
+    #[cfg(feature = "library")]
+    setups.extend([
+        Setup::new("http2", &[], Pattern::Request, MESSAGES),
+        Setup::new("grpc", &[], Pattern::Request, MESSAGES),
+        Setup::new("grpc", &[("call", "stream")], Pattern::Publish, MESSAGES),
+    ]);
     for version in ["3.1.1", "5"] {
         for qos in ["0", "1", "2"] {
             let given = [("qos", qos), ("version", version)];
@@ -88,6 +94,10 @@ fn fifty_milliseconds_are_fifty_on_sockets() {
         Setup::new("tcp", &[], Pattern::Request, MESSAGES),
         Setup::new("http1", &[], Pattern::Request, MESSAGES),
         Setup::new("mqtt", &[("qos", "1")], Pattern::Publish, MESSAGES),
+        #[cfg(feature = "library")]
+        Setup::new("http2", &[], Pattern::Request, MESSAGES),
+        #[cfg(feature = "library")]
+        Setup::new("grpc", &[], Pattern::Request, MESSAGES),
     ];
     for setup in setups {
         let setup = setup.connections(40).open("constant", "500/s");

@@ -69,6 +69,12 @@ impl Programme {
         self.done.get(action).copied().unwrap_or(0)
     }
 
+    /// What is planned for the message of this body.
+    fn planned(&mut self, body: &[u8]) -> Option<(Mark, Action)> {
+        let Reading::Whole(mark) = Mark::read_any(body) else { return None };
+        self.take(&mark).map(|action| (mark, action))
+    }
+
     fn take(&mut self, mark: &Mark) -> Option<Action> {
         let action = self.actions.remove(&(mark.producer, mark.sequence))?;
         *self.done.entry(name(action)).or_default() += 1;
@@ -111,6 +117,8 @@ pub fn wrap(programme: &Arc<Mutex<Programme>>) -> Wrap {
             closing_since: None,
             outstanding: 0,
             extra: EXTRA_TICKETS,
+            sends_pieces: false,
+            gathered: None,
         })
     })
 }
@@ -126,11 +134,19 @@ struct FaultWire {
     outstanding: u64,
     /// The next ticket of a double.
     extra: u32,
+    /// Objects are sent as such; those of a programme are of one piece.
+    sends_pieces: bool,
+    /// Topic, size and what has come of an object that comes in pieces.
+    gathered: Option<(Vec<u8>, u64, Vec<u8>)>,
 }
 
 impl FaultWire {
     fn pass(&mut self, ticket: Ticket, body: &[u8], now: Nanos, out: &mut Outbox) -> Reply {
-        let reply = self.inner.send(&Op { ticket, body }, now, out);
+        let op = Op { ticket, body };
+        let reply = match self.sends_pieces {
+            true => self.inner.begin(&op, 0, now, out),
+            false => self.inner.send(&op, now, out),
+        };
         self.outstanding += u64::from(reply == Reply::Awaited);
         reply
     }
@@ -206,6 +222,16 @@ impl Wire for FaultWire {
         reply
     }
 
+    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
+        assert_eq!(rest, 0, "an object of one piece");
+        self.sends_pieces = true;
+        self.send(op, now, out)
+    }
+
+    fn more(&mut self, _piece: &[u8], _now: Nanos, _out: &mut Outbox) {
+        unreachable!("an object of one piece");
+    }
+
     fn receive(
         &mut self,
         input: &[u8],
@@ -218,7 +244,8 @@ impl Wire for FaultWire {
         let is_receiver = programme.side == Side::Receiver;
         let (outstanding, swapped) = (&mut self.outstanding, &mut self.swapped);
         let (held, closing) = (&mut self.held, &mut self.closing_since);
-        let taken = self.inner.receive(input, now, out, &mut |signal| match signal {
+        let gathered = &mut self.gathered;
+        let mut act = |signal: Signal<'_>, emit: Emit<'_>| match signal {
             Signal::Done(ticket) | Signal::Refused(ticket, _) | Signal::NoSubscriber(ticket) => {
                 *outstanding -= 1;
                 if ticket.0 < EXTRA_TICKETS {
@@ -229,30 +256,21 @@ impl Wire for FaultWire {
                 if closing.is_some() {
                     return;
                 }
-                let action = match Mark::read_any(body) {
-                    Reading::Whole(mark) => programme.take(&mark).map(|action| (mark, action)),
-                    _ => None,
-                };
-                let mut copies: Vec<Vec<u8>> = Vec::new();
-                match action {
-                    None => copies.push(body.to_vec()),
-                    Some((_, Action::Drop)) => {}
-                    Some((_, Action::Duplicate)) => copies.extend([body.to_vec(), body.to_vec()]),
-                    Some((_, Action::Foreign)) => {
-                        copies
-                            .extend([b"not one of ours, whatever it says".to_vec(), body.to_vec()]);
-                    }
-                    Some((_, Action::Corrupt)) => copies.push(flipped(body, 0)),
-                    Some((_, Action::CorruptMark)) => copies.push(flipped(body, body.len() - 20)),
+                let mut copies = match programme.planned(body) {
                     Some((_, Action::Reorder)) => {
                         *swapped = Some((Ticket(0), body.to_vec()));
                         return;
                     }
                     Some((mark, Action::Delay(by))) => {
                         held.push((mark.due + by, Ticket(0), body.to_vec()));
+                        Vec::new()
                     }
-                    Some((_, Action::Close)) => *closing = Some(Nanos(0)),
-                }
+                    Some((_, Action::Close)) => {
+                        *closing = Some(Nanos(0));
+                        Vec::new()
+                    }
+                    planned => copies(planned.map(|(_, action)| action), body),
+                };
                 copies.extend(swapped.take().map(|(_, body)| body));
                 let due: Vec<_> = held.extract_if(.., |(at, _, _)| *at <= now).collect();
                 copies.extend(due.into_iter().map(|(_, _, body)| body));
@@ -262,6 +280,21 @@ impl Wire for FaultWire {
                 }
             }
             signal => emit(signal),
+        };
+        let taken = self.inner.receive(input, now, out, &mut |signal| match signal {
+            Signal::Head { topic, bytes } if is_receiver => {
+                *gathered = Some((topic.to_vec(), bytes, Vec::new()));
+            }
+            Signal::Piece(piece) if is_receiver => {
+                let (_, bytes, body) = gathered.as_mut().unwrap();
+                body.extend_from_slice(piece);
+                if body.len() as u64 == *bytes {
+                    let (topic, _, body) = gathered.take().unwrap();
+                    let message = Signal::Message { topic: &topic, body: &body };
+                    act(message, &mut |signal| in_pieces(signal, emit));
+                }
+            }
+            signal => act(signal, emit),
         })?;
         match (is_receiver, self.closing_since) {
             (true, Some(_)) => Err(Fault::Ended("as the programme says".to_owned())),
@@ -290,6 +323,29 @@ impl Wire for FaultWire {
 
     fn close(&mut self, out: &mut Outbox) {
         self.inner.close(out);
+    }
+}
+
+/// A message as an object of two pieces.
+fn in_pieces(signal: Signal<'_>, emit: Emit<'_>) {
+    let Signal::Message { topic, body } = signal else { return emit(signal) };
+    emit(Signal::Head { topic, bytes: body.len() as u64 });
+    let (first, second) = body.split_at(body.len() / 2);
+    emit(Signal::Piece(first));
+    emit(Signal::Piece(second));
+}
+
+/// What comes of a message that is delayed by nothing, as the programme says.
+fn copies(action: Option<Action>, body: &[u8]) -> Vec<Vec<u8>> {
+    match action {
+        Some(Action::Drop) => Vec::new(),
+        Some(Action::Duplicate) => vec![body.to_vec(), body.to_vec()],
+        Some(Action::Foreign) => {
+            vec![b"not one of ours, whatever it says".to_vec(), body.to_vec()]
+        }
+        Some(Action::Corrupt) => vec![flipped(body, 0)],
+        Some(Action::CorruptMark) => vec![flipped(body, body.len() - 20)],
+        _ => vec![body.to_vec()],
     }
 }
 

@@ -12,7 +12,7 @@ const SHUT: Nanos = Nanos::from_millis(100);
 const PERIOD: Nanos = Nanos::from_secs(1);
 
 /// The gate, first shut half a millisecond before the first message.
-fn gate(service: Nanos) -> Policy {
+pub fn gate(service: Nanos) -> Policy {
     let mut first = None;
     Box::new(move |now, _| {
         let from = *first.get_or_insert(now - Nanos::from_micros(500));
@@ -45,12 +45,17 @@ fn pattern_of(protocol: &str) -> Pattern {
     if protocol == "mqtt" { Pattern::Publish } else { Pattern::Request }
 }
 
-const PROTOCOLS: [(&str, &[(&str, &str)]); 3] =
-    [("tcp", &[]), ("http1", &[]), ("mqtt", &[("qos", "1")])];
+const PROTOCOLS: &[(&str, &[(&str, &str)])] = &[
+    ("tcp", &[]),
+    ("http1", &[]),
+    ("mqtt", &[("qos", "1")]),
+    #[cfg(feature = "library")]
+    ("http2", &[]),
+];
 
 #[test]
 fn the_open_loop_sees_the_gate_on_virtual_time() {
-    for (protocol, given) in PROTOCOLS {
+    for &(protocol, given) in PROTOCOLS {
         let seen = open_loop(protocol, given, 5).scripted_on_virtual_time(gate(Nanos(0)));
         assert_eq!(seen.ledger().delivered, Some(5000));
         let mean = mean_ms(&seen);
@@ -69,7 +74,7 @@ fn the_open_loop_sees_the_gate_on_virtual_time() {
 
 #[test]
 fn the_closed_loop_hides_the_gate_on_virtual_time() {
-    for (protocol, given) in PROTOCOLS {
+    for &(protocol, given) in PROTOCOLS {
         let service = Nanos::from_millis(1);
         let seen = closed_loop(protocol, given, 9000).scripted_on_virtual_time(gate(service));
         let mean = mean_ms(&seen);

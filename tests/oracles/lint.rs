@@ -234,6 +234,8 @@ impl Run {
             host: HostFacts::default(),
             plan: self.plan.clone(),
             setup: weigh_model::event::Setup::default(),
+            null_path: Vec::new(),
+            energy: None,
         };
         let finished = self.trials.iter().cloned();
         let finished = finished.map(|trial| Event::TrialFinished(Box::new(trial)));
@@ -258,6 +260,8 @@ fn plan(setup: &Setup, arrival: &str) -> Plan {
         repeat,
         stop: BTreeMap::new(),
         observe: Observe::default(),
+        energy: None,
+        background: None,
         cases: Vec::new(),
     }
 }

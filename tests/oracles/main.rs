@@ -2,23 +2,34 @@
 //! exactly, and on real sockets.
 
 mod accounting;
+mod across;
 mod answers;
+mod batching;
+mod beneath;
 mod chance;
 mod delay;
+mod fans;
 mod fault_wire;
 mod faults;
 mod gate;
+mod idle;
 mod ledger_size;
 mod lint;
 mod lint_plants;
 mod mosquitto;
 mod noting;
 mod overload;
+mod polling;
 mod proxy;
 mod queueing;
 mod rig;
 mod scripted;
+mod sealed;
+#[cfg(feature = "tls")]
+mod secured;
 mod sizes;
 mod small;
+mod stalled;
 mod statistics;
 mod storms;
+mod transfer;

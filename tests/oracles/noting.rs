@@ -42,6 +42,14 @@ impl Wire for Noting {
         self.inner.send(op, now, out)
     }
 
+    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
+        self.inner.begin(op, rest, now, out)
+    }
+
+    fn more(&mut self, piece: &[u8], now: Nanos, out: &mut Outbox) {
+        self.inner.more(piece, now, out);
+    }
+
     fn receive(
         &mut self,
         input: &[u8],

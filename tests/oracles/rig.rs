@@ -18,11 +18,13 @@ use weigh_engine::shard::Shard;
 use weigh_model::body::{BodySource, Composer, widest_mark};
 use weigh_model::load::{Load, Pattern, Split, Topology};
 use weigh_model::protocol::{Host, Protocol, Seat};
+use weigh_model::seal::Sealer;
 use weigh_model::server::{Server, ServerReport};
 use weigh_model::trial::{Settings, Trial};
 use weigh_model::units::{Bytes, parse_rate};
 use weigh_model::wire::Wire;
 use weigh_model::{Arrival, Endpoint, Nanos};
+use weigh_stage::hosts::Scene;
 
 use crate::scripted::{Policy, Scripted};
 
@@ -48,6 +50,11 @@ pub struct Setup {
     pub cuts: Vec<Cut>,
     /// When the simulated server takes no connections: from, until.
     pub refusals: Vec<(Nanos, Nanos)>,
+    /// Who seals bodies that are to be sealed.
+    pub sealer: Option<Arc<dyn Sealer>>,
+    /// Both ends inside TLS.
+    #[cfg(feature = "tls")]
+    pub secured: Option<Arc<crate::secured::Secured>>,
 }
 
 /// What a trial left behind on both sides.
@@ -83,6 +90,12 @@ impl Setup {
                 arrival: Arrival::Closed,
                 rate: None,
                 window: None,
+                writes: Default::default(),
+                poll_period: None,
+                poll_wait: None,
+                poll_limit: None,
+                stall: None,
+                batch: None,
                 think: Nanos(0),
                 split: Split::Exact,
                 body: BodySource::Filler,
@@ -98,6 +111,9 @@ impl Setup {
             server_settings: Vec::new(),
             cuts: Vec::new(),
             refusals: Vec::new(),
+            sealer: None,
+            #[cfg(feature = "tls")]
+            secured: None,
         }
     }
 
@@ -131,7 +147,12 @@ impl Setup {
         }
         let mut settings = self.table();
         settings.0.extend(self.server_settings.iter().cloned());
-        self.protocol.host(&settings).unwrap()
+        let host = self.protocol.host(&settings).unwrap();
+        #[cfg(feature = "tls")]
+        if let Some(secured) = &self.secured {
+            return secured.host(host);
+        }
+        host
     }
 
     /// The job against a server at `address`.
@@ -154,9 +175,20 @@ impl Setup {
             let make = dial.make;
             dial.make = Box::new(move |seat| wrap(seat, make(seat)));
         }
+        #[cfg(feature = "tls")]
+        if let Some(secured) = &self.secured {
+            dial = secured.dial(dial);
+        }
         let load = &trial.load;
         let widest = widest_mark(load.connections, load.messages.unwrap_or(1 << 40));
-        let composer = Composer::new(&load.body, b"", load.size, &widest, 0).unwrap();
+        let composer = match (load.pattern, self.sealer.clone()) {
+            (Pattern::Transfer, _) => {
+                Composer::in_pieces(&load.body, (b"", 0), load.size, &widest, 0)
+            }
+            (_, Some(sealer)) => Composer::sealed(&load.body, b"", load.size, &widest, 0, sealer),
+            (_, None) => Composer::new(&load.body, b"", load.size, &widest, 0),
+        };
+        let composer = composer.unwrap();
         let (trace, shards) = (self.trace.clone(), self.shards);
         let shared = Shared::default();
         let every = Nanos::from_secs(1);
@@ -164,12 +196,16 @@ impl Setup {
             trial,
             dial,
             composer,
+            object: None,
             address,
             sources: Vec::new(),
+            consumers: None,
             trace,
             shards,
             every,
             messages: None,
+            is_metered: false,
+            may_be_cut_off: false,
             shared,
         })
     }
@@ -196,10 +232,44 @@ impl Setup {
         Seen { outcome, server: party.server.report(), log_hash }
     }
 
+    /// The same while `beneath` runs too, each against a server of this setup's protocol behind
+    /// its own policy; what is seen is this setup's side.
+    pub fn above(&self, beneath: &Setup, policies: [Policy; 2]) -> Seen {
+        let mut world = World::new(self.seed);
+        let places = [simulated_address(), SocketAddr::from((Ipv4Addr::LOCALHOST, 8))];
+        let setups = [self, beneath];
+        let mut servers: Vec<ScriptedParty> = Vec::new();
+        for ((setup, policy), place) in setups.into_iter().zip(policies).zip(places) {
+            world.link(place, setup.link);
+            let mut io = world.party();
+            io.listen(place, 1024).unwrap();
+            let server = Scripted::new(setup.protocol.name(), (setup.host().make)(0), policy);
+            servers.push(ScriptedParty { server, io });
+        }
+        let shard = Shard::new(beneath.job(places[1]), 0, Box::new(|_| {}));
+        let mut guest = Guest { shard, io: world.party() };
+        // In the order in which the world made them.
+        let mut others: Vec<&mut dyn Party> = Vec::new();
+        servers.iter_mut().for_each(|server| others.push(server));
+        others.push(&mut guest);
+        let (outcome, log_hash) = self.among(&mut world, others, places[0]);
+        Seen { outcome, server: servers[0].server.report(), log_hash }
+    }
+
     fn in_world(
         &self,
         world: &mut World,
         server: &mut dyn Party,
+        address: SocketAddr,
+    ) -> (Outcome, u64) {
+        self.among(world, vec![server], address)
+    }
+
+    /// Runs in a world of these parties, against whoever listens at `address`.
+    pub fn among(
+        &self,
+        world: &mut World,
+        others: Vec<&mut dyn Party>,
         address: SocketAddr,
     ) -> (Outcome, u64) {
         assert_eq!(self.shards, 1, "one shard in the simulated world");
@@ -210,7 +280,12 @@ impl Setup {
         for (from, until) in &self.refusals {
             world.refuse(address, *from, *until);
         }
-        world.run(&mut [server, &mut guest], Nanos::from_secs(100_000));
+        let mut parties: Vec<&mut dyn Party> = Vec::new();
+        for other in others {
+            parties.push(other);
+        }
+        parties.push(&mut guest);
+        world.run(&mut parties, Nanos::from_secs(100_000));
         let ended = world.now();
         let bytes = guest.io.bytes();
         let shard = ShardOutcome { ended, bytes, ..guest.shard.outcome() };
@@ -229,13 +304,38 @@ impl Setup {
 
     /// Runs on real sockets against the reference server behind `policy`.
     pub fn scripted_on_sockets(&self, policy: Policy) -> Seen {
+        let generate = |address, epoch| self.run_generator(address, epoch);
+        self.scripted(policy, any_port, generate)
+    }
+
+    /// The same between two hosts: the server is on `target`, the generator on `generator`.
+    pub fn scripted_across(&self, scene: &Scene, policy: Policy) -> Seen {
+        let target = scene.host("target").unwrap();
+        let (door, address) = (target.door(), SocketAddr::from((target.address(), 0)));
+        let enter = move || {
+            door.enter().unwrap();
+            address
+        };
+        let generator = scene.host("generator").unwrap();
+        let generate =
+            |address, epoch| generator.inside(|| Ok(self.run_generator(address, epoch))).unwrap();
+        self.scripted(policy, enter, generate)
+    }
+
+    fn scripted(
+        &self,
+        policy: Policy,
+        settle: impl FnOnce() -> SocketAddr + Send + 'static,
+        generate: impl FnOnce(SocketAddr, Instant) -> Outcome,
+    ) -> Seen {
         let (name, host) = (self.protocol.name(), self.host());
         let epoch = Instant::now();
         let (listens, listening) = channel();
         let (stop, stopped) = channel::<()>();
         let thread = thread::spawn(move || {
+            let on = settle();
             let mut io = EpollIo::new(epoch).unwrap();
-            listens.send(io.listen(any_port(), 1024).unwrap()).unwrap();
+            listens.send(io.listen(on, 1024).unwrap()).unwrap();
             let mut server = Scripted::new(name, (host.make)(0), policy);
             while stopped.try_recv().is_err() {
                 let soon = io.now() + Nanos::from_millis(20);
@@ -244,7 +344,7 @@ impl Setup {
             server.report()
         });
         let address = listening.recv().unwrap();
-        let outcome = self.run_generator(address, epoch);
+        let outcome = generate(address, epoch);
         stop.send(()).unwrap();
         Seen { outcome, server: thread.join().unwrap(), log_hash: 0 }
     }

@@ -43,6 +43,7 @@ impl Scripted {
         let frame = match protocol {
             "tcp" => tcp_frame,
             "http1" => http_frame,
+            "http2" | "grpc" => http2_frame,
             _ => mqtt_frame,
         };
         Scripted {
@@ -67,9 +68,12 @@ impl Scripted {
         let mut gone = Vec::new();
         io.turn(until.min(next), &mut |now, happening| match happening {
             Happening::Accepted { connection } => {
-                self.connections.insert(connection.0, Connection::default());
                 let mut desk = Desk::default();
                 self.inner.accepted(ConnectionId(connection.0), now, &mut desk);
+                // A server may speak first.
+                let output = desk.staged.remove(&connection.0).unwrap_or_default();
+                let greeted = Connection { output, ..Connection::default() };
+                self.connections.insert(connection.0, greeted);
             }
             Happening::Received(token, bytes) => self.receive(now, token, bytes),
             Happening::Writable(token) => {
@@ -152,6 +156,10 @@ impl Outlets for Desk {
 
     fn notify_drained(&mut self, _of: ConnectionId) {}
 
+    fn hold(&mut self, _which: ConnectionId) {}
+
+    fn release(&mut self, _which: ConnectionId) {}
+
     fn close(&mut self, _which: ConnectionId) {}
 
     fn abort(&mut self, _which: ConnectionId) {}
@@ -174,6 +182,27 @@ fn http_frame(input: &[u8]) -> Option<Frame> {
     let length = text.lines().find_map(|line| line.strip_prefix("content-length:"));
     let bytes = head + length.map_or(0, |length| length.trim().parse::<usize>().unwrap());
     (input.len() >= bytes).then_some(Frame { bytes, is_message: true })
+}
+
+/// How a DATA frame begins that holds nothing and ends its stream: so end calls of gRPC.
+const EMPTY_END: [u8; 5] = [0, 0, 0, 0, 1];
+
+/// Bytes of such a frame.
+pub const EMPTY_END_BYTES: usize = 9;
+
+/// RFC 9113, sections 3.4 and 4.1: a preface of 24 bytes, then frames: three bytes of length, type,
+/// flags, stream. Where a message is whole, a DATA frame ends its stream.
+fn http2_frame(input: &[u8]) -> Option<Frame> {
+    if input.starts_with(b"PRI") {
+        return (input.len() >= 24).then_some(Frame { bytes: 24, is_message: false });
+    }
+    let [high, middle, low, kind, flags, ..] = *input else { return None };
+    let bytes = 9 + u32::from_be_bytes([0, high, middle, low]) as usize;
+    let is_message = kind == 0 && flags & 1 == 1;
+    if kind == 0 && !is_message && input.get(bytes..)?.starts_with(&EMPTY_END) {
+        return Some(Frame { bytes: bytes + EMPTY_END_BYTES, is_message: true });
+    }
+    (input.len() >= bytes).then_some(Frame { bytes, is_message })
 }
 
 /// MQTT 5.0, section 2.1.4: the remaining length in groups of seven bits; type 3 is PUBLISH.

@@ -173,6 +173,7 @@ fn told(lane: &str, repetition: u32, value: f64) -> TrialFinished {
         granted: BTreeMap::new(),
         server: None,
         counters: BTreeMap::new(),
+        scene: BTreeMap::new(),
         histograms: BTreeMap::new(),
     }
 }
@@ -223,6 +224,8 @@ fn summary(trials: Vec<TrialFinished>) -> Summary {
         version: "0".to_owned(),
         host: HostFacts::default(),
         setup: weigh_model::event::Setup::default(),
+        null_path: Vec::new(),
+        energy: None,
         plan: Plan {
             name: "statistics".to_owned(),
             question: None,
@@ -232,6 +235,8 @@ fn summary(trials: Vec<TrialFinished>) -> Summary {
             repeat: Repeat::exactly(5),
             stop: BTreeMap::new(),
             observe: Observe::default(),
+            energy: None,
+            background: None,
             cases: Vec::new(),
         },
     };

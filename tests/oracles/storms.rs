@@ -13,7 +13,7 @@ use crate::rig::{Seen, Setup, simulated_address};
 
 type Way = (&'static str, &'static [(&'static str, &'static str)], Pattern);
 
-const WAYS: [Way; 17] = [
+const WAYS: &[Way] = &[
     ("tcp", &[], Pattern::Request),
     ("tcp", &[("echo", "true")], Pattern::Request),
     ("tcp", &[], Pattern::Session),
@@ -31,6 +31,14 @@ const WAYS: [Way; 17] = [
     ("mqtt", &[("qos", "2")], Pattern::Deliver),
     ("mqtt", &[("qos", "1"), ("version", "5"), ("topic_alias", "true")], Pattern::Deliver),
     ("mqtt", &[("qos", "2"), ("version", "5")], Pattern::Deliver),
+    #[cfg(feature = "library")]
+    ("http2", &[("streams", "5")], Pattern::Request),
+    #[cfg(feature = "library")]
+    ("http2", &[], Pattern::Session),
+    #[cfg(feature = "library")]
+    ("grpc", &[], Pattern::Request),
+    #[cfg(feature = "library")]
+    ("grpc", &[("call", "stream")], Pattern::Session),
 ];
 
 const ARRIVALS: [&str; 6] = ["closed", "burst", "ramp:200ms", "constant", "poisson", "periodic"];

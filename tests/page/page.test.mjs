@@ -56,6 +56,12 @@ async function open(width, colorScheme = 'light') {
   return { page, faults };
 }
 
+/** Opens a table that is filled when it is opened: the page hears of that a moment later. */
+async function unfold(details) {
+  await details.locator('summary').click();
+  await details.locator('tbody tr').first().waitFor();
+}
+
 /** Scrolls through everything, so that every picture is drawn. */
 async function read(page) {
   const pictures = page.locator('[data-picture]');
@@ -170,7 +176,7 @@ test('hovering shows the value with its interval', options, async () => {
 test('how a figure was computed is one click away', options, async () => {
   const { page } = await open(1280);
   const details = page.locator('details[data-metric="response_time_ns.p99"]');
-  await details.locator('summary').click();
+  await unfold(details);
   const text = await details.textContent();
   for (const wanted of ['due', 'Unit: ns', "Student's t", '95 %', 'tcp']) {
     assert.ok(text.includes(wanted), wanted);
@@ -191,7 +197,7 @@ test('verdicts are for cases that differ in one thing, with their probabilities'
   assert.match(await verdicts.textContent(), /Were all cases equal, [\d.]+ would be called by chance/);
   for (const title of ['Lane against lane', 'From place to place']) {
     const details = verdicts.locator('details', { hasText: title });
-    await details.locator('summary').click();
+    await unfold(details);
     const rows = await details.locator('tbody tr').evaluateAll((all) =>
       all.map((row) => [...row.cells].map((cell) => cell.textContent)));
     assert.ok(rows.length > 20, title);

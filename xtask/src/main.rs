@@ -3,6 +3,7 @@
 mod aa;
 mod bench;
 mod ci;
+mod cross;
 mod dataset;
 mod journal;
 
@@ -29,6 +30,8 @@ enum Chore {
     Aa(aa::Options),
     /// What the journal of a run cost, against the generator's processor time.
     Journal(journal::Options),
+    /// Build one static binary for Raspberry Pi boards, and try it in an emulator.
+    Cross(cross::Options),
     /// Run what .ci/run runs, without installing anything.
     Ci(ci::Options),
 }
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Chore::Bench(options) => bench::run(&root, &options),
         Chore::Aa(options) => aa::run(&root, &options),
         Chore::Journal(options) => journal::run(&options),
+        Chore::Cross(options) => cross::run(&root, &options),
         Chore::Ci(options) => ci::run(&root, &options),
     };
     match done {

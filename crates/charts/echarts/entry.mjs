@@ -11,7 +11,8 @@ import {
   TooltipComponent,
 } from 'echarts/components';
 import { SVGRenderer } from 'echarts/renderers';
-import { figure, mark, threeDigits, count, time, bytes, share } from './formats.mjs';
+import { figure, mark, threeDigits, count, time, bytes, octets, share } from './formats.mjs';
+import { drawPacket, packetWords } from './sequence.mjs';
 
 echarts.use([
   BarChart, CustomChart, LineChart, SankeyChart, AriaComponent, GridComponent, LegendComponent,
@@ -83,6 +84,16 @@ function functions(about, shared, palette) {
       + (value === about.total ? '' : ` · ${share(value, about.total)}`),
     stack: (points) => head(points[0].name) + points.map(({ marker, seriesName, value }) =>
       `<br>${marker}${escape(seriesName)}: <b>${figure(value, unit)}</b>`).join(''),
+    octets: (value) => (value >= 1e6 ? `${count(value / 1e6)} MB` : value >= 1e4 ? `${count(value / 1e3)} kB` : `${count(value)} B`),
+    layers: (points) => {
+      const whole = points.find(({ seriesName }) => seriesName === '')?.data.total;
+      return head(points[0].name) + points.filter(({ seriesName, value }) => seriesName !== '' && value > 0)
+        .map(({ marker, seriesName, value }) => `<br>${marker}${escape(seriesName)}: <b>${octets(value)}</b> `
+          + `(${threeDigits((100 * value) / whole)} %)`).join('') + pair('all', octets(whole));
+    },
+    total: ({ data }) => (data.total >= 100 ? `${count(Math.round(data.total))} B` : `${threeDigits(data.total)} B`),
+    packet: ({ dataIndex }) => packetWords(about, dataIndex, head, pair),
+    drawPacket: (params, api) => drawPacket(params, api, about, palette, FONT),
     drawRow: (params, api) => drawRow(params, api, shared, palette),
     drawBin: (params, api) => drawBin(params, api),
   };
@@ -269,20 +280,28 @@ function linesOf(text, perLine) {
 function fit(option, picture, width, top) {
   const isNarrow = width < 560;
   for (const axis of list(option.yAxis).filter((each) => each.type === 'category' && each.axisLabel?.show !== false)) {
-    const longest = Math.max(0, ...axis.data.map((text) => text.length)) * 7.1 + 16;
+    const longest = Math.max(0, ...axis.data.map((text) => text.length)) * (isNarrow ? 6 : 7.1) + 16;
     const room = Math.round(Math.min(longest, width * (isNarrow ? 0.42 : 0.34)));
     list(option.grid).forEach((grid) => { grid.left = room; });
     Object.assign(axis.axisLabel, { width: room - 12, overflow: 'break', lineHeight: 13, interval: 0, hideOverlap: false });
-    if (isNarrow) Object.assign(axis.axisLabel, { fontSize: 10, lineHeight: 11 });
+    if (isNarrow) {
+      Object.assign(axis.axisLabel, { fontSize: 10, lineHeight: 11 });
+      for (const scale of list(option.xAxis)) scale.splitNumber = 2;
+    }
   }
+  // Panels below one that needs more room move down.
   let grown = 0;
   for (const axis of list(option.yAxis).filter((each) => each.type === 'category' && each.axisLabel?.show !== false)) {
     const { width: room, fontSize, lineHeight } = axis.axisLabel;
     const perLine = Math.max(room / (fontSize * 0.56), 4);
     const needed = Math.max(0, ...axis.data.map((text) => linesOf(text, perLine))) * lineHeight + 8;
-    for (const grid of list(option.grid)) {
-      const more = needed * axis.data.length - grid.height;
-      if (more > 0) [grid.height, grown] = [grid.height + more, Math.max(grown, more)];
+    const grids = list(option.grid);
+    const at = axis.gridIndex ?? 0;
+    const more = needed * axis.data.length - grids[at].height;
+    if (more > 0) {
+      grids[at].height += more;
+      for (const below of grids.slice(at + 1)) below.top += more;
+      grown += more;
     }
   }
   const lines = legendLines(option, width);
@@ -355,4 +374,4 @@ export function svg(picture, shared, theme, width) {
   return text;
 }
 
-export { figure, threeDigits, count, time, bytes, share };
+export { figure, threeDigits, count, time, bytes, octets, share };

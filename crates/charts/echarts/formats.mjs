@@ -56,6 +56,14 @@ export function share(part, whole) {
   return `${digits.slice(0, -decimals)}.${digits.slice(-decimals)} %`;
 }
 
+/** A mean number of bytes in full: 214 B, 1,234.50 B. */
+export function octets(value) {
+  if (!Number.isFinite(value)) return threeDigits(value);
+  const hundredths = Math.round(value * 100);
+  const rest = hundredths % 100;
+  return `${count(Math.floor(hundredths / 100))}${rest === 0 ? '' : `.${String(rest).padStart(2, '0')}`} B`;
+}
+
 /** A figure in the unit of the summary, with that unit. */
 export function figure(value, unit) {
   if (value === null || value === undefined) return '–';

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::tally::{Bits, Tally};
-use weigh_model::{Ledger, Load, Pattern, Topology};
+use weigh_model::{Ledger, Load, Topology};
 
 /// What one producer did in the measured window, by sequence number where it matters.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +56,11 @@ pub struct Accounts {
 }
 
 impl ProducerAccount {
+    /// Messages that may arrive: those that our own side dropped will not.
+    pub fn left(&self) -> u64 {
+        self.sent - self.failed.get(&Cause::ProducerDropped).copied().unwrap_or(0)
+    }
+
     /// Message `number` failed on its way to the server.
     pub fn fail(&mut self, number: u64, cause: Cause, has_consumers: bool) {
         *self.failed.entry(cause).or_default() += 1;
@@ -89,10 +94,28 @@ impl Accounts {
 
     /// Where every message went. `confirms` tells whether the protocol confirms messages.
     pub fn settle(&self, load: &Load, confirms: bool) -> Ledger {
+        let mut ledger = self.handed_over(load);
+        match load.delivers() {
+            true => self.settle_pairs(load, &mut ledger),
+            _ if confirms => self.settle_confirmed(&mut ledger),
+            _ => (ledger.delivered, ledger.lost) = (None, None),
+        }
+        ledger
+    }
+
+    /// The same where `stored`, which is no consumer of ours, tells what arrived.
+    pub fn settle_kept(&self, load: &Load, stored: &ConsumerAccount) -> Ledger {
+        let mut ledger = self.handed_over(load);
+        self.settle_by(load, std::slice::from_ref(stored), &mut ledger);
+        ledger
+    }
+
+    /// What is known of the messages without knowing what became of them.
+    fn handed_over(&self, load: &Load) -> Ledger {
         let not_sent: u64 = self.not_sent.values().sum();
         let sent: u64 = self.producers.iter().map(|producer| producer.sent).sum();
         let copies = load.copies();
-        let mut ledger = Ledger {
+        Ledger {
             messages: sent + not_sent,
             scheduled: (sent + not_sent) * copies,
             not_sent: not_sent * copies,
@@ -106,13 +129,7 @@ impl Accounts {
             acknowledged: copies * self.sum(|p| p.confirmed + p.confirmed_late),
             no_subscriber: copies * self.sum(|p| p.no_subscriber),
             ..Ledger::zero()
-        };
-        match load.pattern {
-            Pattern::Deliver => self.settle_pairs(load, &mut ledger),
-            _ if confirms => self.settle_confirmed(&mut ledger),
-            _ => (ledger.delivered, ledger.lost) = (None, None),
         }
-        ledger
     }
 
     /// Consumers that share their messages, as the one consumer that they are together.
@@ -155,9 +172,14 @@ impl Accounts {
 
     /// Delivered means that a consumer got it: every pair is looked up by identity.
     fn settle_pairs(&self, load: &Load, ledger: &mut Ledger) {
-        let mut delivered = 0;
         let sharing = (load.topology == Topology::Shared).then(|| self.sharing_consumers());
         let consumers = sharing.as_ref().map_or(&self.consumers[..], std::slice::from_ref);
+        self.settle_by(load, consumers, ledger);
+    }
+
+    /// The same by what `consumers` got.
+    fn settle_by(&self, load: &Load, consumers: &[ConsumerAccount], ledger: &mut Ledger) {
+        let mut delivered = 0;
         for consumer in consumers {
             ledger.received += consumer.tally.received;
             ledger.duplicates += consumer.tally.duplicates;

@@ -240,6 +240,7 @@ impl Start {
             herald.finish();
             self.attendant.window_ended(io.now());
         }
+        io.await_answers();
         ShardOutcome { cpu, ended, bytes: io.bytes(), ..shard.outcome() }
     }
 }

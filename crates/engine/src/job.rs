@@ -1,15 +1,18 @@
 //! What all shards of a trial share: the trial itself, and the few numbers they tell each other.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use weigh_model::body::Composer;
 use weigh_model::event::Interval;
 use weigh_model::protocol::Dial;
-use weigh_model::{Arrival, Load, Nanos, Pattern, Trial};
+use weigh_model::{Arrival, Load, Nanos, Trial};
 
 use crate::interval_times::IntervalTimes;
 use crate::message_log::MessageLog;
+use crate::object::ObjectFile;
+use crate::outlet::Outlet;
 
 /// A trial with everything the engine needs to run it.
 pub struct Job {
@@ -19,10 +22,14 @@ pub struct Job {
     pub dial: Dial,
     /// Makes its bodies.
     pub composer: Composer,
+    /// The file that bodies are read from piece by piece.
+    pub object: Option<ObjectFile>,
     /// Where the target listens.
     pub address: SocketAddr,
     /// Local addresses to connect from, in turn; empty leaves the choice to the kernel.
     pub sources: Vec<IpAddr>,
+    /// The host on which consumers are, if it is not the producers'.
+    pub consumers: Option<Arc<dyn Outlet>>,
     /// The due times of a traced arrival.
     pub trace: Vec<Nanos>,
     /// How many shards run it.
@@ -31,6 +38,11 @@ pub struct Job {
     pub every: Nanos,
     /// Takes what happens to every single message, where that is to be kept.
     pub messages: Option<MessageLog>,
+    /// True if codecs are to count what they write and read, because somebody listens on the wire.
+    pub is_metered: bool,
+    /// True where a path of our own lies between: a target that stays silent is cut off, and what
+    /// it should have got is lost, instead of the target being unreachable.
+    pub may_be_cut_off: bool,
     /// What the shards tell each other.
     pub shared: Shared,
 }
@@ -44,12 +56,12 @@ impl Job {
     /// True where a message completes by being delivered, because nobody confirms it.
     pub fn completes_on_delivery(&self) -> bool {
         let load = self.load();
-        load.pattern == Pattern::Deliver && !self.dial.confirms && !load.arrival.is_open()
+        load.delivers() && !self.dial.confirms && !load.arrival.is_open()
     }
 
     /// True where consumers tell what arrived.
     pub fn has_consumers(&self) -> bool {
-        self.load().pattern == Pattern::Deliver
+        self.load().delivers()
     }
 
     /// True where every client has a share of the total of its own.
@@ -168,6 +180,7 @@ pub enum Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weigh_model::Pattern;
     use weigh_model::body::BodySource;
     use weigh_model::load::{Split, Topology};
 
@@ -185,6 +198,12 @@ mod tests {
             arrival: Arrival::Closed,
             rate: None,
             window: None,
+            writes: Default::default(),
+            poll_period: None,
+            poll_wait: None,
+            poll_limit: None,
+            stall: None,
+            batch: None,
             think: Nanos(0),
             split: Split::Exact,
             body: BodySource::Filler,

@@ -2,16 +2,23 @@
 //! It knows no protocol by name; wires and servers are handed to it.
 
 pub mod accounts;
+pub mod contents;
 pub mod generator;
 pub mod interval_times;
 pub mod io;
 pub mod job;
+pub mod layer;
 mod link;
 pub mod message_log;
 pub mod message_rows;
+pub mod object;
 pub mod outcome;
+pub mod outlet;
 pub mod record;
 pub mod recorder;
+pub mod relay;
 pub mod schedule;
 pub mod serving;
 pub mod shard;
+pub mod times;
+pub mod ways;

@@ -7,7 +7,7 @@ use std::collections::btree_map::Entry as Slot;
 
 use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::message::{LossCause, MessageRow, MessageState};
-use weigh_model::{Load, Nanos, Pattern, Topology};
+use weigh_model::{Load, Nanos, Topology};
 
 use crate::accounts::{Accounts, ConsumerAccount, hears, why_lost};
 use crate::message_log::MessageEvent;
@@ -108,7 +108,7 @@ impl MessageRows {
     /// The trial is over: hands over the rows of everything that never arrived, with the causes
     /// that the books know, and tells how many messages it lost sight of.
     pub fn finish(mut self, accounts: &Accounts, each: &mut dyn FnMut(&MessageRow)) -> u64 {
-        let has_consumers = self.load.pattern == Pattern::Deliver;
+        let has_consumers = self.load.delivers();
         for (producer, lane) in self.lanes.iter_mut().enumerate() {
             for (&number, entry) in &mut lane.entries {
                 let whole = Whole { producer: producer as u32, number };
@@ -191,7 +191,7 @@ impl MessageRows {
         let lane = &mut self.lanes[place];
         let is_known = number < lane.sent_below;
         lane.sent_below = lane.sent_below.max(if is_sending { number + 1 } else { 0 });
-        let has_consumers = self.load.pattern == Pattern::Deliver;
+        let has_consumers = self.load.delivers();
         let entry = match lane.entries.entry(number) {
             Slot::Occupied(entry) => entry.into_mut(),
             // It is settled: a second consumer of those that share it, or past the bound.

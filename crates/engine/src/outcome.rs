@@ -7,6 +7,7 @@ use weigh_model::ledger::Cause;
 use weigh_model::{Arrival, Doubt, Ledger, Load, Nanos, Pattern};
 
 use crate::accounts::Accounts;
+use crate::contents::Contents;
 use crate::job::Failure;
 use crate::recorder::Recorder;
 
@@ -26,12 +27,20 @@ pub struct ShardOutcome {
     pub opened: u64,
     /// Sessions that stood at the end.
     pub held: u64,
+    /// How it kept its sessions alive.
+    pub alive: SignsOfLife,
+    /// When its first connection was asked for, and when the last session stood before the load.
+    pub set_up: Option<(Nanos, Nanos)>,
     /// Connections that failed or were lost.
     pub lost_links: u64,
     /// The first reason for that.
     pub first_loss: Option<String>,
     /// The status or reason of the first error answer.
     pub first_error: Option<u16>,
+    /// The status of the first request of a consumer that was answered with an error.
+    pub first_refusal: Option<u16>,
+    /// The first thing that was wrong with the file that was sent.
+    pub object_fault: Option<String>,
     /// True if it was asked to stop early.
     pub was_interrupted: bool,
     /// When the measured window began.
@@ -42,8 +51,21 @@ pub struct ShardOutcome {
     pub cpu: Nanos,
     /// Bytes written and read in the whole trial.
     pub bytes: (u64, u64),
+    /// What the codecs counted, where they were asked to.
+    pub contents: Option<Contents>,
     /// Why it could not run.
     pub failure: Option<Failure>,
+}
+
+/// What wires said of their own accord, to keep their sessions alive, and what came of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SignsOfLife {
+    /// All of them.
+    pub sent: u64,
+    /// How many the target answered.
+    pub answered: u64,
+    /// How many were sent in the measured window.
+    pub in_window: u64,
 }
 
 /// What the whole trial left behind in the generator.
@@ -59,12 +81,20 @@ pub struct Outcome {
     pub opened: u64,
     /// Sessions that stood at the end.
     pub held: u64,
+    /// How sessions were kept alive.
+    pub alive: SignsOfLife,
+    /// When the first connection was asked for, and when the last session stood before the load.
+    pub set_up: Option<(Nanos, Nanos)>,
     /// Connections that failed or were lost, and the first reason.
     pub lost_links: u64,
     /// The first reason for that.
     pub first_loss: Option<String>,
     /// The status or reason of the first error answer.
     pub first_error: Option<u16>,
+    /// The status of the first request of a consumer that was answered with an error.
+    pub first_refusal: Option<u16>,
+    /// The first thing that was wrong with the file that was sent.
+    pub object_fault: Option<String>,
     /// True if it was cut short.
     pub was_interrupted: bool,
     /// When the measured window began, on the trial's clock.
@@ -77,12 +107,30 @@ pub struct Outcome {
     pub cpu_max: Nanos,
     /// Bytes written and read in the whole trial.
     pub bytes: (u64, u64),
+    /// What the codecs counted, where they were asked to.
+    pub contents: Option<Contents>,
     /// Bytes that ledger bookkeeping held at the end.
     pub ledger_bytes: u64,
     /// False if bodies were too small for a mark.
     pub is_marked: bool,
     /// The books that the ledger was made from.
     pub accounts: Accounts,
+}
+
+impl SignsOfLife {
+    fn add(&mut self, other: SignsOfLife) {
+        self.sent += other.sent;
+        self.answered += other.answered;
+        self.in_window += other.in_window;
+    }
+}
+
+/// From the earlier begin to the later end.
+fn joined(a: Option<(Nanos, Nanos)>, b: Option<(Nanos, Nanos)>) -> Option<(Nanos, Nanos)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+        (some, None) | (None, some) => some,
+    }
 }
 
 impl Outcome {
@@ -100,15 +148,20 @@ impl Outcome {
             granted: BTreeMap::new(),
             opened: 0,
             held: 0,
+            alive: SignsOfLife::default(),
+            set_up: None,
             lost_links: 0,
             first_loss: None,
             first_error: None,
+            first_refusal: None,
+            object_fault: None,
             was_interrupted: false,
             measure_from: Nanos::NEVER,
             ended: Nanos(0),
             cpu: Nanos(0),
             cpu_max: Nanos(0),
             bytes: (0, 0),
+            contents: None,
             ledger_bytes: 0,
             is_marked,
             accounts: Accounts::default(),
@@ -122,14 +175,21 @@ impl Outcome {
             }
             outcome.opened += shard.opened;
             outcome.held += shard.held;
+            outcome.alive.add(shard.alive);
+            outcome.set_up = joined(outcome.set_up, shard.set_up);
             outcome.lost_links += shard.lost_links;
             outcome.first_loss = outcome.first_loss.or(shard.first_loss);
             outcome.first_error = outcome.first_error.or(shard.first_error);
+            outcome.first_refusal = outcome.first_refusal.or(shard.first_refusal);
+            outcome.object_fault = outcome.object_fault.or(shard.object_fault);
             outcome.was_interrupted |= shard.was_interrupted;
             outcome.measure_from = outcome.measure_from.min(shard.measure_from);
             outcome.ended = outcome.ended.max(shard.ended);
             outcome.bytes.0 += shard.bytes.0;
             outcome.bytes.1 += shard.bytes.1;
+            if let Some(contents) = shard.contents {
+                outcome.contents.get_or_insert_default().merge(contents);
+            }
             outcome.cpu = outcome.cpu + shard.cpu;
             outcome.cpu_max = outcome.cpu_max.max(shard.cpu);
         }
@@ -180,6 +240,12 @@ impl Outcome {
         (sent > 0).then(|| self.recorder.body_bytes as f64 / sent as f64)
     }
 
+    /// Mean number of messages that left in one write to a socket; `None` if none left.
+    pub fn messages_per_write(&self, load: &Load) -> Option<f64> {
+        let sent = self.ledger.sent / load.copies().max(1);
+        (self.recorder.writes > 0).then(|| sent as f64 / self.recorder.writes as f64)
+    }
+
     /// The metrics that follow from the generator's own record, by their flat names.
     pub fn metrics(&self, load: &Load) -> BTreeMap<String, f64> {
         let mut metrics = BTreeMap::new();
@@ -207,6 +273,9 @@ impl Outcome {
         if let Some(bytes) = self.body_bytes_mean(load) {
             put("body_bytes", bytes);
         }
+        if let Some(messages) = self.messages_per_write(load) {
+            put("messages_per_write", messages);
+        }
         if self.ledger.sent > 0 {
             let each = self.ledger_bytes as f64 / self.ledger.sent as f64;
             put("ledger_bytes_per_message", each);
@@ -219,7 +288,9 @@ impl Outcome {
             put("errors_ratio", failed as f64 / self.ledger.sent as f64);
         }
         let lags = self.recorder.send_lag.count();
-        if load.arrival.is_open() && load.arrival != Arrival::Burst && lags > 0 {
+        // Messages of a batch wait for each other, whatever the window allows.
+        let waits_by_design = load.arrival == Arrival::Burst || load.batch_size() > 1;
+        if load.arrival.is_open() && !waits_by_design && lags > 0 {
             let held_up = lags.saturating_sub(self.recorder.own_lag.count());
             put("held_up_ratio", held_up as f64 / lags as f64);
         }
@@ -231,13 +302,45 @@ impl Outcome {
             }
             put("generator_cpu_percent.max", 100.0 * self.busy_share(load));
         }
-        if load.pattern == Pattern::Hold {
-            put("connections_held", self.held as f64);
+        match load.pattern {
+            Pattern::Hold => self.add_hold(load, &mut put),
+            Pattern::Poll => self.add_polls(&mut put),
+            _ => {}
         }
         metrics
     }
 
-    /// The share of its core that the busiest shard used while there was something to do.
+    /// What asking came to.
+    fn add_polls(&self, put: &mut dyn FnMut(&str, f64)) {
+        let Recorder { polls, empty_polls, polled_messages, .. } = self.recorder;
+        put("polls", polls as f64);
+        put("empty_polls", empty_polls as f64);
+        put("polls_skipped", self.recorder.polls_skipped as f64);
+        put("polls_refused", self.recorder.polls_refused as f64);
+        if polls > 0 {
+            put("messages_per_poll", polled_messages as f64 / polls as f64);
+        }
+    }
+
+    /// What holding connections came to.
+    fn add_hold(&self, load: &Load, put: &mut dyn FnMut(&str, f64)) {
+        put("connections_held", self.held as f64);
+        if let Some((asked, stood)) = self.set_up.filter(|(asked, stood)| stood > asked) {
+            put("connections_per_s", self.opened as f64 / (stood - asked).as_secs_f64());
+        }
+        let whole = self.ended - self.measure_from;
+        if whole.0 > 0 {
+            let window = load.duration.map_or(whole, |duration| whole.min(duration));
+            put("keep_alives_per_s", self.alive.in_window as f64 / window.as_secs_f64());
+            let busy_share = self.cpu.as_secs_f64() / whole.as_secs_f64();
+            put("generator_cpu_percent.all", 100.0 * busy_share);
+        }
+        put("keep_alives_unanswered", self.alive.sent.saturating_sub(self.alive.answered) as f64);
+    }
+
+    /// The share of its core that the busiest shard used while there was something to do. What it
+    /// does before and after is in its processor time too, so that a window of a few messages would
+    /// seem full: it counts as [`ACTIVE_S_MIN`] at least.
     pub fn busy_share(&self, load: &Load) -> f64 {
         let whole = (self.ended - self.measure_from).as_secs_f64();
         let active = match (load.duration, self.recorder.last_done) {
@@ -246,7 +349,7 @@ impl Outcome {
             (None, None) => whole,
         };
         let active = if active > 0.0 { active.min(whole) } else { whole };
-        if active > 0.0 { (self.cpu_max.as_secs_f64() / active).min(1.0) } else { 0.0 }
+        (self.cpu_max.as_secs_f64() / active.max(ACTIVE_S_MIN)).min(1.0)
     }
 
     /// The doubts that follow from the generator's own record.
@@ -256,7 +359,7 @@ impl Outcome {
         if is_timed && !load.arrival.is_open() {
             doubts.push(Doubt::ClosedLoop);
         }
-        if is_timed && !self.is_marked && load.pattern == Pattern::Deliver {
+        if is_timed && !self.is_marked && load.delivers() {
             doubts.push(Doubt::IdentityByOrder);
         }
         if is_timed && self.ledger.delivered.is_none() && !confirms {
@@ -270,7 +373,13 @@ impl Outcome {
             let all = u64::from(load.connections + load.subscribers);
             doubts.push(Doubt::ConnectionsLost(self.lost_links, all, reason));
         }
+        let per_write = self.messages_per_write(load);
+        // Messages that are to leave together are no surprise.
+        let bursts = per_write.filter(|mean| *mean >= BURST_MEAN_MIN && load.batch_size() == 1);
+        doubts.extend(bursts.map(Doubt::Burst));
+        doubts.extend(self.object_fault.clone().map(Doubt::ObjectFile));
         doubts.extend(self.error_answers());
+        doubts.extend(self.polls(load));
         doubts.extend(self.lag_gate(load));
         doubts.extend(self.rate_reached(load));
         doubts.extend(self.little(load));
@@ -283,6 +392,27 @@ impl Outcome {
         Some(Doubt::ErrorAnswers(errors, self.ledger.sent, self.first_error?))
     }
 
+    /// What makes the requests of consumers doubtful. Their lag is held to the same gate as that of
+    /// messages: it is part of what a message waits. A long poll has no times of its own.
+    fn polls(&self, load: &Load) -> Vec<Doubt> {
+        let Some(polling) = load.polling() else { return Vec::new() };
+        let Recorder { polls, polls_skipped, polls_refused, .. } = self.recorder;
+        let mut doubts = Vec::new();
+        if let Some(status) = self.first_refusal.filter(|_| polls_refused > 0) {
+            doubts.push(Doubt::PollsRefused(polls_refused, polls, status));
+        }
+        if polls_skipped > 0 {
+            doubts.push(Doubt::PollsSkipped(polls_skipped, polls_skipped + polls));
+        }
+        let lag = self.recorder.poll_lag.quantile(0.999).filter(|_| polling.wait.0 == 0);
+        if let (Some(lag), Some(mean)) = (lag, self.recorder.delivery.mean())
+            && lag as f64 > LAG_SHARE_MAX * mean
+        {
+            doubts.push(Doubt::LagGate(Nanos(lag), Nanos(mean as u64)));
+        }
+        doubts
+    }
+
     /// The lag gate of `docs/methodology.md`: in an open loop the 99.9 % quantile of send lag
     /// must be below 1 % of the mean response time. What waited because the window was full is
     /// left out: that wait is part of the response and not the generator's error.
@@ -290,20 +420,21 @@ impl Outcome {
         if !load.arrival.is_open() || load.arrival == Arrival::Burst {
             return None;
         }
-        let times = if self.recorder.response.count() > 0 {
-            &self.recorder.response
-        } else {
-            &self.recorder.delivery
-        };
+        // Where consumers ask, their delay is what is measured, and the confirmation stands beside.
+        let is_confirmed = self.recorder.response.count() > 0 && load.polling().is_none();
+        let times = if is_confirmed { &self.recorder.response } else { &self.recorder.delivery };
         let mean = times.mean()?;
         let lag = self.recorder.own_lag.quantile(0.999)?;
-        (lag as f64 > 0.01 * mean).then_some(Doubt::LagGate(Nanos(lag), Nanos(mean as u64)))
+        (lag as f64 > LAG_SHARE_MAX * mean)
+            .then_some(Doubt::LagGate(Nanos(lag), Nanos(mean as u64)))
     }
 
     /// Little's law in a closed loop of fixed length: X (R + Z) = N within 2 % (rule L01). Asked
     /// only where nothing was lost and the window held many rounds, so that its edges are small.
     fn little(&self, load: &Load) -> Option<Doubt> {
-        let is_steady = load.arrival == Arrival::Closed && load.duration.is_some();
+        // Of an exchange of several messages some may be over before the others.
+        let is_single = load.batch_size() == 1;
+        let is_steady = load.arrival == Arrival::Closed && load.duration.is_some() && is_single;
         if !is_steady || self.was_interrupted || self.lost_links > 0 || load.copies() > 1 {
             return None;
         }
@@ -341,6 +472,17 @@ fn failed_exchanges(ledger: &Ledger) -> u64 {
         .filter_map(|cause| ledger.causes.get(cause))
         .sum()
 }
+
+/// The most that the 99.9 % quantile of lag may be of the mean time.
+const LAG_SHARE_MAX: f64 = 0.01;
+
+/// The shortest window whose use of the processor can be told, seconds: opening and settling take
+/// some milliseconds.
+const ACTIVE_S_MIN: f64 = 0.05;
+
+/// Messages to a write, on average, from which on it is said that they left in bursts: below, a few
+/// met by chance.
+const BURST_MEAN_MIN: f64 = 1.5;
 
 /// By how much Little's law may be off, beside what the edges of the window cost.
 const LITTLE_MAX: f64 = 0.02;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use weigh_model::doubt::{GENERATOR_FULL_PERCENT, TARGET_FULL_PERCENT};
 use weigh_model::event::TrialFinished;
 use weigh_model::ledger::Cause;
 use weigh_model::protocol::Guarantee;
@@ -10,8 +11,9 @@ use weigh_model::{Arrival, Doubt, Pattern, Trial};
 use weigh_stats::histogram::Histogram;
 use weigh_stats::quantile;
 
-use crate::accounts::attribute_server_drops;
+pub use crate::accounts::attribute_server_drops;
 use crate::outcome::Outcome;
+use crate::ways::Piece;
 
 /// What was seen beside the generator's own record.
 #[derive(Clone, Debug)]
@@ -30,8 +32,9 @@ pub struct Beside {
     pub target_ended: Option<String>,
     /// What the target used; unknown for a server that somebody else runs.
     pub usage: Option<TargetUse>,
-    /// Processor time of the thread that wrote single messages down, which is our own.
-    pub messages_cpu_ns: u64,
+    /// Processor time of threads of ours that make no load: those that write single messages down,
+    /// carry packets over a path, or listen on a wire.
+    pub aside_cpu_ns: u64,
     /// The reference server's own count.
     pub server: Option<ServerReport>,
     /// A real server's own counters over the trial.
@@ -55,7 +58,7 @@ impl Beside {
             shared_cores: false,
             target_ended: None,
             usage: None,
-            messages_cpu_ns: 0,
+            aside_cpu_ns: 0,
             server: None,
             counters: BTreeMap::new(),
             asked_terms: Vec::new(),
@@ -78,8 +81,23 @@ pub struct TargetUse {
     pub percent_max: f64,
     /// The most memory it had.
     pub memory_bytes_max: u64,
-    /// Processor time that the whole host used, whoever it was.
-    pub host_busy_ns: u64,
+    /// What the whole host used meanwhile, whoever it was.
+    pub host: HostUse,
+    /// True if that is another host than the generator's.
+    pub is_elsewhere: bool,
+}
+
+/// Processor time of a whole host, over all its cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostUse {
+    /// All but idling and waiting.
+    pub busy_ns: u64,
+    /// Soft interrupts: the network's receive path, charged to no process.
+    pub softirq_ns: u64,
+    /// Taken by a hypervisor for others.
+    pub steal_ns: u64,
+    /// Busy or not.
+    pub all_ns: u64,
 }
 
 /// The record of a trial.
@@ -97,6 +115,9 @@ pub fn put_together(trial: &Trial, mut outcome: Outcome, beside: Beside) -> Tria
     doubts.extend(disturbance(&outcome, &beside));
     doubts.extend(generator_limit(&outcome, trial, beside.usage.as_ref()));
     add_hold_memory(&mut metrics, &beside, &outcome, trial);
+    add_stall(&mut metrics, &beside, load);
+    let counters = beside.counters.iter();
+    metrics.extend(counters.map(|(name, value)| (format!("counter.{name}"), *value)));
     let (mut samples, mut histograms) = (BTreeMap::new(), BTreeMap::new());
     let mut doubtful = Vec::new();
     for (name, times) in outcome.recorder.times() {
@@ -124,6 +145,7 @@ pub fn put_together(trial: &Trial, mut outcome: Outcome, beside: Beside) -> Tria
         granted: outcome.granted,
         server: beside.server,
         counters: beside.counters,
+        scene: BTreeMap::new(),
         histograms,
     }
 }
@@ -170,7 +192,19 @@ fn add_usage(
     let Some(usage) = usage else { return };
     metrics.insert("target_cpu_percent.mean".to_owned(), usage.percent_mean);
     metrics.insert("target_cpu_percent.max".to_owned(), usage.percent_max);
-    metrics.insert("target_memory_bytes.max".to_owned(), usage.memory_bytes_max as f64);
+    // Nobody lives without memory: a kernel that does not account it tells nothing.
+    if usage.memory_bytes_max > 0 {
+        metrics.insert("target_memory_bytes.max".to_owned(), usage.memory_bytes_max as f64);
+    }
+    let host = &usage.host;
+    for (name, part_ns) in
+        [("cpu", host.busy_ns), ("softirq", host.softirq_ns), ("steal", host.steal_ns)]
+    {
+        if host.all_ns > 0 {
+            let percent = 100.0 * part_ns as f64 / host.all_ns as f64;
+            metrics.insert(format!("host_{name}_percent.mean"), percent);
+        }
+    }
     let ledger = &outcome.ledger;
     let messages = ledger.delivered.unwrap_or(ledger.sent / copies.max(1));
     if messages > 0 {
@@ -195,6 +229,15 @@ fn add_hold_memory(
     }
     if let Some(grown) = beside.generator_bytes {
         metrics.insert("generator_memory_bytes_per_connection".to_owned(), grown as f64 / held);
+    }
+}
+
+/// How long subscribers read nothing, and what the target had in memory before.
+fn add_stall(metrics: &mut BTreeMap<String, f64>, beside: &Beside, load: &weigh_model::Load) {
+    let Some(lasts) = load.stall else { return };
+    metrics.insert("subscriber_stall_s".to_owned(), lasts.as_secs_f64());
+    if let Some((before, _)) = beside.target_bytes {
+        metrics.insert("target_memory_bytes.before".to_owned(), before as f64);
     }
 }
 
@@ -238,6 +281,22 @@ fn add_times(
     }
 }
 
+/// Puts the times of a piece of the way through stages into a record. Only messages whose whole way
+/// is known have such times, so none of them is lost.
+pub fn add_hop_times(finished: &mut TrialFinished, piece: &Piece) {
+    let Piece { name, times, .. } = piece;
+    let mut put = |part: &str, value: Option<f64>| {
+        finished.metrics.extend(value.map(|value| (format!("{name}.{part}"), value)));
+    };
+    put("mean", piece.mean_ns());
+    put("max", times.max().map(|max| max as f64));
+    for (part, quantile) in QUANTILES {
+        let has_enough = times.count() as f64 >= 1.0 / (1.0 - quantile);
+        put(part, times.quantile(quantile).filter(|_| has_enough).map(|value| value as f64));
+    }
+    finished.samples.insert(name.clone(), times.count());
+}
+
 /// Of the quantiles in the lost share only the lowest, and of those with too few samples too:
 /// all above them are as bad.
 fn worst_quantiles(doubts: Vec<Doubt>) -> Vec<Doubt> {
@@ -270,8 +329,9 @@ fn lost_of(name: &str, outcome: &Outcome, copies: u64) -> u64 {
 /// What neither target nor generator used of the host's processors was used by others.
 fn disturbance(outcome: &Outcome, beside: &Beside) -> Option<Doubt> {
     let usage = beside.usage.as_ref().filter(|usage| usage.wall_ns >= DISTURBANCE_WALL_NS_MIN)?;
-    let own_ns = usage.cpu_ns + outcome.cpu.0 + beside.messages_cpu_ns;
-    let foreign_ns = usage.host_busy_ns.saturating_sub(own_ns);
+    let ours = if usage.is_elsewhere { 0 } else { outcome.cpu.0 + beside.aside_cpu_ns };
+    let own_ns = usage.cpu_ns + ours;
+    let foreign_ns = usage.host.busy_ns.saturating_sub(own_ns);
     let percent = 100.0 * foreign_ns as f64 / usage.wall_ns as f64;
     (percent > DISTURBANCE_PERCENT_MAX).then_some(Doubt::Disturbed(percent))
 }
@@ -291,11 +351,6 @@ fn generator_limit(outcome: &Outcome, trial: &Trial, usage: Option<&TargetUse>) 
 
 const QUANTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
-
-/// Shares of a core from which a side counts as full. Where both ends of a closed loop are close
-/// to it they are the limit together: only a target with room left shows that the generator was.
-const GENERATOR_FULL_PERCENT: f64 = 95.0;
-const TARGET_FULL_PERCENT: f64 = 85.0;
 
 /// Share of a core that others may use before it is said; the host's own accounting is by ticks
 /// and not better than a few percent.

@@ -2,10 +2,13 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::mark::{JSON_END, MARK_BYTES, Mark};
+use crate::mark::{Before, JSON_END, MARK_BYTES, Mark};
+use crate::pieces::BodyMaker;
+use crate::seal::{SEALED, Seal, Sealer};
 use crate::units::{Bytes, Nanos};
 
 /// Where the content of bodies comes from.
@@ -23,13 +26,31 @@ pub enum BodySource {
     Lines(String),
     /// The bytes of this file.
     File(String),
+    /// Any of the others, sealed message by message.
+    Sealed(Seal, Box<BodySource>),
 }
 
 impl BodySource {
     /// The file that must be read before bodies can be composed.
     pub fn path(&self) -> Option<&str> {
-        match self {
+        match self.content() {
             BodySource::Lines(path) | BodySource::File(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// What is sealed; the source itself where nothing is.
+    pub fn content(&self) -> &BodySource {
+        match self {
+            BodySource::Sealed(_, content) => content,
+            plain => plain,
+        }
+    }
+
+    /// How bodies are sealed, where they are.
+    pub fn seal(&self) -> Option<Seal> {
+        match self {
+            BodySource::Sealed(seal, _) => Some(*seal),
             _ => None,
         }
     }
@@ -46,9 +67,18 @@ impl FromStr for BodySource {
             "template" => Ok(BodySource::Template(argument.to_owned())),
             "lines" if !argument.is_empty() => Ok(BodySource::Lines(argument.to_owned())),
             "file" if !argument.is_empty() => Ok(BodySource::File(argument.to_owned())),
+            _ if name.split(',').next() == Some(SEALED) => {
+                let content = if argument.is_empty() { "readings" } else { argument };
+                match content.parse()? {
+                    BodySource::Sealed(..) => Err(format!(
+                        "{text:?} seals what is sealed: type sealed once, with its recipients"
+                    )),
+                    content => Ok(BodySource::Sealed(name.parse()?, Box::new(content))),
+                }
+            }
             _ => Err(format!(
                 "{text:?} is no body: type readings, filler, text:TEXT, template:TEXT, \
-                 lines:FILE or file:FILE"
+                 lines:FILE, file:FILE, or sealed:BODY"
             )),
         }
     }
@@ -63,6 +93,7 @@ impl fmt::Display for BodySource {
             BodySource::Template(text) => write!(f, "template:{text}"),
             BodySource::Lines(path) => write!(f, "lines:{path}"),
             BodySource::File(path) => write!(f, "file:{path}"),
+            BodySource::Sealed(seal, content) => write!(f, "{seal}:{content}"),
         }
     }
 }
@@ -79,14 +110,20 @@ impl<'de> Deserialize<'de> for BodySource {
     }
 }
 
-/// Makes bodies. One per shard; it allocates nothing per message.
+/// Makes bodies. One per shard; it allocates nothing per message, but for what sealing takes.
 #[derive(Clone, Debug)]
 pub struct Composer {
     contents: Vec<Content>,
     template: bool,
+    /// Who seals what stands before the mark, and opens it at consumers.
+    sealer: Option<Arc<dyn Sealer>>,
     size: Option<usize>,
     marked: bool,
     unix_start: u64,
+    /// Bytes of the file that bodies are read from piece by piece, where they are.
+    file_bytes: u64,
+    /// Bodies are made piece by piece.
+    in_pieces: bool,
 }
 
 /// One of the contents that messages take in turn.
@@ -96,12 +133,13 @@ struct Content {
     is_json: bool,
     /// The check value of everything before the mark, so that it is not reckoned again for every
     /// message; `None` where it differs between messages.
-    before: Option<u32>,
+    before: Option<Before>,
 }
 
 impl Content {
-    fn new(bytes: Vec<u8>) -> Content {
-        Content { is_json: is_json_object(&bytes), bytes, before: None }
+    /// In a JSON object the mark stands as one more value, unless the whole is sealed.
+    fn new(bytes: Vec<u8>, is_sealed: bool) -> Content {
+        Content { is_json: !is_sealed && is_json_object(&bytes), bytes, before: None }
     }
 }
 
@@ -117,8 +155,38 @@ impl Composer {
         largest: &Mark,
         unix_start_ns: u64,
     ) -> Result<Composer, String> {
+        if source.seal().is_some() {
+            return Err(format!("the body {source} needs somebody who seals it"));
+        }
+        Composer::made(source, content, size, (largest, unix_start_ns), None)
+    }
+
+    /// The same for bodies that `sealer` seals, one by one as they are made. `size` is that of the
+    /// body before it is sealed: what is sealed is its content, and the mark, where there is room
+    /// for one, stands behind the sealed object for everybody to read.
+    ///
+    /// # Errors
+    /// As [`Composer::new`].
+    pub fn sealed(
+        source: &BodySource,
+        content: &[u8],
+        size: Option<Bytes>,
+        largest: &Mark,
+        unix_start_ns: u64,
+        sealer: Arc<dyn Sealer>,
+    ) -> Result<Composer, String> {
+        Composer::made(source.content(), content, size, (largest, unix_start_ns), Some(sealer))
+    }
+
+    fn made(
+        source: &BodySource,
+        content: &[u8],
+        size: Option<Bytes>,
+        (largest, unix_start_ns): (&Mark, u64),
+        sealer: Option<Arc<dyn Sealer>>,
+    ) -> Result<Composer, String> {
         let contents: Vec<Vec<u8>> = match source {
-            BodySource::Filler => vec![Vec::new()],
+            BodySource::Filler | BodySource::Sealed(..) => vec![Vec::new()],
             BodySource::Text(text) | BodySource::Template(text) => vec![text.clone().into_bytes()],
             BodySource::File(_) => vec![content.to_vec()],
             BodySource::Readings | BodySource::Lines(_) => lines(content)?,
@@ -126,16 +194,82 @@ impl Composer {
         if *source == BodySource::Filler && size.is_none() {
             return Err("a filler body needs a size: type -s 64B".to_owned());
         }
+        let is_sealed = sealer.is_some();
         let mut composer = Composer {
-            contents: contents.into_iter().map(Content::new).collect(),
+            contents: contents.into_iter().map(|one| Content::new(one, is_sealed)).collect(),
             template: matches!(source, BodySource::Template(_)),
+            sealer,
             size: size.map(|Bytes(size)| size as usize),
             marked: true,
             unix_start: unix_start_ns,
+            file_bytes: 0,
+            in_pieces: false,
         };
         composer.check_sizes(source, largest)?;
         composer.foresee();
         Ok(composer)
+    }
+
+    /// The same for bodies of any size, which [`Composer::begin`] makes piece by piece. A file
+    /// ([`BodySource::File`]) of `file_bytes` bytes is not in memory: whoever makes the pieces
+    /// reads it. Its mark stands behind it, whatever it holds.
+    ///
+    /// # Errors
+    /// As [`Composer::new`].
+    pub fn in_pieces(
+        source: &BodySource,
+        (content, file_bytes): (&[u8], u64),
+        size: Option<Bytes>,
+        largest: &Mark,
+        unix_start_ns: u64,
+    ) -> Result<Composer, String> {
+        let mut composer = Composer::new(source, content, None, largest, unix_start_ns).or_else(
+            |error| match (source, size) {
+                (BodySource::Filler, Some(_)) => {
+                    let none = BodySource::Text(String::new());
+                    Composer::new(&none, content, None, largest, unix_start_ns)
+                }
+                _ => Err(error),
+            },
+        )?;
+        composer.size = size.map(|Bytes(size)| size as usize);
+        composer.file_bytes = file_bytes;
+        composer.in_pieces = true;
+        composer.check_sizes(source, largest)?;
+        Ok(composer)
+    }
+
+    /// True where bodies are made piece by piece.
+    pub fn makes_pieces(&self) -> bool {
+        self.in_pieces
+    }
+
+    /// Begins the body of the message `mark`, to be made piece by piece.
+    pub fn begin(&self, mark: &Mark) -> BodyMaker {
+        let content = self.content(mark);
+        let mut head = Vec::new();
+        if self.template {
+            self.render(&content.bytes, mark, &mut head);
+        } else {
+            head.extend_from_slice(&content.bytes);
+        }
+        let is_json = self.marked && content.is_json;
+        let mut key: &'static [u8] = b"";
+        if is_json {
+            head.pop();
+            key = if head.trim_ascii() == b"{" { JSON_MARK_FIRST } else { JSON_MARK };
+        }
+        let tail = match (self.marked, is_json) {
+            (false, _) => 0,
+            (true, false) => MARK_BYTES,
+            (true, true) => key.len() + MARK_BYTES + JSON_END.len(),
+        };
+        let lead = head.len() as u64 + self.file_bytes;
+        let whole = self.size.map_or(lead + tail as u64, |size| size as u64);
+        let filler = whole.saturating_sub(lead + tail as u64);
+        let end = if is_json { JSON_END } else { b"" };
+        let mark = self.marked.then_some((*mark, end));
+        BodyMaker::new((head, key), self.file_bytes, (filler, is_json), mark)
     }
 
     /// False where bodies are too small for a mark and messages must be told apart by
@@ -146,18 +280,37 @@ impl Composer {
 
     /// Bytes of the largest body.
     pub fn bytes_max(&self) -> usize {
-        let widest = |content: &Content| content.bytes.len() + mark_overhead(content);
-        self.size.unwrap_or_else(|| self.contents.iter().map(widest).max().unwrap_or(0))
+        let file_bytes = self.file_bytes as usize;
+        let widest = |content: &Content| content.bytes.len() + file_bytes + mark_overhead(content);
+        let plain =
+            self.size.unwrap_or_else(|| self.contents.iter().map(widest).max().unwrap_or(0));
+        match &self.sealer {
+            Some(sealer) => {
+                let mark_bytes = if self.marked { MARK_BYTES } else { 0 };
+                sealer.object_bytes(plain - mark_bytes) + mark_bytes
+            }
+            None => plain,
+        }
+    }
+
+    /// True if the body of the message `mark` opens with the key of the consumer of this index, and
+    /// where nothing is sealed.
+    pub fn opens(&self, body: &[u8], consumer: u32, mark: &Mark) -> bool {
+        let Some(sealer) = &self.sealer else { return true };
+        let mark_bytes = if self.marked { MARK_BYTES } else { 0 };
+        let object = body.len().checked_sub(mark_bytes).map(|end| &body[..end]);
+        object.is_some_and(|object| sealer.opens(object, consumer, !mark.warmup))
     }
 
     /// Appends the body of the message `mark` to `out`.
     pub fn compose(&self, mark: &Mark, out: &mut Vec<u8>) {
-        let content = match self.contents.len() {
-            1 => &self.contents[0],
-            several => &self.contents[(mark.sequence % several as u64) as usize],
-        };
+        let content = self.content(mark);
         let start = out.len();
         self.lead(content, mark, out);
+        if let Some(sealer) = &self.sealer {
+            let plain = out.split_off(start);
+            sealer.seal(&plain, !mark.warmup, out);
+        }
         if !self.marked {
             return;
         }
@@ -170,6 +323,21 @@ impl Composer {
         match content.before {
             Some(before) => mark.seal_behind(before, body, at),
             None => mark.seal(body, at),
+        }
+    }
+
+    /// True if every body is sealed when it is made.
+    #[inline]
+    pub fn seals(&self) -> bool {
+        self.sealer.is_some()
+    }
+
+    /// The content of the message `mark`.
+    #[inline]
+    fn content(&self, mark: &Mark) -> &Content {
+        match self.contents.len() {
+            1 => &self.contents[0],
+            several => &self.contents[(mark.sequence % several as u64) as usize],
         }
     }
 
@@ -202,14 +370,14 @@ impl Composer {
 
     /// Reckons beforehand what is the same in all messages of a content.
     fn foresee(&mut self) {
-        if self.template {
+        if self.template || self.sealer.is_some() {
             return;
         }
         let mut lead = Vec::new();
         for place in 0..self.contents.len() {
             lead.clear();
             self.lead(&self.contents[place], &widest_mark(1, 0), &mut lead);
-            self.contents[place].before = Some(crc32fast::hash(&lead));
+            self.contents[place].before = Some(Before::of(&lead));
         }
     }
 
@@ -225,8 +393,9 @@ impl Composer {
             } else {
                 rendered.extend_from_slice(&content.bytes);
             }
-            widest = widest.max(rendered.len());
-            widest_marked = widest_marked.max(rendered.len() + mark_overhead(content));
+            let content_bytes = rendered.len() + self.file_bytes as usize;
+            widest = widest.max(content_bytes);
+            widest_marked = widest_marked.max(content_bytes + mark_overhead(content));
         }
         if widest > size {
             return Err(format!(
@@ -298,65 +467,4 @@ const JSON_MARK: &[u8] = b",\"mark\":\"";
 const JSON_MARK_FIRST: &[u8] = b" \"mark\":\"";
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::mark::Reading;
-
-    const MARK: Mark =
-        Mark { tag: 7, warmup: false, producer: 3, sequence: 12, due: Nanos(5), lag: Nanos(1) };
-
-    fn body(source: &str, content: &[u8], size: Option<u64>) -> Vec<u8> {
-        let source = source.parse().unwrap();
-        let composer = Composer::new(&source, content, size.map(Bytes), &MARK, 1_000).unwrap();
-        let mut out = b"before".to_vec();
-        composer.compose(&MARK, &mut out);
-        out.split_off(6)
-    }
-
-    #[test]
-    fn a_sized_body_has_exactly_its_size_and_its_mark() {
-        for size in [44, 64, 1000] {
-            let body = body("filler", b"", Some(size));
-            assert_eq!(body.len() as u64, size);
-            assert_eq!(Mark::read(&body, 7), Reading::Whole(MARK));
-        }
-    }
-
-    #[test]
-    fn a_body_too_small_for_the_mark_goes_without() {
-        let source = BodySource::Filler;
-        let composer = Composer::new(&source, b"", Some(Bytes(43)), &MARK, 0).unwrap();
-        assert!(!composer.is_marked());
-        assert_eq!(body("filler", b"", Some(43)), vec![b'.'; 43]);
-        assert_eq!(body("text:hello", b"", Some(5)), b"hello");
-    }
-
-    #[test]
-    fn json_stays_json() {
-        for (source, content, size) in [
-            ("readings", &b"{\"ph\":6.1}\n{\"ph\":6.2}\n"[..], None),
-            ("lines:x", b"{}", None),
-            ("template:{\"n\":{seq},\"c\":{client},\"t\":{time}}", b"", Some(120)),
-        ] {
-            let body = body(source, content, size);
-            assert_eq!(Mark::read(&body, 7), Reading::Whole(MARK), "{source}");
-            let text = String::from_utf8(body).unwrap();
-            assert!(size.is_none_or(|size| text.len() as u64 == size), "{text}");
-            let value: serde_json::Value = serde_json::from_str(&text).expect(&text);
-            assert!(value["mark"].is_string());
-        }
-    }
-
-    #[test]
-    fn templates_are_filled_in() {
-        let body = body("template:{seq}/{client}/{time}/{other}", b"", None);
-        assert!(body.starts_with(b"12/3/1005/{other}WB1."));
-    }
-
-    #[test]
-    fn a_size_below_the_template_is_refused_with_the_size_to_type() {
-        let source = BodySource::Template("0123456789{seq}".to_owned());
-        let error = Composer::new(&source, b"", Some(Bytes(11)), &MARK, 0).unwrap_err();
-        assert!(error.contains("12 bytes") && error.contains("-s 56B"), "{error}");
-    }
-}
+mod tests;

@@ -227,7 +227,7 @@ const OPERATORS: [(&str, Operator); 6] = [
 ];
 
 /// Recorded times under the names that a user types.
-const TIMES: [&str; 8] = [
+const TIMES: [&str; 7] = [
     "response_time",
     "delivery_time",
     "service_time",
@@ -235,7 +235,6 @@ const TIMES: [&str; 8] = [
     "connect_time",
     "send_lag",
     "error_time",
-    "own_lag",
 ];
 
 const STATISTICS: [(&str, &str); 10] = [

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rule::Rule;
 use crate::units::Nanos;
+use crate::wire::STREAM_ERROR;
 
 /// How much a doubt takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,8 +77,12 @@ pub enum Doubt {
     RateNotReached(f64, f64),
     /// The target ended before the trial did.
     TargetDied(String),
+    /// The relay ended, or fell silent, before the trial did: how.
+    RelayDied(String),
     /// A kept target had ended before the trial, like this, and was started anew for it.
     TargetRestarted(String),
+    /// The target was to be watched, and what it used is not known: why.
+    TargetUnwatched(String),
     /// A stop rule of this axis held here, and larger values were not weighed: which axis, what
     /// held, and how many values.
     AxisEnded(String, String, usize),
@@ -92,6 +97,15 @@ pub enum Doubt {
     Interrupted,
     /// The reference server counted this many where the ledger has that many.
     ServerCountDiffers(u64, u64),
+    /// So many rows are kept where the stage that keeps them wrote down that many.
+    StoredCountDiffers(u64, u64),
+    /// What is stored could not be counted where it is kept.
+    StoredUncounted,
+    /// The entry of a pipeline confirmed so many messages that its last stage does not have.
+    ConfirmedNotStored(u64),
+    /// The ways of so many stored messages, of so many, are not known from end to end, and so many
+    /// records of stages were damaged.
+    WaysBroken(u64, u64, u64),
     /// A ledger identity does not hold.
     LedgerContradiction(String),
     /// So many connections could not be made or were lost, of so many, and the first reason.
@@ -99,6 +113,19 @@ pub enum Doubt {
     /// So many messages, of so many sent, were answered with an error; the status or reason of
     /// the first.
     ErrorAnswers(u64, u64, u16),
+    /// So many requests of consumers, of so many, were answered with an error; the status of the
+    /// first.
+    PollsRefused(u64, u64, u16),
+    /// So many requests of consumers, of so many that were due, were not made because the last one
+    /// was not answered yet.
+    PollsSkipped(u64, u64),
+    /// The rate was near what this machine and this build reached over the null path: both,
+    /// messages per second.
+    NearNullPath(f64, f64),
+    /// Messages left in bursts: so many to a write, on average.
+    Burst(f64),
+    /// The file that was sent could not be read to its end: what happened, and the mend.
+    ObjectFile(String),
     /// X (R + Z) / N of a closed loop differs from 1 by this much.
     LittleResidual(f64),
     /// The rate was not steady within the window, in so many of so many repetitions: its course.
@@ -109,6 +136,28 @@ pub enum Doubt {
     MessagesHeldUp(Nanos),
     /// What became of so many messages is not in the record of single messages.
     MessagesUnsettled(u64),
+    /// Certificates were not checked, and what would have been wrong with one.
+    CertificatesUnchecked(Option<String>),
+    /// There were no hosts, so that the path was not there: why, and the mend.
+    PathForbidden(String, String),
+    /// The forwarder did not do what the path says: what it could not do.
+    PathBent(String),
+    /// The path ended before the trial did: what happened to it.
+    PathGone(String),
+    /// The path dropped so many packets while messages were lost.
+    PathDropped(u64),
+    /// The target's share of the machine could not be enforced as asked: what.
+    TargetShare(String),
+    /// The hosts could not be tuned: what.
+    HostsUntuned(String),
+    /// What makes the figures of the wire doubtful, and what to do.
+    Wire(String, &'static str),
+    /// Packets or bytes passed the capture by, so that the figures of the wire are too small: what.
+    CaptureLoss(String, &'static str),
+    /// What makes the second workload beneath a trial doubtful: code, what was seen, what to do.
+    Background(&'static str, String, &'static str),
+    /// What makes a measured energy doubtful or absent: its code, what was seen, what to do.
+    Energy(&'static str, String, &'static str),
     /// One of the rules is broken, and what was seen. L01, L13 and L17 have entries of their own.
     Broken(Rule, String),
 }
@@ -119,7 +168,11 @@ impl Doubt {
         let severity = match self {
             Doubt::LagGate(..) => Severity::InvalidTimes,
             Doubt::GeneratorLimited(_)
+            | Doubt::PathGone(_)
             | Doubt::ServerCountDiffers(..)
+            | Doubt::StoredCountDiffers(..)
+            | Doubt::ConfirmedNotStored(_)
+            | Doubt::CaptureLoss(..)
             | Doubt::LedgerContradiction(_) => Severity::Invalid,
             Doubt::Broken(rule, _) => rule.severity(),
             _ => Severity::Doubt,
@@ -193,10 +246,20 @@ impl Doubt {
                 format!("the target ended before the trial: {how}"),
                 "read the target's log in the run folder",
             ),
+            Doubt::RelayDied(how) => (
+                "relay-died",
+                format!("the relay ended before the trial: {how}"),
+                "read the relay's log in the run folder: what was under way through it is lost",
+            ),
             Doubt::TargetRestarted(how) => (
                 "target-restarted",
                 format!("the kept target had ended ({how}) and was started anew for this trial"),
                 "read the target's log in the run folder, and compare with the trials before",
+            ),
+            Doubt::TargetUnwatched(why) => (
+                "target-unwatched",
+                format!("processor time and memory of the target are not known: {why}"),
+                "see that what --observe names lives as long as the trial, and measure again",
             ),
             Doubt::AxisEnded(axis, held, left_out) => (
                 "axis-ended",
@@ -241,6 +304,10 @@ impl Doubt {
                 format!("the reference server counted {theirs}, the ledger {ours}"),
                 "this is a fault of Weighbridge: please report it with the run folder",
             ),
+            Doubt::StoredCountDiffers(..)
+            | Doubt::StoredUncounted
+            | Doubt::ConfirmedNotStored(_)
+            | Doubt::WaysBroken(..) => self.words_of_the_pipeline(),
             Doubt::LedgerContradiction(what) => (
                 "ledger-contradiction",
                 format!("the ledger does not add up: {what}"),
@@ -248,7 +315,9 @@ impl Doubt {
             ),
             Doubt::ConnectionsLost(lost, of, reason) => (
                 "connections-lost",
-                format!("of {of} connections, one failed or was closed {lost} times: {reason}"),
+                format!(
+                    "connections failed or were closed {lost} times ({of} were asked for): {reason}"
+                ),
                 "see the causes in the ledger and the target's log",
             ),
             Doubt::ErrorAnswers(errors, sent, first) => (
@@ -256,6 +325,13 @@ impl Doubt {
                 format!("{errors} of {sent} messages were answered with {}", error_name(*first)),
                 "check address, path and credentials; errors are in no response time, they have \
                  times of their own (error_time_ns)",
+            ),
+            Doubt::Burst(_) | Doubt::NearNullPath(..) => self.words_of_the_instrument(),
+            Doubt::ObjectFile(what) => (
+                "object-file",
+                what.clone(),
+                "read no time of this trial: what could not be read was lost by our own side, as \
+                 producer_dropped",
             ),
             Doubt::LittleResidual(residual) => (
                 Rule::L01.code(),
@@ -284,13 +360,165 @@ impl Doubt {
                 format!("what became of {count} messages is not in messages.parquet"),
                 "trust the ledger, which has them all; shorten the trial to have them in the file",
             ),
+            Doubt::CertificatesUnchecked(wrong) => (
+                "certificates-unchecked",
+                match wrong {
+                    Some(wrong) => format!("certificates were not checked (--insecure): {wrong}"),
+                    None => "certificates were not checked (--insecure); they are valid".to_owned(),
+                },
+                "give the authority of the server (--cacert FILE) instead of --insecure",
+            ),
+            Doubt::Background(code, seen, advice) | Doubt::Energy(code, seen, advice) => {
+                (code, seen.clone(), advice)
+            }
             Doubt::Broken(rule, seen) => (rule.code(), seen.clone(), rule.instead()),
+            Doubt::PathForbidden(..)
+            | Doubt::PathBent(_)
+            | Doubt::PathGone(_)
+            | Doubt::PathDropped(_)
+            | Doubt::TargetShare(_)
+            | Doubt::HostsUntuned(_)
+            | Doubt::CaptureLoss(..)
+            | Doubt::Wire(..) => self.words_of_the_wire(),
+            Doubt::PollsRefused(refused, polls, status) => (
+                "polls-refused",
+                format!(
+                    "{refused} of {polls} requests of consumers were answered with {}",
+                    error_name(*status)
+                ),
+                "check the path that consumers ask and its credentials; what they did not get \
+                 they ask for again",
+            ),
+            Doubt::PollsSkipped(..) => self.words_of_the_instrument(),
+        }
+    }
+
+    /// The words of doubts about what the instrument does by itself.
+    fn words_of_the_instrument(&self) -> (&'static str, String, &'static str) {
+        match self {
+            Doubt::PollsSkipped(skipped, due) => (
+                "polls-skipped",
+                format!(
+                    "{skipped} of {due} requests of consumers were not made, because the last one \
+                     was not answered yet"
+                ),
+                "the period in force is longer than the one asked for: make it longer than an \
+                 answer takes (--period; in a plan load.poll_period)",
+            ),
+            Doubt::Burst(mean) => (
+                "burst",
+                format!("messages left in bursts, {mean:.1} to a write on average"),
+                "compare only with tools that coalesce alike, or write singly (--single-writes; in \
+                 a plan load.writes = \"single\")",
+            ),
+            Doubt::NearNullPath(rate, most) => (
+                "near-null-path",
+                format!(
+                    "{rate:.0}/s is {:.0} % of the {most:.0}/s that this machine and this build \
+                     reach against our own server",
+                    100.0 * rate / most
+                ),
+                "the limit may be the instrument's: see what both ends used of their cores, or \
+                 give the generator more of them (--shards)",
+            ),
+            _ => ("", String::new(), ""),
+        }
+    }
+
+    /// The words of doubts about stages that messages go through.
+    fn words_of_the_pipeline(&self) -> (&'static str, String, &'static str) {
+        match self {
+            Doubt::StoredCountDiffers(rows, told) => (
+                "stored-count-differs",
+                format!("{rows} rows are stored, and the store wrote down {told}"),
+                "see whether a stage ended in the trial or somebody else wrote to the store; else \
+                 it is a fault of Weighbridge: please report it with the run folder",
+            ),
+            Doubt::StoredUncounted => (
+                "stored-uncounted",
+                "what is stored could not be counted where it is kept: the stage had ended, or was \
+                 still at work"
+                    .to_owned(),
+                "delivered is what the last stage wrote down; lower the load, or store in SQLite, \
+                 and repeat",
+            ),
+            Doubt::ConfirmedNotStored(messages) => (
+                "confirmed-not-stored",
+                format!("{messages} messages were confirmed, and nobody stored them"),
+                "see whether a stage ended in the trial; else what confirms does so too early",
+            ),
+            Doubt::WaysBroken(broken, of, damaged) => (
+                "ways-broken",
+                format!(
+                    "the ways of {broken} of {of} stored messages are not known from end to end \
+                     ({damaged} damaged records)"
+                ),
+                "hop times are of the others; a stage that is killed loses what it had written \
+                 down last, and has messages twice when it is started again",
+            ),
+            _ => ("", String::new(), ""),
+        }
+    }
+
+    /// The words of doubts about hosts, paths and wires.
+    fn words_of_the_wire(&self) -> (&'static str, String, &'static str) {
+        match self {
+            Doubt::PathForbidden(why, mend) => (
+                "path-forbidden",
+                format!("measured over plain loopback, without path and wire: {why}; {mend}"),
+                "read no figure as one across a path: allow the hosts and repeat",
+            ),
+            Doubt::PathBent(what) => (
+                "path-bent",
+                format!("the path was not as it says: {what}"),
+                "lower the rate, or keep a core free for the forwarder, and repeat",
+            ),
+            Doubt::PathGone(what) => (
+                "path-gone",
+                format!("the path ended in the middle of the trial: {what}"),
+                "see who else takes interfaces away on this machine, and repeat the trial",
+            ),
+            Doubt::PathDropped(packets) => (
+                "path-dropped",
+                format!("the path dropped {packets} packets, and messages were lost or not sent"),
+                "what protocols do not repeat is lost with the packet: read the causes in the \
+                 ledger",
+            ),
+            Doubt::TargetShare(what) => (
+                "target-share",
+                format!("the target's share of the machine is not as asked: {what}"),
+                "let weigh make control groups (as root, or with systemd-run --user --scope -p \
+                 Delegate=yes), and spare as many cores as are asked for",
+            ),
+            Doubt::HostsUntuned(what) => (
+                "hosts-untuned",
+                format!("settings of the hosts could not be changed: {what}"),
+                "high loads may find the limits of the machine first",
+            ),
+            Doubt::Wire(seen, advice) => ("wire", seen.clone(), advice),
+            Doubt::CaptureLoss(seen, advice) => ("capture-loss", seen.clone(), advice),
+            _ => ("", String::new(), ""),
         }
     }
 }
 
 /// HTTP statuses begin at 100 and errors at 400 (RFC 9110, section 15); MQTT 5 has reasons of one
-/// byte, errors from 0x80 on (section 2.4).
+/// byte, errors from 0x80 on (section 2.4); gRPC has statuses up to 16. So the ranges lie apart.
 fn error_name(code: u16) -> String {
-    if code < 256 { format!("reason {code:#04x}") } else { format!("status {code}") }
+    match code {
+        ..STREAM_ERROR => format!("gRPC status {code}"),
+        STREAM_ERROR..0x80 => {
+            format!("a reset of the stream (HTTP/2 error {:#x})", code - STREAM_ERROR)
+        }
+        0x80..=0xff => format!("reason {code:#04x}"),
+        _ => format!("status {code}"),
+    }
 }
+
+/// Share of a core from which the generator counts as full ([`Doubt::GeneratorLimited`]). Where
+/// both ends of a closed loop are close to it they are the limit together: only a target with room
+/// left shows that the generator was.
+pub const GENERATOR_FULL_PERCENT: f64 = 95.0;
+
+/// Share of a core from which a target counts as full, see [`GENERATOR_FULL_PERCENT`].
+pub const TARGET_FULL_PERCENT: f64 = 85.0;

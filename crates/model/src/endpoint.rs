@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 /// The address of a target and who we are to it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// `tcp`, `http` or `mqtt`.
+    /// `tcp`, `http`, `h2c`, `grpc` or `mqtt`; inside TLS `tls+tcp`, `https`, `h2`, `grpcs` or
+    /// `mqtts`; MQTT inside WebSocket `ws`, and inside both `wss`.
     pub scheme: String,
     /// Host as written: a name or an address.
     pub host: String,
     /// Port, the scheme's own where none was written.
     pub port: u16,
-    /// Path of an HTTP target with its leading slash, else empty.
+    /// Path of an HTTP or WebSocket target with its leading slash, else empty.
     pub path: String,
     /// Who we are to the target, if anybody.
     pub credentials: Option<Credentials>,
@@ -50,18 +51,34 @@ impl Endpoint {
         }
     }
 
+    /// True if the scheme says TLS.
+    pub fn is_secure(&self) -> bool {
+        plain_scheme(&self.scheme) != self.scheme
+    }
+
+    /// True if the scheme says WebSocket.
+    pub fn is_websocket(&self) -> bool {
+        plain_scheme(&self.scheme) != spoken_scheme(&self.scheme)
+    }
+
     /// Reads `scheme://[user[:password]@]host[:port][/path]`.
     pub fn parse(url: &str) -> Result<Endpoint, String> {
         let (scheme, rest) = url
             .split_once("://")
             .ok_or_else(|| format!("{url:?} is no URL: type mqtt://HOST:PORT"))?;
         let default_port = match scheme {
-            "http" => 80,
+            "http" | "h2c" => 80,
+            "https" | "h2" => 443,
             "mqtt" => 1883,
-            "tcp" => 0,
+            "mqtts" => 8883,
+            "ws" => 80,
+            "wss" => 443,
+            "tcp" | "tls+tcp" | "grpc" | "grpcs" => 0,
             _ => {
                 return Err(format!(
-                    "the scheme {scheme:?} is not known: type http://, mqtt:// or tcp://"
+                    "the scheme {scheme:?} is not known: type http://, h2c://, grpc://, mqtt:// \
+                     or tcp://, https://, h2://, grpcs://, mqtts:// or tls+tcp:// for TLS, or \
+                     ws:// or wss:// for WebSocket"
                 ));
             }
         };
@@ -92,13 +109,48 @@ impl Endpoint {
     }
 }
 
+/// A scheme that says TLS, and the scheme of what is spoken inside.
+const SECURE: [(&str, &str); 6] = [
+    ("https", "http"),
+    ("h2", "h2c"),
+    ("grpcs", "grpc"),
+    ("mqtts", "mqtt"),
+    ("tls+tcp", "tcp"),
+    ("wss", "ws"),
+];
+
+/// A scheme that says WebSocket, and the scheme of what is spoken inside.
+const WEBSOCKET: [(&str, &str); 1] = [("ws", "mqtt")];
+
+/// The scheme of what is spoken, inside TLS and WebSocket or not.
+pub fn spoken_scheme(scheme: &str) -> &str {
+    let plain = plain_scheme(scheme);
+    WEBSOCKET.iter().find(|(around, _)| *around == plain).map_or(plain, |(_, inside)| inside)
+}
+
+/// The scheme that says WebSocket around `spoken`; `spoken` itself where there is none.
+pub fn websocket_scheme(spoken: &str) -> &str {
+    WEBSOCKET.iter().find(|(_, inside)| *inside == spoken).map_or(spoken, |(around, _)| around)
+}
+
+/// The scheme without TLS.
+pub fn plain_scheme(scheme: &str) -> &str {
+    SECURE.iter().find(|(secure, _)| *secure == scheme).map_or(scheme, |(_, plain)| plain)
+}
+
+/// The scheme that says TLS around `plain`; `plain` itself where there is none.
+pub fn secure_scheme(plain: &str) -> &str {
+    SECURE.iter().find(|(_, inside)| *inside == plain).map_or(plain, |(secure, _)| secure)
+}
+
 fn parse_credentials(text: &str) -> Credentials {
     let (user, password) = text.split_once(':').unwrap_or((text, ""));
     Credentials { user: percent_decoded(user), password: percent_decoded(password) }
 }
 
-/// RFC 3986, section 2.1; a percent sign that starts no escape stands for itself.
-fn percent_decoded(text: &str) -> String {
+/// The text without escapes (RFC 3986, section 2.1); a percent sign that starts no escape stands
+/// for itself.
+pub fn percent_decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -171,6 +223,31 @@ mod tests {
         let endpoint = Endpoint::parse("http://[::1]:8080/a/b").unwrap();
         assert_eq!((endpoint.host.as_str(), endpoint.path.as_str()), ("::1", "/a/b"));
         assert_eq!(endpoint.to_string(), "http://[::1]:8080/a/b");
+    }
+
+    #[test]
+    fn schemes_say_whether_there_is_tls() {
+        for (url, port, plain) in [
+            ("mqtts://h", 8883, "mqtt"),
+            ("https://h", 443, "http"),
+            ("h2://h", 443, "h2c"),
+            ("grpcs://h:9", 9, "grpc"),
+            ("tls+tcp://h:7", 7, "tcp"),
+        ] {
+            let endpoint = Endpoint::parse(url).unwrap();
+            assert!(endpoint.is_secure() && endpoint.port == port, "{url}");
+            assert_eq!(plain_scheme(&endpoint.scheme), plain);
+            assert_eq!(secure_scheme(plain), endpoint.scheme);
+        }
+        assert!(!Endpoint::parse("mqtt://h").unwrap().is_secure());
+        for (url, port, is_secure) in [("ws://h/mqtt", 80, false), ("wss://h", 443, true)] {
+            let endpoint = Endpoint::parse(url).unwrap();
+            assert!(endpoint.is_websocket() && endpoint.is_secure() == is_secure, "{url}");
+            assert_eq!((endpoint.port, spoken_scheme(&endpoint.scheme)), (port, "mqtt"));
+        }
+        assert_eq!(secure_scheme(websocket_scheme("mqtt")), "wss");
+        assert!(!Endpoint::parse("mqtts://h").unwrap().is_websocket());
+        assert!(Endpoint::parse("tls+tcp://h").unwrap_err().contains("no port"));
     }
 
     #[test]

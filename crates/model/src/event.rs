@@ -5,12 +5,18 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::background::BackgroundRan;
+use crate::calibration::Calibration;
 use crate::condition::{LOSS_RATIO, LOST};
+use crate::connections::Connections;
 use crate::doubt::{Doubt, DoubtRecord};
+use crate::energy::{EnergyMeasured, LoadPulses, LogAligned, MeterChosen};
 use crate::ledger::Ledger;
+use crate::modelled::{Activity, EnergyBasis};
 use crate::plan::Plan;
 use crate::protocol::Guarantee;
 use crate::server::ServerReport;
+use crate::session::SessionPackets;
 use crate::trial::Point;
 
 /// The version of the journal's format.
@@ -37,6 +43,24 @@ pub enum Event {
     },
     /// What a trial did in the last interval.
     Interval(Interval),
+    /// The packets of one session of a trial whose wire was listened on.
+    SessionPackets(Box<SessionPackets>),
+    /// What single connections of a trial cost on the wire.
+    Connections(Box<Connections>),
+    /// What the producers of a trial whose wire was listened on did, for a model of their radios.
+    Activity(Box<Activity>),
+    /// What TCP knew of the path at a moment of a trial whose wire was listened on.
+    TcpSample(TcpSample),
+    /// What the second workload beneath a trial did.
+    BackgroundRan(Box<BackgroundRan>),
+    /// The meter of energy that the run has, or why it has none.
+    MeterChosen(Box<MeterChosen>),
+    /// What the meter said of a trial.
+    EnergyMeasured(Box<EnergyMeasured>),
+    /// Load that marks a moment in the log of a meter outside.
+    LoadPulses(LoadPulses),
+    /// How that log lies on the run's clock.
+    LogAligned(Box<LogAligned>),
     /// A trial ended with a result.
     TrialFinished(Box<TrialFinished>),
     /// A trial could not be done.
@@ -69,6 +93,33 @@ pub enum Event {
         /// How many trials the plan still asked for, at least.
         left: u64,
     },
+    /// A search for a limit begins in one lane.
+    SearchBegun {
+        /// The lane: a case of the plan.
+        lane: Point,
+        /// Along what, between which loads, for which goals: the `Search` of the crate `limit`.
+        search: serde_json::Value,
+        /// Whether a second generator is to be tried afterwards.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        second_generator: bool,
+    },
+    /// What a search was told of a trial that it had asked for.
+    SearchTold {
+        /// The lane.
+        lane: Point,
+        /// The trial, whose other events stand before this one.
+        trial: String,
+        /// What was asked for: the `TrialRequest` of the crate `limit`.
+        request: serde_json::Value,
+        /// What came of it: the `TrialResult` of the crate `limit`.
+        result: serde_json::Value,
+        /// What was looked at for the sake of its attribution: the `Observed` of the crate
+        /// `limit`; null where nobody looked.
+        #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+        observed: serde_json::Value,
+    },
+    /// What a second generator beside the first did to what comes out.
+    SecondGenerator(Box<SecondGenerator>),
     /// A run that had ended early goes on.
     RunResumed(Box<RunResumed>),
     /// The last line.
@@ -96,6 +147,12 @@ pub struct RunStarted {
     /// What else the run was started with; all zero and empty in journals before this key.
     #[serde(default)]
     pub setup: Setup,
+    /// What this machine and this build can do at most, where that is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub null_path: Vec<Calibration>,
+    /// What modelled figures of energy rest on, where they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<Box<EnergyBasis>>,
 }
 
 /// What a run is started with beside its plan, so that it can be resumed alike. Passwords are not
@@ -150,6 +207,27 @@ pub struct AxisEnded {
     pub figure: f64,
     /// The values that are not weighed, ascending.
     pub not_weighed: Vec<serde_json::Value>,
+}
+
+/// The same load beyond a target's limit, offered by one process of Weighbridge and by two.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SecondGenerator {
+    /// The lane.
+    pub lane: Point,
+    /// What was offered each time, in the unit of the search's axis.
+    pub load: f64,
+    /// Messages per second that came out with one generator, run by run.
+    pub one_per_s: Vec<f64>,
+    /// The same with two, both together, taken in turn with the runs of one.
+    pub two_per_s: Vec<f64>,
+    /// The largest share of a core that a thread of the one used, percent.
+    pub one_cpu_percent: Option<f64>,
+    /// The same of the two.
+    pub two_cpu_percent: Option<f64>,
+    /// True if there was no core for the second, so that it had to share that of the first.
+    pub shares_core: bool,
+    /// Why it was given up.
+    pub error: Option<String>,
 }
 
 /// What a reader needs to know of the machine to doubt or repeat a figure.
@@ -217,6 +295,31 @@ pub struct Interval {
     pub generator_cpu_percent: Option<f64>,
 }
 
+/// What the kernel of the clients' hosts knew of some connections at one moment (`TCP_INFO`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TcpSample {
+    /// The trial's id.
+    pub trial: String,
+    /// When, nanoseconds since the trial's clock stood at 0.
+    pub at_ns: u64,
+    /// Both ends of the connection, `10.87.0.1:40000 10.87.0.2:1883`; absent in a row that stands
+    /// for all connections beyond those that have rows of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<String>,
+    /// How many connections the row stands for.
+    pub connections: u64,
+    /// Smoothed round-trip time, microseconds; the mean over the row's connections.
+    pub round_trip_us: f64,
+    /// The longest of them.
+    pub round_trip_us_max: u64,
+    /// Congestion window in segments; the mean.
+    pub congestion_window_segments: f64,
+    /// Segments sent and not acknowledged, of all of them together.
+    pub unacknowledged_segments: u64,
+    /// Segments sent again since each connection was opened, of all of them together.
+    pub retransmitted_segments: u64,
+}
+
 /// The result of one trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrialFinished {
@@ -250,6 +353,10 @@ pub struct TrialFinished {
     /// A real broker's own counters over the trial: `$SYS/broker/publish/messages/dropped`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, f64>,
+    /// What lay between the parties, where they were hosts of their own: the path, what carried its
+    /// packets, and the state of the wire that was listened on.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scene: BTreeMap<String, String>,
     /// Recorded times as HdrHistogram V2 in base64, by name (`response_time_ns`).
     pub histograms: BTreeMap<String, String>,
 }

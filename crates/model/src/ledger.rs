@@ -82,6 +82,10 @@ pub struct Ledger {
     pub causes: BTreeMap<Cause, u64>,
     /// The unsent ones by cause; they add up to `not_sent`.
     pub not_sent_causes: BTreeMap<NotSentCause, u64>,
+    /// Where the lost ones were seen last, by the stage's name, where they went through several;
+    /// they add up to `lost`. Absent elsewhere.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub last_seen: BTreeMap<String, u64>,
 }
 
 impl Ledger {
@@ -107,6 +111,9 @@ impl Ledger {
         }
         for (cause, count) in &other.not_sent_causes {
             *self.not_sent_causes.entry(*cause).or_default() += count;
+        }
+        for (stage, count) in &other.last_seen {
+            *self.last_seen.entry(stage.clone()).or_default() += count;
         }
     }
 

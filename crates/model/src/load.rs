@@ -19,16 +19,30 @@ pub enum Pattern {
     Publish,
     /// Publisher to server to subscribers.
     Deliver,
+    /// Publisher to server, from where consumers fetch what is new: they ask again and again.
+    Poll,
+    /// Several messages in one exchange, confirmed together.
+    Batch,
     /// Connect, one message, close.
     Session,
+    /// One object of any size, piece by piece: on to subscribers where there are some.
+    Transfer,
     /// Connected and idle.
     Hold,
 }
 
 impl Pattern {
     /// All patterns, in the order they are listed to a user.
-    pub const ALL: [Pattern; 5] =
-        [Pattern::Request, Pattern::Publish, Pattern::Deliver, Pattern::Session, Pattern::Hold];
+    pub const ALL: [Pattern; 8] = [
+        Pattern::Request,
+        Pattern::Publish,
+        Pattern::Deliver,
+        Pattern::Poll,
+        Pattern::Batch,
+        Pattern::Session,
+        Pattern::Transfer,
+        Pattern::Hold,
+    ];
 
     /// The word of the plan and the command line.
     pub fn name(self) -> &'static str {
@@ -36,8 +50,21 @@ impl Pattern {
             Pattern::Request => "request",
             Pattern::Publish => "publish",
             Pattern::Deliver => "deliver",
+            Pattern::Poll => "poll",
+            Pattern::Batch => "batch",
             Pattern::Session => "session",
+            Pattern::Transfer => "transfer",
             Pattern::Hold => "hold",
+        }
+    }
+
+    /// True where this many subscribers tell what arrived: always in `deliver` and `poll`, and in
+    /// a `transfer` that has some.
+    pub fn delivers_to(self, subscribers: u64) -> bool {
+        match self {
+            Pattern::Deliver | Pattern::Poll => true,
+            Pattern::Transfer => subscribers > 0,
+            _ => false,
         }
     }
 }
@@ -58,7 +85,7 @@ impl FromStr for Pattern {
     }
 }
 
-/// Who hears whom in the pattern `deliver`.
+/// Who hears whom in the patterns `deliver`, `poll` and `transfer`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
@@ -126,6 +153,46 @@ impl Split {
     }
 }
 
+/// How messages that are due together reach the socket of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Writes {
+    /// In one write, as many as there are: cheap, and the target finds them in a burst.
+    #[default]
+    Coalesced,
+    /// Each in a write of its own, as a client that sends now and then would.
+    Single,
+}
+
+impl FromStr for Writes {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Writes, String> {
+        match text {
+            "coalesced" => Ok(Writes::Coalesced),
+            "single" => Ok(Writes::Single),
+            _ => Err(format!("{text:?} is no way to write: type coalesced or single")),
+        }
+    }
+}
+
+impl Writes {
+    /// True for what a load does that says nothing of it.
+    pub fn is_default(&self) -> bool {
+        *self == Writes::default()
+    }
+}
+
+/// How the consumers of a `poll` ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Polling {
+    /// From one request to the next, or in a long poll from an answer to the next request.
+    pub period: Nanos,
+    /// How long the server is to hold a request to which it has nothing new; 0 is not at all.
+    pub wait: Nanos,
+    /// The most messages in one answer.
+    pub limit: u32,
+}
+
 /// A load, fully decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -134,9 +201,10 @@ pub struct Load {
     pub pattern: Pattern,
     /// Producing connections (publishers, requesters, holders); at least 1.
     pub connections: u32,
-    /// Consuming connections in `deliver`, 0 elsewhere.
+    /// Consuming connections: at least 1 in `deliver` and `poll`, any number in `transfer`, 0
+    /// elsewhere.
     pub subscribers: u32,
-    /// Who hears whom in `deliver`.
+    /// Who hears whom where there are subscribers.
     pub topology: Topology,
     /// Measured messages in total, warm-up apart. Exactly one of this and `duration` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,10 +219,30 @@ pub struct Load {
     /// Messages per second, where the arrival has a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Most messages in flight per connection; `None` leaves it to arrival and protocol: 1 in
-    /// closed loops, as many as the protocol allows in open ones.
+    /// Most messages in flight per connection, in `batch` most exchanges; `None` leaves it to
+    /// arrival and protocol: 1 in closed loops, as many as the protocol allows in open ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
+    /// How messages that are due together reach the socket; left out where it is the default.
+    #[serde(default, skip_serializing_if = "Writes::is_default")]
+    pub writes: Writes,
+    /// In `poll`: from one request of a consumer to its next, or in a long poll from the answer
+    /// to the next request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poll_period: Option<Nanos>,
+    /// In a long `poll`: how long the server is to hold a request to which it has nothing new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poll_wait: Option<Nanos>,
+    /// In `poll`: the most messages in one answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poll_limit: Option<u32>,
+    /// In `deliver`: for so long from the beginning of the measured window subscribers read nothing
+    /// from their sockets, as one whose program hangs; `None` is not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stall: Option<Nanos>,
+    /// In `batch`: messages in one exchange; the last one of a total holds what is left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u32>,
     /// Pause after each completed message in closed loops.
     pub think: Nanos,
     /// How the total is split over clients.
@@ -169,11 +257,33 @@ pub struct Load {
 }
 
 impl Load {
+    /// True where subscribers tell what arrived, see [`Pattern::delivers_to`].
+    pub fn delivers(&self) -> bool {
+        self.pattern.delivers_to(self.subscribers.into())
+    }
+
     /// Subscribers that should get one message: the factor from messages to pairs.
     pub fn copies(&self) -> u64 {
-        match (self.pattern, self.topology) {
-            (Pattern::Deliver, Topology::Pairs | Topology::Shared) => 1,
-            (Pattern::Deliver, _) => u64::from(self.subscribers),
+        match self.topology {
+            _ if !self.delivers() => 1,
+            Topology::Pairs | Topology::Shared => 1,
+            _ => u64::from(self.subscribers),
+        }
+    }
+
+    /// How consumers ask; `None` where they do not.
+    pub fn polling(&self) -> Option<Polling> {
+        (self.pattern == Pattern::Poll).then(|| Polling {
+            period: self.poll_period.unwrap_or(Nanos(0)),
+            wait: self.poll_wait.unwrap_or(Nanos(0)),
+            limit: self.poll_limit.unwrap_or(u32::MAX),
+        })
+    }
+
+    /// Messages that go into one exchange together; 1 where each goes by itself.
+    pub fn batch_size(&self) -> u32 {
+        match self.pattern {
+            Pattern::Batch => self.batch.unwrap_or(1).max(1),
             _ => 1,
         }
     }
@@ -192,6 +302,17 @@ impl Load {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_transfer_delivers_where_somebody_hears_it() {
+        let delivering = |subscribers| {
+            Pattern::ALL.into_iter().filter(move |pattern| pattern.delivers_to(subscribers))
+        };
+        let always = [Pattern::Deliver, Pattern::Poll];
+        assert_eq!(delivering(0).collect::<Vec<_>>(), always);
+        let all = [Pattern::Deliver, Pattern::Poll, Pattern::Transfer];
+        assert_eq!(delivering(1).collect::<Vec<_>>(), all);
+    }
 
     #[test]
     fn exact_shares_add_up_and_ceil_shares_are_equal() {

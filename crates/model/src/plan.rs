@@ -7,8 +7,12 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::background::Background;
 use crate::condition::Condition;
 use crate::load::Load;
+use crate::lookout::Lookout;
+use crate::metering::MeterChoice;
+use crate::modelled::EnergyAsked;
 use crate::units::Nanos;
 
 /// A resolved plan, as it is written to `plan.toml` of a run and to its journal. Nothing is left
@@ -36,6 +40,12 @@ pub struct Plan {
     /// What is looked at beside the figures that every trial has.
     #[serde(default, skip_serializing_if = "Observe::is_default")]
     pub observe: Observe,
+    /// Which device energy is modelled for; `None` for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergyAsked>,
+    /// The second workload beneath those cases that say so, where a case does not say otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<Background>,
     /// The points of the matrix: plan keys with dots, and their values.
     #[serde(rename = "case")]
     pub cases: Vec<BTreeMap<String, toml::Value>>,
@@ -181,13 +191,49 @@ pub struct Observe {
     /// Keeps a record of every single message.
     #[serde(default)]
     pub messages: bool,
+    /// Counts every byte on the wire, by layer; the parties are then hosts of their own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wire: bool,
+    /// Keeps the packets of every trial as a pcapng file.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pcap: bool,
+    /// The meter of energy; `None` takes what there is and waits for no idle phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meter: Option<MeterChoice>,
+    /// How long the machine is measured doing nothing, before a trial and again after it; `None` is
+    /// a minute where a meter is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Nanos>,
+    /// What is watched of targets that somebody else runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub target: Vec<Lookout>,
 }
 
 impl Observe {
+    /// True if somebody wants to know of energy.
+    pub fn asks_for_energy(&self) -> bool {
+        match &self.meter {
+            Some(choice) => *choice != MeterChoice::None,
+            None => self.idle.is_some(),
+        }
+    }
+
+    /// How long each of a trial's two idle phases is, where there is a meter.
+    pub fn idle_each(&self) -> Nanos {
+        match self.idle {
+            _ if !self.asks_for_energy() => Nanos(0),
+            Some(idle) => idle,
+            None => IDLE,
+        }
+    }
+
     fn is_default(&self) -> bool {
         *self == Observe::default()
     }
 }
+
+/// Methodology, part 7.1: idle before and after, at least a minute each.
+const IDLE: Nanos = Nanos::from_secs(60);
 
 const QUANTILES: [&str; 5] = ["p50", "p90", "p95", "p99", "p999"];
 

@@ -73,11 +73,35 @@ pub trait Protocol: Sync {
         true
     }
 
+    /// The library that speaks for its clients under these settings, with its version; `None` where
+    /// they are state machines of our own.
+    fn library(&self, _settings: &Settings) -> Option<&'static str> {
+        None
+    }
+
+    /// What begins with `head`, which stands in a stream of this protocol where a packet of it may
+    /// begin; there may be more bytes or fewer than it takes. `None` where it is none, or cannot be
+    /// told. For diagrams only: nothing is counted by it.
+    fn packet_name(&self, _from_client: bool, _head: &[u8]) -> Option<PacketName> {
+        None
+    }
+
     /// How clients are made for this trial.
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid>;
 
     /// The reference server, with these settings.
     fn host(&self, settings: &Settings) -> Result<Host, Invalid>;
+}
+
+/// What a packet of a protocol is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PacketName {
+    /// As its specification calls it: `PUBLISH QoS 1`.
+    pub name: String,
+    /// How many bytes it takes in the stream; `None` where its first bytes do not tell.
+    pub length: Option<u64>,
+    /// True if its sender asks for messages with it.
+    pub subscribes: bool,
 }
 
 /// One key of a protocol's own table.
@@ -144,6 +168,9 @@ pub struct Dial {
     pub lifetime: Lifetime,
     /// True if the server confirms messages, so that `acknowledged` means something.
     pub confirms: bool,
+    /// True if connections are to be read to the peer's end before they are closed: where the
+    /// peer answers a goodbye, since bytes that come to a closed socket are answered by a reset.
+    pub is_answered: bool,
     /// The producer a topic belongs to, for bodies too small for a mark; `None` if topics do
     /// not tell.
     pub producer_of: Option<ProducerOf>,
@@ -159,7 +186,7 @@ pub struct Host {
 
 /// A trial that this protocol cannot do: what is wrong, where, and what to type instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {problem}; {mend}")]
+#[error("{place}: {problem}{}{mend}", if mend.is_empty() { "" } else { "; " })]
 pub struct Invalid {
     /// The plan key or option.
     pub place: String,

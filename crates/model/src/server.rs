@@ -25,6 +25,13 @@ pub trait Outlets {
     /// Asks for [`Server::drained`] once the socket has taken everything.
     fn notify_drained(&mut self, of: ConnectionId);
 
+    /// Reads nothing more from this connection until [`Outlets::release`]: its peer has to wait.
+    /// What was read in this turn already still comes.
+    fn hold(&mut self, which: ConnectionId);
+
+    /// Reads again from a connection that was held.
+    fn release(&mut self, which: ConnectionId);
+
     /// Closes once the staged bytes are out; nothing more is read.
     fn close(&mut self, which: ConnectionId);
 
@@ -59,6 +66,12 @@ pub trait Server: Send {
 
     /// Called once at the start and whenever the time it returned has come.
     fn wake(&mut self, _now: Nanos, _out: &mut dyn Outlets) -> Option<Nanos> {
+        None
+    }
+
+    /// When [`Server::wake`] is to be called at the latest because of what came in meanwhile;
+    /// asked after every turn.
+    fn next_wake(&self) -> Option<Nanos> {
         None
     }
 

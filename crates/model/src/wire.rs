@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use crate::content::StreamCounts;
 use crate::units::Nanos;
 
 /// Names an operation between [`Wire::send`] and the signal that ends it; unique among the
@@ -37,7 +38,7 @@ pub enum Signal<'a> {
     /// The operation is confirmed: its guarantee is met.
     Done(Ticket),
     /// The operation was answered with an error: an HTTP status of 400 and above, an MQTT
-    /// reason of 0x80 and above.
+    /// reason of 0x80 and above, a gRPC status from 1 on, or [`STREAM_ERROR`] and above.
     Refused(Ticket, u16),
     /// The operation is confirmed, and the server says that nobody subscribes to it.
     NoSubscriber(Ticket),
@@ -48,12 +49,30 @@ pub enum Signal<'a> {
         /// Its body.
         body: &'a [u8],
     },
+    /// The head of a message that comes in pieces, for this consumer.
+    Head {
+        /// The topic it came on, empty where the protocol has none.
+        topic: &'a [u8],
+        /// Bytes of its whole body; it is complete when its pieces add up to them.
+        bytes: u64,
+    },
+    /// The next piece of the body that the last [`Signal::Head`] announced; never empty.
+    Piece(&'a [u8]),
+    /// The answer to [`Wire::ask`] is complete; what was in it came before. The error is the status
+    /// of an answer that says no.
+    Answered(Result<(), u16>),
     /// Something the server announced or granted, for the record: `("receive_maximum", 10)`.
     Granted(&'static str, u64),
+    /// The peer answered what [`Wire::wake`] said to keep the session alive.
+    Alive,
     /// The peer will take no more operations on this connection; the engine closes it once the
     /// staged bytes are out, and opens another for what is left to send.
     Closing,
 }
+
+/// [`Signal::Refused`] with this and an error code of HTTP/2 (RFC 9113, section 7; above 0xf cut to
+/// it): the server reset the stream of the operation.
+pub const STREAM_ERROR: u16 = 0x20;
 
 /// Why a connection cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +90,8 @@ pub enum Fault {
     Malformed(String),
     /// The server ended the session and said why.
     Ended(String),
+    /// The layer below refused the other side: a certificate that is not valid, no common version.
+    Untrusted(String),
 }
 
 impl fmt::Display for Fault {
@@ -80,6 +101,7 @@ impl fmt::Display for Fault {
             Fault::OtherProtocol(saw) => write!(f, "the server speaks another protocol: {saw}"),
             Fault::Malformed(what) => write!(f, "the server broke the protocol: {what}"),
             Fault::Ended(why) => write!(f, "the server ended the session: {why}"),
+            Fault::Untrusted(why) => write!(f, "TLS: {why}"),
         }
     }
 }
@@ -139,6 +161,35 @@ pub trait Wire {
     /// Encodes one operation. The engine never calls it without room.
     fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply;
 
+    /// How many more operations may start now in one exchange, see [`Wire::send_together`].
+    fn room_together(&self) -> u32 {
+        self.room()
+    }
+
+    /// Encodes operations that leave together, at least one and never more than
+    /// [`Wire::room_together`]: in one exchange where the protocol has such, else one after the
+    /// other, to be confirmed each. The reply is that to all of them.
+    fn send_together(&mut self, ops: &[Op<'_>], now: Nanos, out: &mut Outbox) -> Reply {
+        let mut reply = Reply::None;
+        for op in ops {
+            reply = self.send(op, now, out);
+        }
+        reply
+    }
+
+    /// A consumer asks for what is new since it last did (pattern `poll`): the messages follow, and
+    /// then [`Signal::Answered`]. Called only on a session that stands, one request at a time.
+    /// Protocols without that pattern have nothing to ask.
+    fn ask(&mut self, _now: Nanos, _out: &mut Outbox) {}
+
+    /// Encodes the head of an operation whose body is too large to be composed at once, and its
+    /// first piece: `op.body`. `rest` bytes follow through [`Wire::more`] before anything else is
+    /// begun; what the wire has to say meanwhile it keeps until they are all there.
+    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply;
+
+    /// Encodes the next piece of the body that was begun.
+    fn more(&mut self, piece: &[u8], now: Nanos, out: &mut Outbox);
+
     /// Takes what it can of `input` and returns how many bytes that was; the rest comes again,
     /// with more behind it. Never panics, whatever the bytes.
     fn receive(
@@ -162,6 +213,18 @@ pub trait Wire {
         Ok(None)
     }
 
-    /// A polite goodbye (DISCONNECT), after which the engine closes the socket.
+    /// A polite goodbye (DISCONNECT), after which the engine closes the socket. What still comes
+    /// may be handed to [`Wire::receive`]; it is answered no more.
     fn close(&mut self, _out: &mut Outbox) {}
+
+    /// Called before [`Wire::open`] where somebody listens on the wire: the codec is to count what
+    /// it writes and reads, by phase, payload apart from everything else
+    /// ([`crate::content::Meter`]).
+    fn meter(&mut self) {}
+
+    /// What the codec has counted so far, once it was asked to. Bytes that were received and make
+    /// no whole packet yet are not in it.
+    fn counts(&self) -> Option<StreamCounts> {
+        None
+    }
 }

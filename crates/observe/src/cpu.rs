@@ -9,18 +9,22 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
+use serde::{Deserialize, Serialize};
 
 use crate::ObserveError;
 use crate::process::{ProcessStat, Tree};
 
 /// Where a processor time comes from, finest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Accounting {
     /// `CLOCK_PROCESS_CPUTIME_ID`: our own process, to the nanosecond.
     ProcessClock,
     /// Sum of `/proc/PID/task/*/schedstat`: nanoseconds, behind by at most a scheduler tick for
     /// a thread that is running at the moment.
     ThreadSchedule,
+    /// The account of a control group, behind by at most a scheduler tick for what is running.
+    Group,
     /// `/proc/PID/stat`: whole clock ticks, because this kernel keeps no schedstat.
     Ticks,
 }
@@ -31,7 +35,7 @@ impl Accounting {
         match self {
             Accounting::ProcessClock => 1,
             // The scheduler's tick is never longer than the clock tick of user space.
-            Accounting::ThreadSchedule => tick_ns(),
+            Accounting::ThreadSchedule | Accounting::Group => tick_ns(),
             // User and system time are each rounded down.
             Accounting::Ticks => 2 * tick_ns(),
         }
@@ -42,6 +46,7 @@ impl Accounting {
         match self {
             Accounting::ProcessClock => "process clock",
             Accounting::ThreadSchedule => "schedstat of every thread",
+            Accounting::Group => "control group",
             Accounting::Ticks => "clock ticks",
         }
     }
@@ -83,8 +88,16 @@ impl CpuTree {
     /// # Errors
     /// [`ObserveError::NoProcess`] if the process is not there.
     pub fn new(root: u32) -> Result<CpuTree, ObserveError> {
+        CpuTree::of(&[root])
+    }
+
+    /// The same of several processes and all that descend from them.
+    ///
+    /// # Errors
+    /// [`ObserveError::NoProcess`] if one of them is not there.
+    pub fn of(roots: &[u32]) -> Result<CpuTree, ObserveError> {
         let mut tree = CpuTree {
-            tree: Tree::new(root)?,
+            tree: Tree::of(roots)?,
             processes: BTreeMap::new(),
             ended_ns: 0,
             base_ns: 0,
@@ -98,7 +111,7 @@ impl CpuTree {
         Ok(tree)
     }
 
-    /// The number of the root.
+    /// The number of the first root.
     pub fn root(&self) -> u32 {
         self.tree.root()
     }
@@ -192,7 +205,7 @@ impl ProcessTime {
 
 /// Processor time of all cores since the host started, nanoseconds, from the first line of
 /// `/proc/stat`. Guest time is part of user time there, and is not repeated here.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostCpu {
     /// User mode.
     pub user_ns: u64,
@@ -246,6 +259,11 @@ impl HostCpu {
             + self.interrupt_ns
             + self.softirq_ns
             + self.steal_ns
+    }
+
+    /// All time of all cores, idling included: of a window its length times the cores.
+    pub fn all_ns(&self) -> u64 {
+        self.busy_ns() + self.idle_ns + self.iowait_ns
     }
 
     fn parse(text: &str, tick_ns: u64) -> Option<HostCpu> {
@@ -302,7 +320,7 @@ fn thread_times(pid: u32) -> BTreeMap<u32, u64> {
         .collect()
 }
 
-fn nanoseconds(time: Timespec) -> u64 {
+pub(crate) fn nanoseconds(time: Timespec) -> u64 {
     // Clocks of these kinds never tell a time before their zero.
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let rest = u64::try_from(time.tv_nsec).unwrap_or(0);
@@ -319,6 +337,7 @@ mod tests {
         let host = HostCpu::parse(text, 10).unwrap();
         assert_eq!((host.user_ns, host.softirq_ns, host.steal_ns), (10, 70, 80));
         assert_eq!(host.busy_ns(), 10 + 20 + 30 + 60 + 70 + 80);
+        assert_eq!(host.all_ns(), host.busy_ns() + 40 + 50);
         assert_eq!(HostCpu::parse("cpu  1 2 3", 10), None);
         assert!(HostCpu::read().unwrap().busy_ns() > 0);
     }

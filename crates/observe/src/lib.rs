@@ -4,11 +4,17 @@
 //! Everything is read from `/proc` and `/sys`; nothing here needs privileges. Every reading says
 //! how fine it is ([`cpu::Accounting`]) and what it cost ([`sampler::Usage::own_cpu_ns`]).
 
+pub mod boot;
+pub mod container;
 pub mod cpu;
+pub mod energy;
+pub mod group;
 pub mod host;
 pub mod memory;
 pub mod process;
+pub mod room;
 pub mod sampler;
+pub mod subject;
 
 /// What can keep an observer from looking.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +22,17 @@ pub enum ObserveError {
     /// The process to look at is not there.
     #[error("there is no process {0}: it ended, or the number is wrong")]
     NoProcess(u32),
+    /// The control group to look at is not there.
+    #[error("there is no control group {0}, or it accounts no processor time")]
+    NoGroup(String),
+    /// The container to look at is not there.
+    #[error("there is no container {name} to watch: {why}")]
+    NoContainer {
+        /// Its name or id.
+        name: String,
+        /// Who was asked, and what they said.
+        why: String,
+    },
     /// A file of the kernel could not be read.
     #[error("{path} could not be read: {error}")]
     Unreadable {

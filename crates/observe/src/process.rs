@@ -53,8 +53,14 @@ impl ProcessStat {
     }
 }
 
-/// A process and everything that descends from it. A descendant stays in the tree when its
-/// parent ends and it is handed to another one.
+/// What a process is called (`/proc/PID/comm`, at most 15 characters); `None` if it is not there.
+pub fn name(pid: u32) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(text.trim_end().to_owned()).filter(|name| !name.is_empty())
+}
+
+/// A process, or several, and everything that descends from them. A descendant stays in the tree
+/// when its parent ends and it is handed to another one.
 #[derive(Debug)]
 pub struct Tree {
     root: u32,
@@ -74,12 +80,21 @@ impl Tree {
     /// # Errors
     /// [`ObserveError::NoProcess`] if it is not there.
     pub fn new(root: u32) -> Result<Tree, ObserveError> {
-        let stat = ProcessStat::read(root)?;
-        let members = BTreeMap::from([(root, stat.started_ticks)]);
+        Tree::of(&[root])
+    }
+
+    /// One with these processes at its roots.
+    ///
+    /// # Errors
+    /// [`ObserveError::NoProcess`] if one of them is not there.
+    pub fn of(roots: &[u32]) -> Result<Tree, ObserveError> {
+        let started = |root: &u32| Ok((*root, ProcessStat::read(*root)?.started_ticks));
+        let members = roots.iter().map(started).collect::<Result<_, ObserveError>>()?;
+        let root = roots.first().copied().unwrap_or_default();
         Ok(Tree { root, members, newest: None, looks_since_all: 0 })
     }
 
-    /// The number of the root.
+    /// The number of the first root.
     pub fn root(&self) -> u32 {
         self.root
     }

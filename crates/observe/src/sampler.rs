@@ -1,4 +1,5 @@
-//! Watches a process tree from a thread of its own: a sample every period, and whenever asked.
+//! Watches a process tree or a control group from a thread of its own: a sample every period,
+//! and whenever asked.
 //!
 //! The thread runs where the thread that starts it may run, so start it from one that is pinned
 //! beside the target and not on it.
@@ -8,8 +9,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::ObserveError;
-use crate::cpu::{Accounting, CpuTree, HostCpu, monotonic_ns, own_thread_ns};
-use crate::memory::{Memory, proportional, resident};
+use crate::cpu::{Accounting, HostCpu, monotonic_ns, own_thread_ns};
+use crate::memory::Memory;
+use crate::subject::Subject;
 
 /// One look at a tree.
 #[derive(Clone, Copy, Debug)]
@@ -42,12 +44,27 @@ impl Sampler {
     /// [`ObserveError::NoProcess`] if there is no such process, [`ObserveError::Unreadable`] if
     /// no thread could be started.
     pub fn start(root: u32, cores: u32, period: Duration) -> Result<Sampler, ObserveError> {
-        let tree = CpuTree::new(root)?;
+        Sampler::start_of(&[root], cores, period)
+    }
+
+    /// The same of the trees below several roots together.
+    ///
+    /// # Errors
+    /// As [`Sampler::start`].
+    pub fn start_of(roots: &[u32], cores: u32, period: Duration) -> Result<Sampler, ObserveError> {
+        Sampler::watch(Subject::trees(roots)?, cores, period)
+    }
+
+    /// Starts to watch what was given `cores` cores, every `period`.
+    ///
+    /// # Errors
+    /// [`ObserveError::Unreadable`] if no thread could be started.
+    pub fn watch(subject: Subject, cores: u32, period: Duration) -> Result<Sampler, ObserveError> {
         let (ask, asked) = channel();
         let period = period.max(Duration::from_millis(1));
         let thread = std::thread::Builder::new()
             .name("weigh-sampler".to_owned())
-            .spawn(move || watch(tree, cores.max(1), period, &asked))
+            .spawn(move || watch(subject, cores.max(1), period, &asked))
             .map_err(|error| ObserveError::Unreadable { path: "a new thread".into(), error })?;
         Ok(Sampler { ask: Some(ask), thread: Some(thread) })
     }
@@ -97,7 +114,10 @@ pub struct Recording {
     pub accounting: Accounting,
     /// Processor time the sampler's thread has used itself.
     pub own_cpu_ns: u64,
-    period: Duration,
+    /// When there was nothing left to look at, if that happened.
+    pub gone_ns: Option<u64>,
+    /// How often it looked.
+    pub period: Duration,
 }
 
 /// What a tree used in a window.
@@ -200,18 +220,20 @@ fn memory_max(inside: &[&Sample]) -> u64 {
 }
 
 fn watch(
-    mut tree: CpuTree,
+    mut subject: Subject,
     cores: u32,
     mut period: Duration,
     asked: &Receiver<Sender<Sample>>,
 ) -> Recording {
     let mut samples = Vec::new();
     let mut coarsest = Accounting::ProcessClock;
+    let mut gone_ns = None;
     let mut due = Instant::now();
     loop {
         let wanted = asked.recv_timeout(due.saturating_duration_since(Instant::now()));
-        let (sample, accounting) = look(&mut tree, wanted.is_ok());
+        let (sample, accounting, is_gone) = look(&mut subject, wanted.is_ok());
         coarsest = coarsest.max(accounting);
+        gone_ns = gone_ns.or(is_gone.then_some(sample.at_ns));
         samples.push(sample);
         match wanted {
             // Whoever asked may have left; the sample is recorded all the same.
@@ -225,12 +247,12 @@ fn watch(
             period *= 2;
         }
     }
-    Recording { samples, cores, accounting: coarsest, own_cpu_ns: own_thread_ns(), period }
+    Recording { samples, cores, accounting: coarsest, own_cpu_ns: own_thread_ns(), gone_ns, period }
 }
 
 /// Every other of the samples that nobody asked for, the most memory of each that is left out kept
 /// in the one after it, so that a watch of any length takes the same memory.
-fn thinned(samples: Vec<Sample>) -> Vec<Sample> {
+pub fn thinned(samples: Vec<Sample>) -> Vec<Sample> {
     let last = samples.len().saturating_sub(1);
     let mut left: Vec<Sample> = Vec::with_capacity(SAMPLES_MAX);
     let mut rss_bytes_max = 0;
@@ -252,24 +274,22 @@ fn thinned(samples: Vec<Sample>) -> Vec<Sample> {
     left
 }
 
-fn look(tree: &mut CpuTree, with_proportional: bool) -> (Sample, Accounting) {
+fn look(subject: &mut Subject, with_proportional: bool) -> (Sample, Accounting, bool) {
     let at_ns = monotonic_ns();
-    let (reading, members) = tree.read_with_members();
-    let pids = members.iter().map(|stat| stat.pid);
-    let memory = if with_proportional { proportional(pids) } else { resident(pids) };
+    let look = subject.look(with_proportional);
     let sample = Sample {
         at_ns,
-        cpu_ns: reading.cpu_ns,
-        processes: reading.processes,
-        threads: reading.threads,
-        memory,
+        cpu_ns: look.reading.cpu_ns,
+        processes: look.reading.processes,
+        threads: look.reading.threads,
+        memory: look.memory,
         host: HostCpu::read().unwrap_or_default(),
     };
-    (sample, reading.accounting)
+    (sample, look.reading.accounting, look.is_gone)
 }
 
 /// Samples that are kept, 130 bytes each: some 5 MB. With more the period doubles.
-const SAMPLES_MAX: usize = 40_000;
+pub const SAMPLES_MAX: usize = 40_000;
 
 #[cfg(test)]
 mod tests {
@@ -289,6 +309,7 @@ mod tests {
             cores: 2,
             accounting: Accounting::Ticks,
             own_cpu_ns: 3,
+            gone_ns: None,
             period: Duration::from_nanos(100),
         }
     }

@@ -34,8 +34,20 @@ pub enum Contradiction {
     SubscribersUnheard,
     /// Who hears whom in a pattern in which nobody hears.
     TopologyUnheard,
-    /// `deliver` to nobody.
-    NoSubscribers,
+    /// `deliver` to nobody, or nobody that polls.
+    NoSubscribers(Pattern),
+    /// How consumers ask, in a pattern in which none does.
+    NothingPolls,
+    /// The size of a batch in a pattern without.
+    NothingGathers,
+    /// Subscribers that read nothing, in a pattern in which none waits for what comes.
+    NobodyStalls,
+    /// Consumers would do nothing but ask.
+    PeriodTooShort,
+    /// A server would hold a request for too long.
+    WaitTooLong,
+    /// `transfer` of nothing.
+    NoObject,
     /// Pairs of unequally many.
     PairsUnequal,
     /// A burst of no stated size.
@@ -46,6 +58,12 @@ pub enum Contradiction {
     NoDuration,
     /// Every message would be late.
     NoTimeout,
+    /// A body, and another one that is sealed.
+    TwoBodies,
+    /// What is said of a seal, and nothing is sealed.
+    NothingSealed,
+    /// A seal around what is made piece by piece.
+    SealedPieces,
 }
 
 impl Contradiction {
@@ -62,12 +80,25 @@ impl Contradiction {
             Contradiction::TwoEnds => &["load.duration", "load.messages"],
             Contradiction::SubscribersUnheard => &["load.subscribers"],
             Contradiction::TopologyUnheard => &["load.topology"],
-            Contradiction::NoSubscribers => &["load.subscribers"],
+            Contradiction::NoSubscribers(_) => &["load.subscribers"],
+            Contradiction::NothingPolls => {
+                &["load.poll_period", "load.poll_wait", "load.poll_limit"]
+            }
+            Contradiction::NothingGathers => &["load.batch"],
+            Contradiction::NobodyStalls => &["load.stall"],
+            Contradiction::PeriodTooShort => &["load.poll_period"],
+            Contradiction::WaitTooLong => &["load.poll_wait"],
+            Contradiction::NoObject => &["load.size"],
             Contradiction::PairsUnequal => &["load.subscribers", "load.topology"],
             Contradiction::BurstWithoutTotal => &["load.arrival"],
             Contradiction::WarmupUnused(_) => &["load.warmup"],
             Contradiction::NoDuration => &["load.duration"],
             Contradiction::NoTimeout => &["load.timeout"],
+            Contradiction::TwoBodies => &["load.body.sealed", "load.body"],
+            Contradiction::NothingSealed => {
+                &["load.body.cipher", "load.body.signed", "load.body.policy"]
+            }
+            Contradiction::SealedPieces => &["load.body.sealed", "load.body", "load.pattern"],
         }
     }
 
@@ -108,17 +139,18 @@ impl Contradiction {
                 "leave load.duration or load.messages out".into(),
             ),
             Contradiction::SubscribersUnheard => (
-                "only the pattern deliver has subscribers".into(),
-                "make load.pattern deliver, or leave them out".into(),
+                "only deliver and poll have subscribers, and transfer where the protocol can \
+                 deliver"
+                    .into(),
+                "make load.pattern deliver or poll, or leave them out".into(),
             ),
             Contradiction::TopologyUnheard => (
-                "only in the pattern deliver does anybody hear anybody".into(),
-                "make load.pattern deliver, or leave the topology out".into(),
+                "only where there are subscribers does anybody hear anybody".into(),
+                "make load.pattern deliver or poll, or leave the topology out".into(),
             ),
-            Contradiction::NoSubscribers => (
-                "deliver needs a subscriber".into(),
-                "give at least 1, or make load.pattern publish".into(),
-            ),
+            Contradiction::NoObject => {
+                ("a transfer of 0 bytes moves nothing".into(), "give at least \"1B\"".into())
+            }
             Contradiction::PairsUnequal => (
                 "pairs need as many subscribers as publishers".into(),
                 "make load.connections and load.subscribers equal (zip advances them together)"
@@ -136,7 +168,51 @@ impl Contradiction {
             Contradiction::NoTimeout => {
                 ("every message would be late".into(), "type for example \"5s\"".into())
             }
+            Contradiction::TwoBodies => (
+                "the body is given twice, in the clear and sealed".into(),
+                "leave one of them out: body.recipients = 0 leaves a body in the clear".into(),
+            ),
+            Contradiction::NothingSealed => (
+                "it says how a body is sealed, and no body is".into(),
+                "add body = { sealed = \"readings\" }, or leave it out".into(),
+            ),
+            Contradiction::SealedPieces => (
+                "a transfer makes its object piece by piece, and a sealed object is made whole"
+                    .into(),
+                "make load.pattern deliver or request, or leave the seal out".into(),
+            ),
+            other => return other.of_consumers(),
         };
         Wrong::new(text, mend)
+    }
+
+    /// The words about consumers that ask and messages that leave together.
+    fn of_consumers(&self) -> Wrong {
+        match self {
+            Contradiction::NoSubscribers(pattern) => Wrong::new(
+                format!("{pattern} needs a subscriber"),
+                "give at least 1, or make load.pattern publish",
+            ),
+            Contradiction::NothingGathers => Wrong::new(
+                "only in batch do several messages go in one exchange",
+                "make load.pattern batch, or leave it out",
+            ),
+            Contradiction::NobodyStalls => Wrong::new(
+                "only in deliver are there subscribers that could stop reading",
+                "make load.pattern deliver, or leave it out",
+            ),
+            Contradiction::PeriodTooShort => Wrong::new(
+                "consumers would do nothing but ask",
+                "give at least \"1ms\", or let the server hold requests: load.poll_wait = \"30s\"",
+            ),
+            Contradiction::WaitTooLong => Wrong::new(
+                "no server is asked to hold a request for so long",
+                "give at most \"5m\"",
+            ),
+            _ => Wrong::new(
+                "only in poll do consumers ask",
+                "make load.pattern poll, or leave it out",
+            ),
+        }
     }
 }

@@ -7,9 +7,11 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 use weigh_model::condition::{Condition, Limit};
+use weigh_model::modelled::EnergyAsked;
 use weigh_model::plan::{Observe, Repeat, check_name};
 use weigh_model::units::{Nanos, parse_duration};
 
+use crate::background::{BASELINE, STATE};
 use crate::entries::{Entry, elements, entries};
 use crate::keys::{Key, Keys};
 use crate::kind::{Kind, Wrong};
@@ -53,6 +55,9 @@ pub(crate) struct Document {
     pub(crate) repeat: Repeat,
     pub(crate) stop: Vec<StopRule>,
     pub(crate) observe: Observe,
+    pub(crate) energy: Option<EnergyAsked>,
+    /// Whether cases with a background are weighed without it too.
+    pub(crate) has_baseline: bool,
 }
 
 /// Reads the text of a plan: what it says, and what is wrong with it.
@@ -83,6 +88,10 @@ pub(crate) fn read(text: &str, keys: &Keys) -> Result<(Document, Problems), Prob
                 Wrong::new("case is a list of tables", "write [[case]] above the keys of each"),
             ),
             ("zip", _) => axes.zip = Some(value),
+            (STATE, DeValue::Array(_)) => reader.wrong(
+                key.span(),
+                Wrong::new("a plan has one background", "write [background] above its keys, once"),
+            ),
             ("vary" | "stop", _) => {
                 let text = format!("{} is a table", key.get_ref());
                 let mend = format!("write [{}] above its keys", key.get_ref());
@@ -335,12 +344,14 @@ impl Reader<'_> {
 
     /// Puts together what holds for the run.
     fn document(&mut self, axes: Vec<Axis>, stop: Vec<StopRule>) -> Document {
-        let repeat = self.repeat();
+        let (repeat, energy) = (self.repeat(), self.energy());
         let own = &self.own;
         let one = |name: &str| own.get(name).and_then(|(values, _)| values.first());
         let text = |name: &str| one(name).and_then(Value::as_str).map(str::to_owned);
+        let flag = |name: &str| one(name).and_then(Value::as_bool).unwrap_or(false);
         let thresholds = own.get("thresholds").map_or(&[][..], |(values, _)| values);
-        let every = text("observe.every").and_then(|text| parse_duration(&text).ok());
+        let lookouts = own.get("observe.target").map_or(&[][..], |(values, _)| values);
+        let time = |name: &str| text(name).and_then(|text| parse_duration(&text).ok());
         Document {
             name: text("name"),
             question: text("question"),
@@ -351,10 +362,33 @@ impl Reader<'_> {
             repeat,
             stop,
             observe: Observe {
-                every,
-                messages: one("observe.messages").and_then(Value::as_bool).unwrap_or(false),
+                every: time("observe.every"),
+                messages: flag("observe.messages"),
+                wire: flag("observe.wire"),
+                pcap: flag("observe.pcap"),
+                meter: text("observe.meter").and_then(|text| text.parse().ok()),
+                idle: time("observe.idle"),
+                target: lookouts.iter().filter_map(|v| v.as_str()?.parse().ok()).collect(),
             },
+            energy,
+            has_baseline: one(BASELINE).and_then(Value::as_bool).unwrap_or(true),
         }
+    }
+
+    /// The table `[energy]`: nothing in it means anything without a device.
+    fn energy(&mut self) -> Option<EnergyAsked> {
+        let mut table = Table::new();
+        for (name, (values, place)) in &self.own {
+            let Some(key) = name.strip_prefix("energy.") else { continue };
+            if !self.own.contains_key("energy.device") {
+                let text = format!("{name} says nothing without a device");
+                let problem = Problem::at(place.clone(), text, "add energy.device = \"pi-2b\"");
+                self.problems.add(problem);
+                return None;
+            }
+            table.insert(key.to_owned(), values.first()?.clone());
+        }
+        table.try_into().ok()
     }
 
     fn repeat(&mut self) -> Repeat {
@@ -519,6 +553,9 @@ fn of_key(key: &str, value: Value) -> Result<Value, Wrong> {
         "observe.every" if parse_duration(text) == Ok(Nanos(0)) => {
             let mend = "type \"500ms\", or leave it out: then it fits the length of the trial";
             Err(Wrong::new("intervals of no length show nothing", mend))
+        }
+        "energy.every" if parse_duration(text) == Ok(Nanos(0)) => {
+            Err(Wrong::new("messages without a pause are no duty cycle", "type \"1m\""))
         }
         "name" => check_name(text).map(|()| value).map_err(|said| Wrong::split(&said)),
         _ => Ok(value),

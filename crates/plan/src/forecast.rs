@@ -32,7 +32,9 @@ pub fn forecast(plan: &Plan, cases: &[(&Load, Nanos)]) -> Forecast {
     let round_most = cases.iter().fold(round_least, |sum, (load, _)| sum + waits(load));
     let number = cases.len() as u64;
     let times = |round: Nanos, repetitions: u32| {
-        let round = round + Nanos(repeat.cool_down.0.saturating_mul(number));
+        let idle = plan.observe.idle_each();
+        let pause = repeat.cool_down + idle + idle;
+        let round = round + Nanos(pause.0.saturating_mul(number));
         Nanos(round.0.saturating_mul(u64::from(repetitions)))
     };
     let longest = cases.iter().map(|case| own(case) + waits(case.0)).max().unwrap_or_default();
@@ -81,6 +83,8 @@ mod tests {
             repeat,
             stop: Default::default(),
             observe: Default::default(),
+            energy: None,
+            background: None,
             cases,
         }
     }

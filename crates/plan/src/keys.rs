@@ -2,7 +2,9 @@
 //! proposing and the JSON Schema are made from this one table.
 
 use weigh_model::Protocol;
+use weigh_model::seal::{Cipher, RECIPIENTS_MAX};
 
+use crate::background;
 use crate::kind::{Kind, Wrong, nearest};
 
 /// A key of a plan.
@@ -45,7 +47,9 @@ impl Keys {
                 is_list: false,
             })
         });
-        Keys { keys: own.chain(of_protocols).collect(), protocols }
+        let mut keys: Vec<Key> = own.chain(of_path()).chain(of_protocols).collect();
+        keys.extend(background::keys(&keys, protocols));
+        Keys { keys, protocols }
     }
 
     /// All of them.
@@ -65,10 +69,17 @@ impl Keys {
 
     /// All ways to write the key of this name, the name first.
     pub fn written(&self, name: &str) -> Vec<String> {
+        if name.starts_with(background::PREFIX) {
+            return background::written(name, self);
+        }
         let mut all = vec![name.to_owned()];
         match name {
             "load.connections" => all.push("load.publishers".to_owned()),
+            "load.poll_period" => all.push("poll.period".to_owned()),
+            "load.poll_wait" => all.push("poll.wait".to_owned()),
+            "load.poll_limit" => all.push("poll.limit".to_owned()),
             "target" => all.push("target.name".to_owned()),
+            "path" => all.push("path.name".to_owned()),
             _ => {}
         }
         let (first, rest) = name.split_once('.').unwrap_or((name, ""));
@@ -105,9 +116,8 @@ impl Keys {
             self.keys.iter().filter_map(|k| k.name.split('.').next()).collect();
         names.extend(TABLES);
         names.extend(self.protocols.iter().flat_map(|protocol| protocol.aliases()));
-        // A key of the load that stands at the top is the likeliest slip.
-        let below = self.get(&format!("load.{first}")).map(|key| key.name.as_str());
-        let meant = below.or_else(|| nearest(first, names.iter().copied()));
+        let meant =
+            self.below(first).or_else(|| nearest(first, names.iter().copied()).map(str::to_owned));
         names.sort_unstable();
         names.dedup();
         let mend = match meant {
@@ -117,11 +127,33 @@ impl Keys {
         Err(Wrong::new(format!("there is no key {first:?} in a plan"), mend))
     }
 
+    /// The keys of tables that are called so: one that stands at the top is the likeliest slip,
+    /// above all one of the load.
+    fn below(&self, first: &str) -> Option<String> {
+        if let Some(key) = self.get(&format!("load.{first}")) {
+            return Some(key.name.clone());
+        }
+        let is_so = |name: &&str| name.split_once('.').is_some_and(|(_, rest)| rest == first);
+        let names: Vec<&str> = self.keys.iter().map(|key| &*key.name).filter(is_so).collect();
+        let (last, others) = names.split_last()?;
+        Some(match others {
+            [] => (*last).to_owned(),
+            _ => format!("{} or {last}", others.join(", ")),
+        })
+    }
+
     /// The name that counts: that of the protocol for its alias, `connections` for `publishers`.
     fn one_name(&self, written: &str) -> String {
+        if let Some(mirrored) = written.strip_prefix(background::PREFIX) {
+            return format!("{}{}", background::PREFIX, self.one_name(mirrored));
+        }
         match written {
             "load.publishers" => return "load.connections".to_owned(),
+            "poll.period" => return "load.poll_period".to_owned(),
+            "poll.wait" => return "load.poll_wait".to_owned(),
+            "poll.limit" => return "load.poll_limit".to_owned(),
             "target.name" => return "target".to_owned(),
+            "path.name" => return "path".to_owned(),
             _ => {}
         }
         let (first, rest) = match written.split_once('.') {
@@ -142,6 +174,10 @@ impl Keys {
         if let (None, Some(key)) = (name.split_once('.'), self.get(&format!("load.{name}"))) {
             return Wrong::new(text, format!("did you mean {}?", key.name));
         }
+        if background::is_lasting(name) {
+            let text = format!("{name}: a background lasts as long as what is measured beside it");
+            return Wrong::new(text, "leave it out");
+        }
         let begins = |key: &Key| key.name.starts_with(&format!("{name}."));
         if self.keys.iter().any(begins) {
             let text = format!("{name} is a table");
@@ -160,8 +196,9 @@ impl Keys {
             all.filter(|name| name.starts_with(&format!("{first}."))).collect();
         let mend = match nearest(name, names.iter().map(String::as_str)) {
             Some(near) => format!("did you mean {near}?"),
+            None if first == background::STATE => format!("there are: {}", background::TOLD),
             None => {
-                let plain = |name: &String| name.rsplit('.').next().unwrap_or_default().to_owned();
+                let plain = |name: &String| name[first.len() + 1..].to_owned();
                 let plain: Vec<String> = names.iter().map(plain).collect();
                 format!("the keys of {first} are: {}", plain.join(", "))
             }
@@ -169,6 +206,62 @@ impl Keys {
         Wrong::new(text, mend)
     }
 }
+
+/// The numbers of a path, for both directions and for each, and those of the whole.
+fn of_path() -> impl Iterator<Item = Key> {
+    let ways = [("", "each way"), ("up_", "to the target"), ("down_", "from the target")];
+    let key = |name: String, kind, doc: String| Key {
+        name: format!("path.{name}"),
+        kind,
+        doc,
+        is_varied: true,
+        is_list: false,
+    };
+    let of_ways = OF_PATH.iter().flat_map(move |(name, kind, doc)| {
+        ways.map(|(prefix, way)| key(format!("{prefix}{name}"), *kind, format!("{doc}, {way}.")))
+    });
+    let whole = OF_WHOLE
+        .iter()
+        .map(move |(name, kind, doc)| key((*name).to_owned(), *kind, (*doc).to_owned()));
+    of_ways.chain(whole)
+}
+
+/// The numbers that a path may have beside, or instead of, a name: those of
+/// [`weigh_model::path::NUMBERS`].
+const OF_PATH: &[(&str, Kind, &str)] = &[
+    ("delay", Kind::Duration, "How long a packet takes"),
+    (
+        "jitter",
+        Kind::Jitter,
+        "What is added to the delay by chance: 14ms is uniform from 0, or normal:2ms, \
+         exponential:3ms, pareto:SCALE:SHAPE:MOST",
+    ),
+    (
+        "loss",
+        Kind::Loss,
+        "Packets that vanish, each by itself, or in bursts as \
+         gilbert-elliott:TO_BAD:TO_GOOD:IN_BAD:IN_GOOD",
+    ),
+    ("duplicate", Kind::Share, "Packets that arrive twice"),
+    ("reorder", Kind::Reorder, "Packets that are held back and overtaken, such as 0.1%:5ms"),
+    ("rate", Kind::BitRate, "What the link carries"),
+    (
+        "queue",
+        Kind::Size,
+        "What may wait where there is a rate, else 100 ms of it; what does not fit is dropped",
+    ),
+    ("overhead", Kind::Size, "Bytes of the link layer that each packet takes of rate and queue"),
+];
+
+/// What is said of the whole path: [`weigh_model::path::WHOLE`].
+const OF_WHOLE: &[(&str, Kind, &str)] = &[
+    ("mtu", Kind::Count(576, 1500), "Largest IP packet in bytes; 1500 if left out."),
+    (
+        "steps",
+        Kind::Steps,
+        "What changes when, since the trial began: 10s loss=100%; 13s loss=0% rate=1Mbit/s.",
+    ),
+];
 
 /// The keys of the language itself.
 const OWN: &[(&str, Kind, &str)] = &[
@@ -180,7 +273,8 @@ const OWN: &[(&str, Kind, &str)] = &[
     (
         "target",
         Kind::Text,
-        "reference (the default), a real server (mosquitto, mosquitto@no-limits), or a URL.",
+        "reference (the default), a real server (mosquitto, mosquitto@no-limits), pipeline, or a \
+         URL.",
     ),
     (
         "target.overload",
@@ -189,25 +283,90 @@ const OWN: &[(&str, Kind, &str)] = &[
          drop-oldest:N or disconnect:N.",
     ),
     (
+        "target.relay",
+        Kind::Flag,
+        "Puts a relay between generator and target that copies bytes: control for a second hop.",
+    ),
+    (
+        "target.cores",
+        Kind::Count(1, 1024),
+        "Cores that a target which weigh starts is kept to, and whose time is all it gets; 1 if \
+         left out, kept by affinity alone.",
+    ),
+    ("target.memory", Kind::Size, "Memory that a target which weigh starts may use: 3.75GiB."),
+    (
+        "target.stages",
+        Kind::Choice(&["gateway,api,store", "gateway,store", "api,store", "api", "store"]),
+        "Which stages of the pipeline there are; all behind the protocol's entry if left out: \
+         gateway,api,store with mqtt, api,store with http1, store with grpc.",
+    ),
+    (
+        "target.store",
+        Kind::Choice(&["sqlite", "memory"]),
+        "Where the last stage of the pipeline keeps readings; sqlite if left out, memory in an \
+         api alone.",
+    ),
+    (
+        "target.durable",
+        Kind::Flag,
+        "Whether the pipeline's database survives a power cut (synchronous=FULL); true if left \
+         out.",
+    ),
+    (
+        "target.broker",
+        Kind::Text,
+        "The broker before the pipeline's gateway: reference (the default), or a real one \
+         (mosquitto).",
+    ),
+    (
+        "target.batch",
+        Kind::Count(1, 10_000),
+        "Readings that the pipeline's gateway hands on in one call at most; its own if left out.",
+    ),
+    (
+        "target.linger",
+        Kind::Duration,
+        "How long the pipeline's gateway waits for a batch to fill; its own if left out.",
+    ),
+    (
+        "target.abilities",
+        Kind::Text,
+        "A file of `weigh targets probe -o`: cases that the target cannot do are refused before \
+         anything starts.",
+    ),
+    (
+        "path",
+        Kind::Path,
+        "What lies between the hosts: loopback, gigabit, wifi, internet, lte, 3g, lte-m, nb-iot, \
+         satellite, or a file ending in .toml; plain loopback if it is left out.",
+    ),
+    (
+        OFFLOAD,
+        Kind::Choice(&["off", "on"]),
+        "off (the default): every packet is one that a wire would carry. on: the kernel cuts and \
+         joins them where nobody sees it, and the wire is counted as captured.",
+    ),
+    (
         "load.pattern",
         Kind::Pattern,
-        "What one operation is: request, publish, deliver, session or hold; the protocol's own \
-         if it is left out.",
+        "What one operation is: request, publish, deliver, poll, batch, session, transfer or hold; \
+         the protocol's own if it is left out.",
     ),
     (
         "load.connections",
         Kind::Count(1, u32::MAX as u64),
-        "Connections that produce messages; publishers is the same. 2 if left out.",
+        "Connections that produce messages; publishers is the same. 2 if left out, 1 in transfer.",
     ),
     (
         "load.subscribers",
         Kind::Count(0, u32::MAX as u64),
-        "Subscribers of the pattern deliver; 1 if left out.",
+        "Subscribers of the patterns deliver and transfer, consumers that ask in poll; 1 if left \
+         out, 0 in a transfer over a protocol that is not for delivering.",
     ),
     (
         "load.topology",
         Kind::Topology,
-        "Who hears whom in deliver: fan-in, fan-out, pairs or shared.",
+        "Who hears whom in deliver, poll and transfer: fan-in, fan-out, pairs or shared.",
     ),
     (
         "load.messages",
@@ -229,13 +388,46 @@ const OWN: &[(&str, Kind, &str)] = &[
     (
         "load.window",
         Kind::Count(1, u32::MAX as u64),
-        "Most messages in flight per connection; 1 in closed loops, else no limit.",
+        "Most messages in flight per connection, in batch exchanges; 1 in closed loops and \
+         transfers, else no limit.",
+    ),
+    (
+        "load.poll_period",
+        Kind::Duration,
+        "From one request of a consumer to its next in poll, in a long poll from the answer to \
+         the next request; 1s if left out, none in a long poll. poll.period is the same.",
+    ),
+    (
+        "load.poll_wait",
+        Kind::Duration,
+        "Makes it a long poll: how long the server holds a request to which it has nothing new. \
+         poll.wait is the same.",
+    ),
+    (
+        "load.poll_limit",
+        Kind::Count(1, 10_000),
+        "Messages in one answer of poll at most; a full one is followed by the next request at \
+         once. 1000 if left out. poll.limit is the same.",
+    ),
+    (
+        "load.stall",
+        Kind::Duration,
+        "For so long from the beginning of the measured window the subscribers of deliver read \
+         nothing, as one whose program hangs; not at all if left out.",
+    ),
+    ("load.batch", Kind::Count(1, 100_000), "Messages in one exchange of batch; 100 if left out."),
+    (
+        "load.writes",
+        Kind::Choice(&["coalesced", "single"]),
+        "How messages that are due together reach the socket: coalesced (as many to a write as \
+         there are), or single.",
     ),
     ("load.think", Kind::Duration, "Pause after each completed message in closed loops."),
     (
         "load.warmup",
         Kind::Duration,
-        "The same load before the measurement, left out of every figure; 500ms if left out.",
+        "The same load before the measurement, left out of every figure; 500ms if left out, none \
+         in transfer.",
     ),
     (
         "load.split",
@@ -247,12 +439,36 @@ const OWN: &[(&str, Kind, &str)] = &[
         "load.body",
         Kind::Body,
         "readings, filler, text:TEXT, template:TEXT ({seq} {client} {time}), lines:FILE or \
-         file:FILE; files are looked for in the folder that weigh is started in.",
+         file:FILE; files are looked for in the folder that weigh is started in. sealed:BODY seals \
+         any of them.",
+    ),
+    (
+        "load.body.sealed",
+        Kind::Body,
+        "The same, and every body is sealed as a COSE object: body = { sealed = \"readings\" }.",
+    ),
+    (
+        "load.body.recipients",
+        Kind::Count(0, RECIPIENTS_MAX as u64),
+        "For how many participants each body is sealed; 1 if left out, 0 leaves it in the clear.",
+    ),
+    (
+        "load.body.cipher",
+        Kind::Choice(&Cipher::NAMES),
+        "How a sealed body is encrypted; aes-128-gcm if left out.",
+    ),
+    ("load.body.signed", Kind::Flag, "Whether the sender signs a sealed body; true if left out."),
+    (
+        "load.body.policy",
+        Kind::Flag,
+        "Whether a policy that names every participant is bound to a sealed body; false if left \
+         out.",
     ),
     (
         "load.timeout",
         Kind::Duration,
-        "A message delivered later than this after its due time is late; 5s if left out.",
+        "A message delivered later than this after its due time is late; 5s if left out, 60s in \
+         transfer, 20s more than a stall.",
     ),
     (
         "repeat.at_least",
@@ -278,16 +494,92 @@ const OWN: &[(&str, Kind, &str)] = &[
     ),
     ("observe.every", Kind::Duration, "How long an interval of the time series is."),
     ("observe.messages", Kind::Flag, "Keeps a record of every single message."),
+    (
+        "observe.wire",
+        Kind::Flag,
+        "Counts every byte on the wire by layer; generator and target become hosts of their own.",
+    ),
+    ("observe.pcap", Kind::Flag, "Keeps the packets of every trial as pcap/TRIAL.pcapng."),
+    (
+        "observe.meter",
+        Kind::Meter,
+        "The meter of energy: auto, none, rapl, ina226 (ina226:hwmon3), battery, pmic or csv:FILE.",
+    ),
+    (
+        "observe.idle",
+        Kind::Duration,
+        "How long idling is measured before a trial and again after it; 60s where a meter is asked \
+         for.",
+    ),
+    (
+        "observe.target",
+        Kind::Lookout,
+        "What is watched of a target given by URL: pid:N, port:N, container:NAME, cgroup:PATH, or \
+         an agent there (weigh-observe://...); behind URL= where there are several targets.",
+    ),
+    (
+        "energy.device",
+        Kind::Text,
+        "Models what a device would have taken: pi-2b, nrf9160 and others, see weigh devices; \
+         observe.wire is then on where that can be.",
+    ),
+    ("energy.radio", Kind::Text, "Over which radio: 3g, lte, wifi, ethernet and others."),
+    ("energy.battery", Kind::Battery, "What it lives on: 2000mAh@5V, the charge at its voltage."),
+    ("energy.every", Kind::Duration, "How often it sends a message; 1m if left out."),
+    (
+        "energy.cpu",
+        Kind::Choice(&["scaled", "here"]),
+        "scaled (the default): the generator's processor time by the device's cpu_scale. here: \
+         the generator runs on such a device.",
+    ),
 ];
 
 /// Keys beside those of the load that may differ from case to case.
-const VARIED: [&str; 3] = ["protocol", "target", "target.overload"];
+const VARIED: [&str; 15] = [
+    "protocol",
+    "target",
+    "target.overload",
+    "target.relay",
+    "target.cores",
+    "target.memory",
+    "target.stages",
+    "target.store",
+    "target.durable",
+    "target.broker",
+    "target.batch",
+    "target.linger",
+    "target.abilities",
+    "path",
+    OFFLOAD,
+];
+
+/// The key that says whether packets are cut and joined where a capture does not see it.
+pub const OFFLOAD: &str = "offload";
+
+/// The keys of the share of the machine that a target gets.
+pub const SHARE: [&str; 2] = ["target.cores", "target.memory"];
+
+/// The keys of the pipeline.
+pub const PIPELINE: [&str; 6] = [
+    "target.stages",
+    "target.store",
+    "target.durable",
+    "target.broker",
+    "target.batch",
+    "target.linger",
+];
+
+/// Those of them that only mean something where a broker is the entry.
+pub const OF_BROKER: [&str; 3] = ["target.broker", "target.batch", "target.linger"];
+
+/// The key of the file with what a target can do.
+pub const ABILITIES: &str = "target.abilities";
 
 /// Keys that take a list.
-const LISTS: [&str; 2] = ["thresholds", "repeat.until"];
+const LISTS: [&str; 3] = ["thresholds", "repeat.until", "observe.target"];
 
-/// Tables whose keys are those of the cases, and the list of what advances together.
-pub(crate) const TABLES: [&str; 4] = ["vary", "stop", "case", "zip"];
+/// Tables whose keys are those of the cases or of the load, and the list of what advances together.
+pub(crate) const TABLES: [&str; 5] = ["vary", "stop", "case", "zip", "poll"];
 
 /// Words of the design that nothing heeds yet.
-const LATER: [&str; 6] = ["path", "background", "offload", "pcap", "tls", "fleet"];
+const LATER: [&str; 1] = ["fleet"];

@@ -3,11 +3,17 @@
 
 use toml::Value;
 use toml::de::DeValue;
+use weigh_model::battery::Battery;
 use weigh_model::body::BodySource;
+use weigh_model::lookout::Lookout;
+pub use weigh_model::nearest::nearest;
+use weigh_model::path::{
+    self, parse_bit_rate, parse_jitter, parse_loss, parse_reorder, parse_share, parse_steps,
+};
 use weigh_model::plan::{Precision, TargetLife};
 use weigh_model::protocol::SettingKind;
 use weigh_model::units::{Bytes, parse_duration, parse_rate, parse_size};
-use weigh_model::{Arrival, Condition, Pattern, Split, Topology};
+use weigh_model::{Arrival, Condition, MeterChoice, Pattern, Split, Topology};
 
 use crate::metrics;
 
@@ -42,6 +48,26 @@ pub enum Kind {
     Precision,
     /// What `repeat.target` takes.
     TargetLife,
+    /// The name of a path: a preset, or a file ending in `.toml`.
+    Path,
+    /// A share of packets, in percent.
+    Share,
+    /// A share of packets that are lost, each by itself or in bursts.
+    Loss,
+    /// A random part of a delay.
+    Jitter,
+    /// Which share of packets is held back, and how long.
+    Reorder,
+    /// What changes of a path at which moments.
+    Steps,
+    /// What a link carries, in bits per second.
+    BitRate,
+    /// A meter of energy.
+    Meter,
+    /// What a battery holds, at which voltage.
+    Battery,
+    /// What is watched of a target that somebody else runs.
+    Lookout,
     /// Any text.
     Text,
 }
@@ -99,6 +125,18 @@ impl Kind {
         }
     }
 
+    /// The same of a word of the command line, where nothing stands in quotation marks.
+    ///
+    /// # Errors
+    /// If the key does not take it.
+    pub fn read_word(self, word: &str) -> Result<Value, Wrong> {
+        let is_bare = matches!(self, Kind::Count(..) | Kind::Flag | Kind::Choice(_));
+        match DeValue::parse(word) {
+            Ok(bare) if is_bare => self.read(bare.get_ref()),
+            _ => self.read(&DeValue::String(word.into())),
+        }
+    }
+
     /// The same of a value that was written as text.
     ///
     /// # Errors
@@ -123,6 +161,27 @@ impl Kind {
                 Err(error) => Err(metrics::misnamed(text).unwrap_or_else(|| said(error))),
             },
             Kind::TargetLife => target_life(text),
+            Kind::Path if text.ends_with(".toml") => Ok(text.to_owned()),
+            Kind::Path => match path::preset(text) {
+                Ok(_) => Ok(text.to_owned()),
+                Err(error) => Err(no_path(text, &error.error)),
+            },
+            Kind::Share => parse_share(text).map(|share| share.to_string()).map_err(said),
+            Kind::Loss => match parse_loss(text).map_err(said)? {
+                path::Loss::Independent(share) => Ok(share.to_string()),
+                path::Loss::GilbertElliott(_) => Ok(text.trim().to_owned()),
+            },
+            Kind::Jitter => match parse_jitter(text).map_err(said)? {
+                path::Jitter::Uniform { width } => Ok(width.to_string()),
+                _ => Ok(text.trim().to_owned()),
+            },
+            Kind::Reorder => parse_reorder(text).map(|_| text.trim().to_owned()).map_err(said),
+            Kind::Steps => parse_steps(text).map(|_| text.trim().to_owned()).map_err(said),
+            Kind::BitRate => parse_bit_rate(text).map(|rate| rate.to_string()).map_err(said),
+            Kind::Meter => text.parse().map(|own: MeterChoice| own.to_string()).map_err(said),
+            Kind::Battery => text.parse().map(|own: Battery| own.to_string()).map_err(said),
+            // As it was written: an agent's token is in no other form of it.
+            Kind::Lookout => text.parse::<Lookout>().map(|_| text.to_owned()).map_err(said),
             Kind::Text | Kind::Count(..) | Kind::Flag | Kind::Choice(_) => Ok(text.to_owned()),
         }
     }
@@ -135,6 +194,9 @@ impl Kind {
             Kind::Size => parse_size(text()).ok().map(|bytes| bytes as f64),
             Kind::Duration => parse_duration(text()).ok().map(|time| time.0 as f64),
             Kind::Rate => parse_rate(text()).ok().map(|rate| rate.per_second),
+            Kind::Share | Kind::Loss => parse_share(text()).ok().map(|share| share.0),
+            Kind::Jitter => parse_duration(text()).ok().map(|width| width.0 as f64),
+            Kind::BitRate => parse_bit_rate(text()).ok().map(|rate| rate.0 as f64),
             _ => None,
         }
     }
@@ -151,6 +213,10 @@ impl Kind {
             Kind::Duration => "a duration such as \"10s\" or \"500ms\"",
             Kind::Rate => "a rate such as \"1000/s\" or \"1/s/client\"",
             Kind::Condition => "a condition such as \"response_time p(95) < 500ms\"",
+            Kind::Share | Kind::Loss => "a share such as \"1%\"",
+            Kind::Jitter => "a jitter such as \"14ms\" or \"normal:2ms\"",
+            Kind::BitRate => "a rate such as \"10Mbit/s\"",
+            Kind::Battery => "a battery such as \"2000mAh@5V\"",
             Kind::Precision => "a precision such as \"p99 within 5 %\"",
             _ => "a text in quotation marks",
         }
@@ -223,6 +289,13 @@ fn target_life(text: &str) -> Result<String, Wrong> {
     })
 }
 
+fn no_path(text: &str, said: &str) -> Wrong {
+    let near = nearest(text, path::PRESETS.iter().map(|(name, _)| *name));
+    let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
+    let mend = said.split_once(": ").map_or(said, |(_, mend)| mend);
+    Wrong::new(format!("{text:?} is no path"), format!("{near}{mend}"))
+}
+
 fn unfit(value: &DeValue<'_>, wanted: &str) -> Wrong {
     let found = match value {
         DeValue::Array(_) => "a list is not one value".to_owned(),
@@ -230,15 +303,6 @@ fn unfit(value: &DeValue<'_>, wanted: &str) -> Wrong {
         other => format!("it takes no value of the type {}", other.type_str()),
     };
     Wrong::new(found, format!("type {wanted}"))
-}
-
-/// The one of `names` that `wanted` may be a misspelling of.
-pub fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let wanted = wanted.to_ascii_lowercase();
-    let (distance, name) = names
-        .map(|name| (strsim::damerau_levenshtein(&wanted, name), name))
-        .min_by_key(|(distance, _)| *distance)?;
-    (distance <= (wanted.chars().count() / 3).clamp(1, 3)).then_some(name)
 }
 
 /// From here on a limit is only that of the type.

@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use toml::Value;
-use weigh_model::Protocol;
+use weigh_model::{Pattern, Protocol};
 
+use crate::background;
 use crate::document::{Axis, Document, Row, spelt};
-use crate::keys::Keys;
+use crate::keys::{ABILITIES, Keys, OF_BROKER, OFFLOAD, PIPELINE as PIPELINE_KEYS, SHARE};
 use crate::kind::nearest;
+use crate::matrix::RELAY;
 use crate::problem::{Problem, Problems};
-use crate::world::{REFERENCE, TargetWord, World};
+use crate::world::{PIPELINE, REFERENCE, TargetWord, World};
 
 /// A protocol and its target, with what was said of all its cases.
 pub(crate) struct LaneRows {
@@ -218,6 +220,15 @@ impl Choice<'_> {
                 let (text, mend) = if key == OVERLOAD {
                     let text = "no reference server that is weighed here has an overload policy";
                     (text.to_owned(), "leave it out, or weigh a reference broker".to_owned())
+                } else if SHARE.contains(&key.as_str()) {
+                    let text = "no target that weigh starts is weighed here, and no other can be \
+                                given a share of the machine";
+                    (text.to_owned(), "leave it out, or weigh a server that weigh starts".into())
+                } else if PIPELINE_KEYS.contains(&key.as_str()) {
+                    let text = format!("{key}: no pipeline that is weighed here heeds it");
+                    let mend = "leave it out, or weigh target = \"pipeline\"; broker, batch and \
+                                linger belong to its entry by mqtt";
+                    (text, mend.to_owned())
                 } else {
                     (
                         format!("{key}: {first} is not weighed here"),
@@ -247,8 +258,22 @@ fn own_name(key: &str, protocol: &dyn Protocol, target: &str) -> Option<String> 
         let has = protocol.settings().iter().any(|setting| setting.key == "overload");
         return (has && target == REFERENCE).then(|| format!("{}.overload", protocol.name()));
     }
+    if key == RELAY || key == ABILITIES {
+        return Some(key.to_owned());
+    }
+    if SHARE.contains(&key) {
+        // What somebody else runs is not ours to enclose.
+        return (!target.contains("://")).then(|| key.to_owned());
+    }
+    if PIPELINE_KEYS.contains(&key) {
+        // Where messages can be delivered there is a broker.
+        let has_broker = protocol.patterns().contains(&Pattern::Deliver);
+        let is_heeded = has_broker || !OF_BROKER.contains(&key);
+        return (target == PIPELINE && is_heeded).then(|| key.to_owned());
+    }
     let first = key.split('.').next().unwrap_or_default();
-    (first == "load" || first == protocol.name()).then(|| key.to_owned())
+    let is_of_all = ["load", "path", OFFLOAD, background::STATE].contains(&first);
+    (is_of_all || first == protocol.name()).then(|| key.to_owned())
 }
 
 /// The key of the protocol.

@@ -2,12 +2,14 @@
 //! in, a resolved [`Plan`](weigh_model::plan::Plan) or a list of errors with their places comes
 //! out. Knows no protocol by name.
 
+pub mod background;
 pub mod contradiction;
 pub mod forecast;
 pub mod keys;
 pub mod kind;
 pub mod load;
 pub mod matrix;
+pub mod metrics;
 pub mod problem;
 pub mod schema;
 pub mod world;
@@ -15,7 +17,6 @@ pub mod world;
 mod document;
 mod entries;
 mod lane_rows;
-mod metrics;
 mod range;
 mod resolve;
 

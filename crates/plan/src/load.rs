@@ -3,8 +3,9 @@
 
 use serde::Deserialize;
 use weigh_model::body::BodySource;
+use weigh_model::seal::Seal;
 use weigh_model::units::Bytes;
-use weigh_model::{Arrival, Load, Nanos, Pattern, Rate, Split, Topology};
+use weigh_model::{Arrival, Load, Nanos, Pattern, Rate, Split, Topology, Writes};
 
 use crate::contradiction::Contradiction;
 
@@ -14,9 +15,10 @@ use crate::contradiction::Contradiction;
 pub struct LoadWords {
     /// See [`Load::pattern`]; the protocol's own if left out.
     pub pattern: Option<Pattern>,
-    /// See [`Load::connections`]; [`CONNECTIONS`] if left out.
+    /// See [`Load::connections`]; [`CONNECTIONS`] if left out, 1 in `transfer`.
     pub connections: Option<u32>,
-    /// See [`Load::subscribers`]; 1 in `deliver` if left out.
+    /// See [`Load::subscribers`]; 1 in `deliver` and `poll` if left out, and in `transfer` where
+    /// the protocol is for delivering.
     pub subscribers: Option<u32>,
     /// See [`Load::topology`]; fits the numbers of both if left out.
     pub topology: Option<Topology>,
@@ -32,12 +34,39 @@ pub struct LoadWords {
     pub rate: Option<Rate>,
     /// See [`Load::window`].
     pub window: Option<u32>,
+    /// See [`Load::writes`]; coalesced if left out.
+    pub writes: Option<Writes>,
+    /// See [`Load::poll_period`]; [`POLL_PERIOD`] if left out, none in a long poll.
+    pub poll_period: Option<Nanos>,
+    /// See [`Load::poll_wait`].
+    pub poll_wait: Option<Nanos>,
+    /// See [`Load::poll_limit`]; [`POLL_LIMIT`] if left out.
+    pub poll_limit: Option<u32>,
+    /// See [`Load::stall`]; not at all if left out.
+    pub stall: Option<Nanos>,
+    /// See [`Load::batch`]; [`BATCH`] if left out.
+    pub batch: Option<u32>,
     /// See [`Load::think`]; none if left out.
     pub think: Option<Nanos>,
     /// See [`Load::split`].
     pub split: Option<Split>,
     /// See [`Load::body`]; filler with a size, else readings, if left out.
     pub body: Option<BodySource>,
+    /// The body, and that it is sealed: instead of `body`.
+    #[serde(rename = "body.sealed")]
+    pub sealed: Option<BodySource>,
+    /// See [`Seal::recipients`]; 0 leaves the body in the clear, more seal it.
+    #[serde(rename = "body.recipients")]
+    pub recipients: Option<u32>,
+    /// See [`Seal::cipher`].
+    #[serde(rename = "body.cipher")]
+    pub cipher: Option<String>,
+    /// See [`Seal::is_signed`].
+    #[serde(rename = "body.signed")]
+    pub signed: Option<bool>,
+    /// See [`Seal::has_policy`].
+    #[serde(rename = "body.policy")]
+    pub policy: Option<bool>,
     /// See [`Load::size`].
     pub size: Option<Bytes>,
     /// See [`Load::timeout`]; [`TIMEOUT`] if left out.
@@ -55,9 +84,13 @@ impl LoadWords {
             let (protocol, known) = (protocol.to_owned(), patterns.to_vec());
             return Err(vec![Contradiction::NoSuchPattern { protocol, pattern, known }]);
         }
-        let connections = self.connections.unwrap_or(CONNECTIONS);
+        let moves = pattern == Pattern::Transfer;
+        let connections = self.connections.unwrap_or(if moves { 1 } else { CONNECTIONS });
         let subscribers = match pattern {
-            Pattern::Deliver => self.subscribers.unwrap_or(1),
+            Pattern::Deliver | Pattern::Poll => self.subscribers.unwrap_or(1),
+            Pattern::Transfer => {
+                self.subscribers.unwrap_or(u32::from(patterns[0] == Pattern::Deliver))
+            }
             _ => 0,
         };
         let arrival = self.arrival.clone().unwrap_or(match self.rate {
@@ -66,33 +99,55 @@ impl LoadWords {
         });
         let has_end =
             self.messages.is_some() || matches!(arrival, Arrival::Steps(_) | Arrival::Trace(_));
+        let polls = pattern == Pattern::Poll;
+        let wait = self.poll_wait.filter(|wait| wait.0 > 0);
+        let period =
+            self.poll_period.unwrap_or(if wait.is_some() { Nanos(0) } else { POLL_PERIOD });
         let load = Load {
             pattern,
             connections,
             subscribers,
-            topology: self.topology.unwrap_or_else(|| topology(connections, subscribers)),
+            topology: self.topology.unwrap_or_else(|| match pattern {
+                // What is asked for is one list, for all who ask.
+                Pattern::Poll if subscribers > 1 => Topology::FanOut,
+                Pattern::Poll => Topology::FanIn,
+                _ => topology(connections, subscribers),
+            }),
             messages: self.messages,
             duration: if has_end { self.duration } else { Some(self.duration.unwrap_or(DURATION)) },
             warmup: self.warmup.unwrap_or_else(|| warmup(pattern, &arrival)),
             arrival,
             rate: self.rate,
-            window: self.window,
+            window: self.window.or(moves.then_some(1)),
+            writes: self.writes.unwrap_or_default(),
+            poll_period: polls.then_some(period),
+            poll_wait: wait.filter(|_| polls),
+            poll_limit: polls.then(|| self.poll_limit.unwrap_or(POLL_LIMIT)),
+            stall: self.stall.filter(|lasts| lasts.0 > 0),
+            batch: (pattern == Pattern::Batch).then(|| self.batch.unwrap_or(BATCH)),
             think: self.think.unwrap_or(Nanos(0)),
             split: self.split.unwrap_or_default(),
-            body: self.body.clone().unwrap_or(match self.size {
-                Some(_) => BodySource::Filler,
-                None => BodySource::Readings,
-            }),
+            body: self.whole_body(),
             size: self.size,
-            timeout: self.timeout.unwrap_or(TIMEOUT),
+            timeout: self.timeout.unwrap_or(match pattern {
+                Pattern::Transfer => TRANSFER_TIMEOUT,
+                // What is fetched in time has waited for one period at most.
+                Pattern::Poll => TIMEOUT.max(period + period),
+                // What is sent first waits for the whole of a stall, and then behind the others.
+                _ => self.stall.filter(|own| own.0 > 0).map_or(TIMEOUT, |own| own + STALL_DRAIN),
+            }),
         };
-        let wrong = self.contradictions(&load);
+        let wrong = self.contradictions(&load, patterns);
         if wrong.is_empty() { Ok(load) } else { Err(wrong) }
     }
 
-    fn contradictions(&self, load: &Load) -> Vec<Contradiction> {
+    fn contradictions(&self, load: &Load, patterns: &[Pattern]) -> Vec<Contradiction> {
         let arrival = || load.arrival.clone();
-        let is_heard = load.pattern == Pattern::Deliver;
+        let may_deliver = patterns.contains(&Pattern::Deliver);
+        let is_heard = match load.pattern {
+            Pattern::Transfer => may_deliver,
+            pattern => pattern.delivers_to(1),
+        };
         let is_zero = |time: Option<Nanos>| time == Some(Nanos(0));
         let has_warmup = load.warmup.0 > 0;
         let has_no_warmup = matches!(load.arrival, Arrival::Burst | Arrival::Trace(_));
@@ -117,10 +172,17 @@ impl LoadWords {
                 !is_heard && self.subscribers.is_some_and(|n| n > 0),
                 Contradiction::SubscribersUnheard,
             ),
-            (!is_heard && of_deliver, Contradiction::TopologyUnheard),
-            (is_heard && load.subscribers == 0, Contradiction::NoSubscribers),
+            (!load.delivers() && of_deliver, Contradiction::TopologyUnheard),
             (
-                is_heard
+                load.pattern.delivers_to(0) && load.subscribers == 0,
+                Contradiction::NoSubscribers(load.pattern),
+            ),
+            (
+                load.pattern == Pattern::Transfer && load.size == Some(Bytes(0)),
+                Contradiction::NoObject,
+            ),
+            (
+                load.delivers()
                     && load.topology == Topology::Pairs
                     && load.connections != load.subscribers,
                 Contradiction::PairsUnequal,
@@ -134,8 +196,71 @@ impl LoadWords {
             (load.timeout.0 == 0, Contradiction::NoTimeout),
         ]
         .into_iter()
+        .chain(self.contradictions_of_seal(load))
+        .chain(self.of_exchanges(load))
         .filter_map(|(is_so, contradiction)| is_so.then_some(contradiction))
         .collect()
+    }
+
+    /// The same of consumers that ask and messages that leave together.
+    fn of_exchanges(&self, load: &Load) -> [(bool, Contradiction); 5] {
+        let is_hasty = load
+            .polling()
+            .is_some_and(|polling| polling.wait.0 == 0 && polling.period < POLL_PERIOD_MIN);
+        let is_long = load.poll_wait.is_some_and(|wait| wait > POLL_WAIT_MAX);
+        let says_of_batches = self.batch.is_some();
+        [
+            (self.says_of_polls() && load.pattern != Pattern::Poll, Contradiction::NothingPolls),
+            (says_of_batches && load.pattern != Pattern::Batch, Contradiction::NothingGathers),
+            (is_hasty, Contradiction::PeriodTooShort),
+            (is_long, Contradiction::WaitTooLong),
+            (load.stall.is_some() && load.pattern != Pattern::Deliver, Contradiction::NobodyStalls),
+        ]
+    }
+}
+
+impl LoadWords {
+    /// What contradicts itself in how bodies are sealed.
+    fn contradictions_of_seal(&self, load: &Load) -> impl Iterator<Item = (bool, Contradiction)> {
+        let is_sealed = load.body.seal().is_some();
+        let says_how = self.cipher.is_some() || self.signed.is_some() || self.policy.is_some();
+        let says_nothing = !is_sealed && self.recipients.is_none();
+        [
+            (self.body.is_some() && self.sealed.is_some(), Contradiction::TwoBodies),
+            (says_nothing && says_how, Contradiction::NothingSealed),
+            (is_sealed && load.pattern == Pattern::Transfer, Contradiction::SealedPieces),
+        ]
+        .into_iter()
+    }
+
+    /// The body, sealed as it was said.
+    fn whole_body(&self) -> BodySource {
+        let plain = match self.size {
+            Some(_) => BodySource::Filler,
+            None => BodySource::Readings,
+        };
+        let said = self.sealed.as_ref().or(self.body.as_ref()).unwrap_or(&plain);
+        let is_sealed = match self.recipients {
+            Some(recipients) => recipients > 0,
+            None => self.sealed.is_some() || said.seal().is_some(),
+        };
+        let content = said.content().clone();
+        if !is_sealed {
+            return content;
+        }
+        let own = said.seal().unwrap_or_default();
+        let seal = Seal {
+            recipients: self.recipients.unwrap_or(own.recipients),
+            cipher: self.cipher.as_ref().and_then(|name| name.parse().ok()).unwrap_or(own.cipher),
+            is_signed: self.signed.unwrap_or(own.is_signed),
+            has_policy: self.policy.unwrap_or(own.has_policy),
+        };
+        BodySource::Sealed(seal, Box::new(content))
+    }
+
+    /// True if something is said that only consumers heed that ask.
+    fn says_of_polls(&self) -> bool {
+        self.poll_period.is_some() || self.poll_wait.is_some() || self.poll_limit.is_some()
     }
 }
 
@@ -149,7 +274,7 @@ fn topology(publishers: u32, subscribers: u32) -> Topology {
 }
 
 fn warmup(pattern: Pattern, arrival: &Arrival) -> Nanos {
-    let has_none = pattern == Pattern::Hold
+    let has_none = matches!(pattern, Pattern::Hold | Pattern::Transfer)
         || matches!(arrival, Arrival::Burst | Arrival::Trace(_) | Arrival::Ramp(_));
     if has_none { Nanos(0) } else { WARMUP }
 }
@@ -164,5 +289,28 @@ pub const DURATION: Nanos = Nanos::from_secs(2);
 /// Warm-up if none is asked for.
 pub const WARMUP: Nanos = Nanos::from_millis(500);
 
+/// From one request of a consumer to its next if nothing else is asked for.
+pub const POLL_PERIOD: Nanos = Nanos::from_secs(1);
+
+/// The shortest period: below, consumers do nothing but ask, as they do in a long poll.
+pub const POLL_PERIOD_MIN: Nanos = Nanos::from_millis(1);
+
+/// The longest that a request is held.
+pub const POLL_WAIT_MAX: Nanos = Nanos::from_secs(300);
+
+/// Messages in one answer if nothing else is asked for.
+pub const POLL_LIMIT: u32 = 1000;
+
+/// Messages in one exchange of `batch` if nothing else is asked for.
+pub const BATCH: u32 = 100;
+
 /// After this a message is late, if nothing else is asked for.
 pub const TIMEOUT: Nanos = Nanos::from_secs(5);
+
+/// The same of a transfer, whose objects may be large and their path slow: 1 MB takes 8 s at
+/// 1 Mbit/s.
+pub const TRANSFER_TIMEOUT: Nanos = Nanos::from_secs(60);
+
+/// How long after a stall what was kept for the subscribers may take to reach them, if nothing else
+/// is asked for: as large a queue as a broker keeps, at a few thousand messages a second.
+pub const STALL_DRAIN: Nanos = Nanos::from_secs(20);

@@ -4,10 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use toml::{Table, Value};
+use weigh_model::Load;
+use weigh_model::body::BodySource;
 use weigh_model::plan::Plan;
 use weigh_model::protocol::{Invalid, Setting, SettingKind};
+use weigh_model::seal::Seal;
 use weigh_model::trial::Point;
-use weigh_model::{Load, Pattern};
+
+use crate::background::{self, Beneath};
+use crate::keys::ABILITIES;
 
 /// A case's keys with dots, and their values.
 pub type Keys = BTreeMap<String, Value>;
@@ -21,8 +26,17 @@ pub struct Decided {
     pub target: String,
     /// The keys of the protocol's table that were given, without its name.
     pub settings: Keys,
+    /// The keys of path and wire that were given: `path`, `path.delay`, `offload`.
+    pub path: Keys,
+    /// The keys of the target's share of the machine, and of what is known of it, that were given:
+    /// `target.cores`, `target.abilities`.
+    pub share: Keys,
+    /// The keys of the pipeline that were given: `target.store`.
+    pub stages: Keys,
     /// The load, complete.
     pub load: Load,
+    /// What lies beneath it.
+    pub background: Beneath,
 }
 
 /// The load that `cases` share, and the keys of each.
@@ -30,7 +44,8 @@ pub struct Decided {
 /// # Errors
 /// If a number is too large for TOML.
 pub fn matrix(cases: &[Decided]) -> Result<(Load, Vec<Keys>), Invalid> {
-    let loads = cases.iter().map(|case| table(&case.load)).collect::<Result<Vec<_>, _>>()?;
+    let mut loads = cases.iter().map(|case| table(&case.load)).collect::<Result<Vec<_>, _>>()?;
+    tell_seals(&mut loads);
     let all: BTreeSet<&String> = loads.iter().flat_map(Table::keys).collect();
     let is_shared = |key: &str| {
         let mut values = loads.iter().map(|load| load.get(key));
@@ -41,13 +56,23 @@ pub fn matrix(cases: &[Decided]) -> Result<(Load, Vec<Keys>), Invalid> {
     let mut base = loads.first().cloned().unwrap_or_default();
     // A key that some cases are without cannot be taken away by a case: it stands in none.
     base.retain(|key, _| loads.iter().all(|load| load.contains_key(key)));
+    // A body in the clear says nothing of the seal that the others share.
+    let sealed = loads.iter().filter_map(|load| load.get(RECIPIENTS));
+    let sealed = sealed.max_by_key(|recipients| recipients.as_integer());
+    base.extend(sealed.map(|recipients| (RECIPIENTS.to_owned(), recipients.clone())));
     // Nobody asks how many subscribers a request has: cases without them need not tell it.
-    let without = cases.iter().position(|case| case.load.pattern != Pattern::Deliver);
+    let without = cases.iter().position(|case| !case.load.delivers());
     for key in OF_DELIVER {
         let value = without.and_then(|index| loads[index].get(key));
         base.extend(value.map(|value| (key.to_owned(), value.clone())));
     }
-    let keys = cases.iter().zip(&loads).map(|(case, load)| keys(case, load, &varying)).collect();
+    let beneath = background::points(cases)?;
+    let keys = cases.iter().zip(&loads).zip(beneath).map(|((case, load), beneath)| {
+        let mut keys = keys(case, load, &varying);
+        keys.extend(beneath);
+        keys
+    });
+    let keys = keys.collect();
     Ok((load(base)?, keys))
 }
 
@@ -98,7 +123,7 @@ fn keys(case: &Decided, load: &Table, varying: &[&String]) -> Keys {
     keys.insert("protocol".to_owned(), case.protocol.as_str().into());
     keys.insert("target".to_owned(), case.target.as_str().into());
     for (key, value) in load {
-        let delivers = case.load.pattern == Pattern::Deliver;
+        let delivers = case.load.delivers();
         let is_told = if OF_DELIVER.contains(&key.as_str()) {
             delivers && (key == "subscribers" || varying.contains(&key))
         } else {
@@ -108,6 +133,11 @@ fn keys(case: &Decided, load: &Table, varying: &[&String]) -> Keys {
             keys.insert(format!("{LOAD}{key}"), value.clone());
         }
     }
+    keys.extend(case.path.clone());
+    // What is known of a target was heeded when the case was made: without the file it is the same.
+    let share = case.share.iter().filter(|(key, _)| *key != ABILITIES);
+    keys.extend(share.map(|(key, value)| (key.clone(), value.clone())));
+    keys.extend(case.stages.clone());
     for (key, value) in &case.settings {
         keys.insert(format!("{}.{key}", case.protocol), value.clone());
     }
@@ -115,11 +145,84 @@ fn keys(case: &Decided, load: &Table, varying: &[&String]) -> Keys {
 }
 
 fn table(load: &Load) -> Result<Table, Invalid> {
-    Table::try_from(load)
-        .map_err(|error| Invalid::new("load", error.to_string(), "give whole numbers below 2^63"))
+    let mut table = Table::try_from(load).map_err(|error| {
+        Invalid::new("load", error.to_string(), "give whole numbers below 2^63")
+    })?;
+    if let Some(seal) = load.body.seal() {
+        table.insert(BODY.to_owned(), load.body.content().to_string().into());
+        let plain = seal_keys(Seal { recipients: 0, ..Seal::default() });
+        let own = seal_keys(seal).into_iter().zip(plain).filter(|(own, plain)| own != plain);
+        table.extend(own.map(|((key, value), _)| (key.to_owned(), value)));
+    }
+    Ok(table)
 }
 
-fn load(table: Table) -> Result<Load, Invalid> {
+/// The keys of a seal, so that cases can differ in each: in a load they are one text.
+fn seal_keys(seal: Seal) -> [(&'static str, Value); 4] {
+    [
+        (RECIPIENTS, i64::from(seal.recipients).into()),
+        (CIPHER, seal.cipher.name().into()),
+        (SIGNED, seal.is_signed.into()),
+        (POLICY, seal.has_policy.into()),
+    ]
+}
+
+/// What one case says of its seal all others say too. A body in the clear has 0 recipients, and
+/// differs in nothing else from sealed ones that are all made in the same way.
+fn tell_seals(loads: &mut [Table]) {
+    for (key, usual) in seal_keys(Seal { recipients: 0, ..Seal::default() }) {
+        if !loads.iter().any(|load| load.contains_key(key)) {
+            continue;
+        }
+        if key == RECIPIENTS {
+            loads.iter_mut().for_each(|load| {
+                load.entry(key).or_insert(usual.clone());
+            });
+            continue;
+        }
+        let is_clear = |load: &Table| load.get(RECIPIENTS) == Some(&Value::Integer(0));
+        for load in loads.iter_mut().filter(|load| !is_clear(load)) {
+            load.entry(key).or_insert(usual.clone());
+        }
+        let mut own = loads.iter().filter(|load| !is_clear(load)).map(|load| load.get(key));
+        let first = own.next().flatten().cloned();
+        let value = first.filter(|first| own.all(|other| other == Some(first))).unwrap_or(usual);
+        for load in loads.iter_mut().filter(|load| is_clear(load)) {
+            load.insert(key.to_owned(), value.clone());
+        }
+    }
+}
+
+/// Puts the keys of a seal back into the text of the body.
+fn join_seal(table: &mut Table) -> Result<(), String> {
+    let taken = [RECIPIENTS, CIPHER, SIGNED, POLICY].map(|key| table.remove(key));
+    let body = table.get(BODY).and_then(Value::as_str).unwrap_or_default();
+    let [recipients, cipher, signed, policy] = taken;
+    let Some(recipients) = recipients.as_ref().and_then(Value::as_integer) else { return Ok(()) };
+    let body: BodySource = body.parse()?;
+    let content = body.content().clone();
+    let sealed = if recipients == 0 {
+        content
+    } else {
+        let plain = Seal::default();
+        let cipher = cipher.as_ref().and_then(Value::as_str).map(str::parse).transpose()?;
+        let flag = |value: Option<Value>| value.as_ref().and_then(Value::as_bool);
+        let seal = Seal {
+            recipients: u32::try_from(recipients).map_err(|error| error.to_string())?,
+            cipher: cipher.unwrap_or(plain.cipher),
+            is_signed: flag(signed).unwrap_or(plain.is_signed),
+            has_policy: flag(policy).unwrap_or(plain.has_policy),
+        };
+        BodySource::Sealed(seal, Box::new(content))
+    };
+    table.insert(BODY.to_owned(), sealed.to_string().into());
+    Ok(())
+}
+
+fn load(mut table: Table) -> Result<Load, Invalid> {
+    join_seal(&mut table).map_err(|said| {
+        Invalid::new("load.body", said, "write body = { sealed = \"readings\" }")
+    })?;
     table.try_into().map_err(|error: toml::de::Error| {
         Invalid::new("load", error.message(), "write the load as `weigh` itself writes it")
     })
@@ -135,6 +238,13 @@ fn json(value: &Value) -> serde_json::Value {
     }
 }
 
+/// What a body is made of, and how it is sealed.
+const BODY: &str = "body";
+const RECIPIENTS: &str = "body.recipients";
+const CIPHER: &str = "body.cipher";
+const SIGNED: &str = "body.signed";
+const POLICY: &str = "body.policy";
+
 /// What the keys of a load begin with.
 const LOAD: &str = "load.";
 
@@ -142,5 +252,8 @@ const LOAD: &str = "load.";
 /// side.
 const ALWAYS_TOLD: [&str; 4] = ["pattern", "connections", "arrival", "rate"];
 
-/// Keys that mean something in the pattern `deliver` only.
+/// The key of the relay between generator and target.
+pub const RELAY: &str = "target.relay";
+
+/// Keys that mean something where there are subscribers only.
 pub const OF_DELIVER: [&str; 2] = ["subscribers", "topology"];

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use toml::Table;
-use weigh_model::Load;
 use weigh_model::plan::Plan;
 
+use crate::background;
 use crate::contradiction::Contradiction;
-use crate::document::{self, Document, Row};
-use crate::keys::Keys;
+use crate::document::{self, Document, Given, Row};
+use crate::keys::{ABILITIES, Keys, OFFLOAD, PIPELINE, SHARE};
 use crate::lane_rows::{CASES_MAX, LaneRows, check_words, lanes, too_many};
 use crate::load::LoadWords;
 use crate::matrix::{self, Decided, setting_text};
@@ -54,7 +54,10 @@ impl Draft<'_> {
 
     /// How many trials it may take at most.
     pub fn trials_max(&self) -> u64 {
-        self.cases().saturating_mul(u64::from(self.document.repeat.most()))
+        let Document { fixed, axes, has_baseline, repeat, .. } = &self.document;
+        let rows = std::iter::once(fixed).chain(axes.iter().flat_map(|axis| &axis.rows));
+        let states = 1 + u64::from(*has_baseline && background::is_asked(rows));
+        self.cases().saturating_mul(states).saturating_mul(u64::from(repeat.most()))
     }
 
     /// Makes the cases. `name` is what the run is called if the plan does not say.
@@ -74,11 +77,12 @@ impl Draft<'_> {
         let mut cases = Vec::new();
         let mut seen = BTreeSet::new();
         for lane in &self.lanes {
-            for row in lane.rows() {
+            let states = |row| background::states(row, self.document.has_baseline);
+            for (row, is_baseline) in lane.rows().flat_map(states) {
                 let Some(case) = self.case(lane, &row, &mut problems) else { continue };
                 if seen.insert(format!("{case:?}")) {
                     cases.push(case);
-                } else {
+                } else if !is_baseline {
                     let place = row.values().map(|given| given.place.clone()).next_back();
                     let text = "two cases are the same";
                     let mend = "leave one out: repetitions are asked for by [repeat]".to_owned();
@@ -94,8 +98,10 @@ impl Draft<'_> {
             self.check_stop(&[], &mut problems);
             return Err(problems);
         }
-        let (load, cases) = match matrix::matrix(&cases) {
-            Ok((load, cases)) => (load, cases),
+        let background = background::shared(&cases);
+        let written = matrix::matrix(&cases).and_then(|written| Ok((written, background?)));
+        let ((load, cases), background) = match written {
+            Ok(written) => written,
             Err(invalid) => {
                 problems.add(Problem::missing(invalid.problem, invalid.mend));
                 return Err(problems);
@@ -105,22 +111,45 @@ impl Draft<'_> {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let Document { name: own, question, seed, thresholds, repeat, stop, observe, .. } =
+        let Document { question, seed, thresholds, repeat, stop, observe, energy, .. } =
             self.document;
+        let own = self.document.name;
         let name = own.unwrap_or_else(|| name.to_owned());
         let stop = stop.into_iter().map(|rule| (rule.key, rule.conditions)).collect();
-        let plan = Plan { name, question, seed, thresholds, load, repeat, stop, observe, cases };
-        Ok(Resolved { plan, secrets })
+        Ok(Resolved {
+            plan: Plan {
+                name,
+                question,
+                seed,
+                thresholds,
+                load,
+                repeat,
+                stop,
+                observe,
+                energy,
+                background,
+                cases,
+            },
+            secrets,
+        })
     }
 
     fn case(&self, lane: &LaneRows, row: &Row, problems: &mut Problems) -> Option<Decided> {
         let mut words = Table::new();
         let mut settings = matrix::Keys::new();
+        let (mut path, mut share) = (matrix::Keys::new(), matrix::Keys::new());
+        let mut stages = matrix::Keys::new();
         for (key, given) in row {
             let (first, rest) = key.split_once('.').unwrap_or((key, ""));
             if first == "load" {
                 words.insert(rest.to_owned(), given.value.clone());
-            } else if !self.world.is_secret(key) {
+            } else if first == "path" || first == OFFLOAD || key == matrix::RELAY {
+                path.insert(key.clone(), given.value.clone());
+            } else if SHARE.contains(&key.as_str()) || key == ABILITIES {
+                share.insert(key.clone(), given.value.clone());
+            } else if PIPELINE.contains(&key.as_str()) {
+                stages.insert(key.clone(), given.value.clone());
+            } else if !self.is_secret(key, given) && !background::is_own(key) {
                 settings.insert(rest.to_owned(), given.value.clone());
             }
         }
@@ -132,14 +161,18 @@ impl Draft<'_> {
             }
         };
         let protocol = lane.protocol;
-        let load = match words.decide(protocol.name(), protocol.patterns()) {
+        let patterns = self.world.patterns(protocol, &lane.target);
+        let load = match words.decide(protocol.name(), &patterns) {
             Ok(load) => load,
             Err(wrong) => {
-                wrong.iter().for_each(|one| problems.add(told(one, row)));
+                wrong.iter().for_each(|one| problems.add(told(one, row, "")));
                 return None;
             }
         };
-        let case = decided(lane, settings, load);
+        let party = (protocol, lane.target.as_str());
+        let background = background::decide(row, party, self.world, problems)?;
+        let (protocol, target) = (protocol.name().to_owned(), lane.target.clone());
+        let case = Decided { protocol, target, settings, path, share, stages, load, background };
         if let Err(invalid) = self.world.check(&case) {
             let key = invalid.place.as_str();
             // A size that is missing is missing to the body.
@@ -159,15 +192,20 @@ impl Draft<'_> {
     /// them again.
     fn secrets(&self, problems: &mut Problems) -> BTreeMap<String, String> {
         let rows = self.document.axes.iter().flat_map(|axis| &axis.rows);
-        for (key, given) in rows.flatten().filter(|(key, _)| self.world.is_secret(key)) {
+        for (key, given) in rows.flatten().filter(|(key, given)| self.is_secret(key, given)) {
             problems.add(Problem::at(
                 given.place.clone(),
                 format!("{key} is never recorded, so that cases cannot differ in it"),
                 "write it once, above the cases",
             ));
         }
-        let fixed = self.document.fixed.iter().filter(|(key, _)| self.world.is_secret(key));
+        let fixed = self.document.fixed.iter();
+        let fixed = fixed.filter(|(key, given)| self.is_secret(key, given));
         fixed.filter_map(|(key, given)| Some((key.clone(), setting_text(&given.value)?))).collect()
+    }
+
+    fn is_secret(&self, key: &str, given: &Given) -> bool {
+        self.world.is_secret(key, &setting_text(&given.value).unwrap_or_default())
     }
 
     /// A rule leaves out what lies beyond in cases that differ in nothing else: there must be some.
@@ -203,18 +241,16 @@ fn varies_alone(key: &str, cases: &[matrix::Keys]) -> bool {
     })
 }
 
-fn decided(lane: &LaneRows, settings: matrix::Keys, load: Load) -> Decided {
-    let protocol = lane.protocol.name().to_owned();
-    Decided { protocol, target: lane.target.clone(), settings, load }
-}
-
-/// What contradicts itself, at the first of its keys that was given.
-fn told(contradiction: &Contradiction, row: &Row) -> Problem {
+/// What contradicts itself, at the first of its keys that was given; the keys are those of a load
+/// behind `prefix`.
+pub(crate) fn told(contradiction: &Contradiction, row: &Row, prefix: &str) -> Problem {
     let wrong = contradiction.in_plan();
-    let given = contradiction.keys().iter().find_map(|key| Some((key, row.get(*key)?)));
-    let name = given.map_or(contradiction.keys()[0], |(key, _)| key);
+    let keys = contradiction.keys();
+    let given = keys.iter().find_map(|key| Some((key, row.get(&format!("{prefix}{key}"))?)));
+    let name = given.map_or(keys[0], |(key, _)| key);
     let place = given.map(|(_, given)| given.place.clone()).or_else(|| anything(row));
-    Problem { place, text: format!("{name}: {}", wrong.text), mend: wrong.mend }
+    let mend = wrong.mend.replace("load.", &format!("{prefix}load."));
+    Problem { place, text: format!("{prefix}{name}: {}", wrong.text), mend }
 }
 
 /// Some place of a case, for what is wrong with all of it.

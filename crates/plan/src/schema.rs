@@ -2,6 +2,8 @@
 //! same table of keys that reads them.
 
 use serde_json::{Map, Value, json};
+use weigh_model::metering::SHUNT_CHIPS;
+use weigh_model::path::PRESETS;
 use weigh_model::{Pattern, Protocol};
 
 use crate::keys::{Key, Keys};
@@ -95,7 +97,9 @@ fn insert(properties: &mut Map<String, Value>, name: &str, schema: Value) {
         *entry = json!({ "anyOf": [entry.clone(), object(Map::new())] });
     }
     let table = if entry.get("anyOf").is_some() { &mut entry["anyOf"][1] } else { entry };
-    table["properties"][rest] = schema;
+    if let Some(properties) = table["properties"].as_object_mut() {
+        insert(properties, rest, schema);
+    }
 }
 
 fn object(properties: Map<String, Value>) -> Value {
@@ -146,12 +150,37 @@ fn one(kind: Kind) -> Value {
         Kind::Topology => json!({ "enum": ["fan-in", "fan-out", "pairs", "shared"] }),
         Kind::Split => json!({ "enum": ["exact", "ceil"] }),
         Kind::TargetLife => json!({ "enum": ["fresh", "kept"] }),
+        Kind::Path => {
+            let mut presets: Vec<&str> = PRESETS.iter().map(|(name, _)| *name).collect();
+            presets.push(r".+\.toml");
+            text(&format!("^({})$", presets.join("|")))
+        }
+        Kind::Share => text(r"^[0-9.]+ *%$"),
+        Kind::Loss => text(r"^([0-9.]+ *%|gilbert-elliott(:[0-9.]+ *%){4})$"),
+        Kind::Jitter => {
+            text(r"^(none|((uniform|normal|exponential):)?[0-9.]+ *[a-zµ]+|pareto:.+:.+:.+)$")
+        }
+        Kind::Reorder => text(r"^[0-9.]+ *%: *[0-9.]+ *[a-zµ]+$"),
+        Kind::Steps => {
+            text(r"^[0-9.]+ *[a-zµ]+( +[a-z_]+=[^ ;]+)+(; *[0-9.]+ *[a-zµ]+( +[a-z_]+=[^ ;]+)+)*$")
+        }
+        Kind::BitRate => text(r"^[0-9.]+ *[kMG]?bit(/s)?$"),
+        Kind::Battery => text(r"^[0-9.]+ *m?(Ah|Wh) *@ *[0-9.]+ *m?V$"),
         Kind::Arrival => {
             text(r"^(closed|burst|constant|poisson|periodic|ramp:.+|steps:.+|trace:.+)$")
         }
-        Kind::Body => text(r"^(readings|filler|(text|template):.*|(lines|file):.+)$"),
+        Kind::Body => text(
+            r"^(sealed[^:]*:)?(readings|filler|(text|template):.*|(lines|file):.+)$|^sealed[^:]*$",
+        ),
         Kind::Condition => text(r"^(first loss|.+(<|>|=).+)$"),
         Kind::Precision => text(r"^.+ within .+%$"),
+        Kind::Meter => {
+            let chips = SHUNT_CHIPS.join("|");
+            text(&format!("^(auto|none|pmic|(rapl|battery|ina2xx|{chips})(:.+)?|csv:.+)$"))
+        }
+        Kind::Lookout => {
+            text(r"^(.+=)?(pid:[0-9]+|port:[0-9]+|container:.+|cgroup:.+|weigh-observe://.+)$")
+        }
         Kind::Text => json!({ "type": "string" }),
     }
 }

@@ -1,7 +1,7 @@
 //! What the language must be told from outside: which protocols and targets there are.
 
-use weigh_model::Protocol;
 use weigh_model::protocol::Invalid;
+use weigh_model::{Pattern, Protocol};
 
 use crate::matrix::Decided;
 
@@ -19,8 +19,14 @@ pub trait World {
     /// The names of targets, for whoever mistypes one.
     fn target_names(&self) -> Vec<String>;
 
-    /// True for a key (`mqtt.broker_password`) whose value must not be recorded.
-    fn is_secret(&self, key: &str) -> bool;
+    /// What a protocol can carry at a target; the first is what it carries if nothing is said.
+    fn patterns(&self, protocol: &dyn Protocol, _target: &str) -> Vec<Pattern> {
+        protocol.patterns().to_vec()
+    }
+
+    /// True for a key (`mqtt.broker_password`) whose value must not be recorded, or must not where
+    /// it is this one.
+    fn is_secret(&self, key: &str, value: &str) -> bool;
 
     /// Looks at a whole case as whoever carries it out does, without starting anything.
     ///
@@ -40,3 +46,6 @@ pub struct TargetWord {
 
 /// The name of the target that Weighbridge carries, one for each protocol.
 pub const REFERENCE: &str = "reference";
+
+/// The name of the target that stores what it is sent, by several stages.
+pub const PIPELINE: &str = "pipeline";

@@ -30,8 +30,13 @@ impl Census {
 
     /// Counts a message by its body.
     pub fn note(&mut self, body: &[u8]) {
+        self.note_reading(Mark::read_any(body));
+    }
+
+    /// Counts a message by what its body was read as.
+    pub fn note_reading(&mut self, reading: Reading) {
         self.report.received += 1;
-        match Mark::read_any(body) {
+        match reading {
             Reading::Whole(mark) | Reading::Corrupt(Some(mark)) if mark.warmup => {
                 self.report.warmup += 1;
             }
@@ -54,6 +59,13 @@ impl Census {
             None => {
                 self.report.dropped.insert(cause.to_owned(), 1);
             }
+        }
+    }
+
+    /// Counts so many messages that were dropped.
+    pub fn note_dropped_many(&mut self, cause: &str, count: u64) {
+        if count > 0 {
+            *self.report.dropped.entry(cause.to_owned()).or_default() += count;
         }
     }
 

@@ -1,15 +1,36 @@
 //! The registry of protocols: one folder and one line each.
 
-use weigh_model::Protocol;
+use base64::{Engine, engine::general_purpose::STANDARD};
+#[cfg(feature = "library")]
+use weigh_model::Trial;
+use weigh_model::endpoint::spoken_scheme;
 use weigh_model::protocol::Invalid;
+use weigh_model::{Endpoint, Protocol};
 
 pub mod census;
+pub mod fields;
+#[cfg(feature = "library")]
+pub mod grpc;
 pub mod http1;
+#[cfg(feature = "library")]
+pub mod http2;
 pub mod mqtt;
+pub mod passage;
+mod places;
+mod requests;
+mod statuses;
 pub mod tcp;
 
 /// Every protocol there is, in the order they are listed to a user.
-pub static PROTOCOLS: &[&dyn Protocol] = &[&mqtt::Mqtt, &http1::Http1, &tcp::Tcp];
+pub static PROTOCOLS: &[&dyn Protocol] = &[
+    &mqtt::Mqtt,
+    &http1::Http1,
+    &tcp::Tcp,
+    #[cfg(feature = "library")]
+    &http2::Http2,
+    #[cfg(feature = "library")]
+    &grpc::Grpc,
+];
 
 /// The protocol of this name or alias, in any case.
 ///
@@ -21,9 +42,10 @@ pub fn find(name: &str) -> Result<&'static dyn Protocol, Invalid> {
     PROTOCOLS.iter().find(known).copied().ok_or_else(|| unknown(name, &wanted))
 }
 
-/// The protocol whose URLs start with this scheme.
+/// The protocol whose URLs start with this scheme, inside TLS and WebSocket or not.
 pub fn find_by_scheme(scheme: &str) -> Option<&'static dyn Protocol> {
-    PROTOCOLS.iter().find(|protocol| protocol.scheme() == scheme).copied()
+    let spoken = spoken_scheme(scheme);
+    PROTOCOLS.iter().find(|protocol| protocol.scheme() == spoken).copied()
 }
 
 fn names_of(protocol: &dyn Protocol) -> impl Iterator<Item = &'static str> {
@@ -40,27 +62,33 @@ fn unknown(name: &str, wanted: &str) -> Invalid {
     Invalid::new("protocol", format!("{name:?} is not known"), mend)
 }
 
+/// Requests in flight on a connection of HTTP/2: the window of the load where it names one, so that
+/// protocols under one load have the same, else the setting `streams`.
+#[cfg(feature = "library")]
+fn streams(trial: &Trial) -> u32 {
+    let setting = trial.settings.integer("streams").max(1) as u32;
+    trial.load.window.map_or(setting, |window| window.max(setting))
+}
+
+/// Who we are to a target, as HTTP says it (RFC 7617); `None` where we are nobody.
+pub fn basic_authorization(endpoint: &Endpoint) -> Option<String> {
+    let who = endpoint.credentials.as_ref()?;
+    let plain = format!("{}:{}", who.user, who.password);
+    Some(format!("Basic {}", STANDARD.encode(plain)))
+}
+
+/// What to say of a server whose first bytes are a record of TLS: an alert, since what we said was
+/// none (RFC 8446, section 5.1). `None` where they are not.
+fn answers_in_tls(head: &[u8]) -> Option<String> {
+    let is_record = matches!(head, [0x14..=0x17, 3, 0..=4, ..]);
+    is_record.then(|| "it answers in TLS: type the URL with TLS, or --tls on".to_owned())
+}
+
 /// The one of `names` that `wanted` may be a misspelling of.
 pub fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let (distance, name) = names.map(|name| (edit_distance(name, wanted), name)).min()?;
+    let (distance, name) = names.map(|name| (strsim::osa_distance(name, wanted), name)).min()?;
     (distance <= TYPO_EDITS_MAX).then_some(name)
 }
 
-/// Levenshtein's distance: the fewest insertions, deletions and substitutions.
-fn edit_distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (line, from) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for (column, to) in right.iter().enumerate() {
-            let substituted = diagonal + usize::from(from != *to);
-            diagonal = row[column + 1];
-            row[column + 1] = substituted.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[right.len()]
-}
-
-/// Edits within which a name counts as a slip of the fingers.
+/// Edits within which a name counts as a slip of the fingers; swapped neighbours are one edit.
 const TYPO_EDITS_MAX: usize = 2;

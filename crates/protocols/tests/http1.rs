@@ -265,10 +265,11 @@ fn a_body_is_held_until_the_server_wants_it() {
     let mut unheard = client(&given);
     let mut out = Outbox::default();
     unheard.send(1, b"body");
-    let early = unheard.wire.wake(Nanos::from_millis(10), &mut out).unwrap();
-    assert_eq!((early, out.len()), (Some(Nanos::from_secs(1)), 0));
-    unheard.wire.wake(Nanos::from_secs(1), &mut out).unwrap();
-    assert_eq!(out.bytes(), b"body");
+    let _head = unheard.sent();
+    let early = unheard.wire.wake(Nanos::from_millis(10), &mut unheard.out).unwrap();
+    assert_eq!((early, unheard.out.len()), (Some(Nanos::from_secs(1)), 0));
+    unheard.wire.wake(Nanos::from_secs(1), &mut unheard.out).unwrap();
+    assert_eq!(unheard.sent(), b"body");
     assert_eq!(client(&[]).wire.wake(Nanos(0), &mut out), Ok(None));
 }
 

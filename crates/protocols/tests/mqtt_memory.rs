@@ -51,6 +51,10 @@ impl Outlets for Void {
         0
     }
     fn notify_drained(&mut self, _of: ConnectionId) {}
+    fn hold(&mut self, _which: ConnectionId) {}
+
+    fn release(&mut self, _which: ConnectionId) {}
+
     fn close(&mut self, _which: ConnectionId) {}
     fn abort(&mut self, _which: ConnectionId) {}
     fn poke(&mut self, _shard: u16) {}
@@ -77,6 +81,12 @@ fn trial(version: &str) -> Trial {
             arrival: Arrival::Closed,
             rate: None,
             window: None,
+            writes: Default::default(),
+            poll_period: None,
+            poll_wait: None,
+            poll_limit: None,
+            stall: None,
+            batch: None,
             think: Nanos(0),
             split: Split::Exact,
             body: BodySource::Filler,
@@ -136,6 +146,6 @@ fn weigh(version: &str, role: Role) {
     }
     let (client, broker) = (by_clients / CLIENTS, by_broker / CLIENTS as i64);
     println!("{version} {role:?}: client {client} bytes, broker {broker} bytes");
-    assert!(client <= 1_024, "{client} bytes per client, {version} {role:?}");
-    assert!(broker <= 2_048, "{broker} bytes per client at the broker, {version} {role:?}");
+    assert!(client <= 512, "{client} bytes per client, {version} {role:?}");
+    assert!(broker <= 1_024, "{broker} bytes per client at the broker, {version} {role:?}");
 }

@@ -95,6 +95,40 @@ fn host(what: &str, protocol: &dyn Protocol, url: &str) {
     assert_eq!(server.report().received, u64::from(ROUNDS));
 }
 
+/// A message there and its answer back by a library at both ends, 64 in flight, in memory: what the
+/// door and the library cost, without a kernel.
+#[cfg(feature = "library")]
+fn both_ends(what: &str, protocol: &dyn Protocol, url: &str) {
+    let trial = trial(protocol, Pattern::Request, Topology::FanIn, url, &[]).unwrap();
+    let dial = protocol.dial(&trial).unwrap();
+    let mut client = rig::Client::new((dial.make)(Seat { index: 0, role: Role::Producer }));
+    let mut shard = rig::Shard::of(protocol, &[]);
+    shard.accept(0);
+    rig::exchange(&mut client, &mut shard, 0, &[]);
+    let bodies = bodies();
+    let (mut at_client, mut at_server) = (0.0, 0.0);
+    for round in 0..ROUNDS / 64 {
+        client.heard.clear();
+        let since = Instant::now();
+        for ticket in 0..64 {
+            client.send(ticket, &bodies[(round * 64 + ticket) as usize % bodies.len()]);
+        }
+        let there = client.sent();
+        at_client += since.elapsed().as_secs_f64();
+        let since = Instant::now();
+        shard.feed(0, &there).unwrap();
+        let back = shard.staged(0);
+        at_server += since.elapsed().as_secs_f64();
+        let since = Instant::now();
+        client.feed(&back).unwrap();
+        at_client += since.elapsed().as_secs_f64();
+        rig::exchange(&mut client, &mut shard, 0, &[]);
+        assert_eq!(client.heard.len(), 64);
+    }
+    let each = |seconds: f64| seconds * 1e9 / f64::from(ROUNDS / 64 * 64);
+    println!("{what}: client {:.0} ns, server {:.0} ns", each(at_client), each(at_server));
+}
+
 #[test]
 #[ignore = "measures, and is only meaningful in a release build"]
 fn pace() {
@@ -118,6 +152,12 @@ fn pace() {
     client("tcp", &Tcp, "tcp://127.0.0.1:7000", &[acknowledged], 64);
     host("http1", &Http1, http);
     host("tcp", &Tcp, "tcp://127.0.0.1:7000");
+    #[cfg(feature = "library")]
+    {
+        use weigh_protocols::{grpc::Grpc, http2::Http2};
+        both_ends("http2", &Http2, "h2c://127.0.0.1:8080");
+        both_ends("grpc", &Grpc, "grpc://127.0.0.1:8080");
+    }
     let bodies = bodies();
     let since = Instant::now();
     for round in 0..ROUNDS {

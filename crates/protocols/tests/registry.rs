@@ -1,5 +1,8 @@
 //! The registry finds protocols as people write them.
 
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
 use weigh_model::trial::Settings;
 use weigh_protocols::{PROTOCOLS, find, find_by_scheme};
 
@@ -47,5 +50,23 @@ fn defaults_and_lanes_are_values_their_settings_take() {
             assert!(protocol.host(&settings).is_ok());
         }
         assert!(protocol.settings().iter().all(|known| known.doc.ends_with('.')));
+    }
+}
+
+proptest! {
+    /// Names are made of bytes from a network: whatever they are, it ends, and what is recognised
+    /// takes at least a byte.
+    #[test]
+    fn no_bytes_make_naming_panic(head in vec(any::<u8>(), 0..80), first in any::<Index>()) {
+        for protocol in PROTOCOLS {
+            for from_client in [true, false] {
+                // Every type of packet comes first now and then.
+                let types = [0x10, 0x20, 0x30, 0x32, 0x40, 0x82, 0xE0, 0, b'G', b'H', b'P'];
+                let head = [&[types[first.index(types.len())]], &head[..]].concat();
+                if let Some(found) = protocol.packet_name(from_client, &head) {
+                    prop_assert!(!found.name.is_empty() && found.length != Some(0));
+                }
+            }
+        }
     }
 }

@@ -217,7 +217,7 @@ proptest! {
         let awaited = if mode == 1 { 0 } else { bodies.len() as u32 };
         let due: Vec<Heard> =
             std::iter::once(Heard::Ready).chain((0..awaited).map(Heard::Done)).collect();
-        prop_assert_eq!(client.heard, due);
+        prop_assert_eq!(&client.heard, &due);
         prop_assert_eq!(shard.server.report().received, bodies.len() as u64);
     }
 
@@ -233,7 +233,7 @@ proptest! {
             let mut client = client(&[]);
             client.send(5, b"x");
             let end = client.feed_cut(&input, cuts);
-            (client.heard, kind(&end))
+            (client.heard.clone(), kind(&end))
         };
         prop_assert_eq!(run(&[]), run(&cuts));
     }

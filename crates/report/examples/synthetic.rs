@@ -121,6 +121,8 @@ fn started(levels: u32, repetitions: u32) -> Event {
         },
         plan,
         setup: Setup::default(),
+        null_path: Vec::new(),
+        energy: None,
     }))
 }
 
@@ -215,6 +217,7 @@ impl Told {
             granted: BTreeMap::new(),
             server: None,
             counters: BTreeMap::new(),
+            scene: BTreeMap::new(),
             histograms,
         }
     }

@@ -41,7 +41,9 @@ struct Attempts {
 impl Attempts {
     /// The attempt that `event` belongs to.
     fn take(&mut self, event: &Event) -> u32 {
-        if self.has_ended || matches!(event, Event::TrialStarted { .. }) {
+        // The log of a meter outside is read when all trials are over.
+        let is_late = matches!(event, Event::EnergyMeasured(_));
+        if (self.has_ended && !is_late) || matches!(event, Event::TrialStarted { .. }) {
             self.current += 1;
             self.has_ended = false;
         }
@@ -65,6 +67,11 @@ fn trial(event: &Event) -> Option<&str> {
     match event {
         Event::TrialStarted { trial, .. } | Event::TrialFailed { trial, .. } => Some(trial),
         Event::Interval(interval) => Some(&interval.trial),
+        Event::SessionPackets(session) => Some(&session.trial),
+        Event::Activity(activity) => Some(&activity.trial),
+        Event::TcpSample(sample) => Some(&sample.trial),
+        Event::BackgroundRan(ran) => Some(&ran.trial),
+        Event::EnergyMeasured(measured) => Some(&measured.trial),
         Event::TrialFinished(result) => Some(&result.trial),
         _ => None,
     }

@@ -1,13 +1,14 @@
 //! The table of a run with many cells: a metric at a time, the places of an axis as rows and the
 //! lanes as columns. A row a cell would fill screen after screen.
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::CellAlignment;
 
-use crate::cells::is_reference;
+use crate::cells::{self, is_reference};
 use crate::figures::{between, lost, time_between};
 use crate::pictures::Matrix;
+use crate::ruled_table::{drawn, ruled};
 use crate::summary::{Cell, Metric, Summary};
-use crate::table::{ELSEWHERE, INVALID_MARK, Style, ends, title, without_rules_between_rows};
+use crate::table::{ELSEWHERE, INVALID_MARK, Style, ends, title};
 
 /// A table for each headline figure that the run has, and for each guarantee; `None` where no axis
 /// has lines.
@@ -54,10 +55,7 @@ impl<'a> Grid<'a> {
         for (value, cell) in axis.lines.iter().flat_map(|line| &line.places) {
             if !places.iter().any(|(known, _)| known == value) {
                 let text = summary.cells[*cell].point.get(&axis.key);
-                let plain = text.map_or_else(String::new, |text| {
-                    text.as_str().map_or_else(|| text.to_string(), str::to_owned)
-                });
-                places.push((*value, plain));
+                places.push((*value, text.map_or_else(String::new, cells::plain)));
             }
         }
         places.sort_by(|left, right| left.0.total_cmp(&right.0));
@@ -126,12 +124,7 @@ impl<'a> Grid<'a> {
     }
 
     fn part(&self, lanes: std::ops::Range<usize>, figure: Figure, style: Style) -> String {
-        let mut table = Table::new();
-        let preset = match style.is_ascii {
-            true => presets::ASCII_HORIZONTAL_ONLY,
-            false => presets::UTF8_HORIZONTAL_ONLY,
-        };
-        table.load_style(preset);
+        let mut table = ruled(style);
         table.set_header(std::iter::once(&self.axis).chain(&self.lanes[lanes.clone()]));
         for (place, cells) in self.rows.iter().take(ROWS_MAX) {
             let show = |cell: &Option<&Cell>| {
@@ -144,10 +137,8 @@ impl<'a> Grid<'a> {
         }
         for column in table.column_iter_mut() {
             column.set_cell_alignment(CellAlignment::Right);
-            column.set_padding((0, 1));
         }
-        let lines = without_rules_between_rows(table.lines());
-        lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
+        drawn(table, style)
     }
 }
 

@@ -12,6 +12,7 @@ use weigh_model::plan::Plan;
 use weigh_model::trial::Point;
 
 use crate::course::{self, Courses};
+use crate::energy::Energies;
 use crate::lint;
 use crate::metric::Metric;
 use crate::summary::{Cell, Failure};
@@ -26,6 +27,7 @@ pub(crate) fn build(
     failures: &[Failure],
     plan: &Plan,
     courses: &Courses,
+    energies: &Energies<'_>,
 ) -> Vec<Cell> {
     let order: BTreeMap<String, usize> =
         plan.cases.iter().enumerate().rev().map(|(at, case)| (text_of(case), at)).collect();
@@ -48,7 +50,7 @@ pub(crate) fn build(
             of_point.sort_by_key(|trial| trial.repetition);
             let failed = failures.iter().filter(|failure| text_of(&failure.point) == key);
             let name = name(&of_point[0].point, &varied);
-            cell(name, &of_point, failed.collect(), (plan, courses))
+            cell(name, &of_point, failed.collect(), (plan, courses, energies))
         })
         .collect();
     lint::cells::add(&mut cells, plan);
@@ -69,13 +71,13 @@ fn cell(
     name: String,
     trials: &[&TrialFinished],
     failed: Vec<&Failure>,
-    (plan, courses): (&Plan, &Courses),
+    (plan, courses, energies): (&Plan, &Courses, &Energies<'_>),
 ) -> Cell {
     let first = trials[0];
     let mut ledger = Ledger::zero();
     trials.iter().for_each(|trial| ledger.add(&trial.ledger));
     let steady_state = courses.counts(trials, plan);
-    let mut doubts = doubts(trials, &ledger, failed, plan);
+    let mut doubts = doubts(trials, &ledger, failed, (plan, energies));
     doubts.extend(course::doubt(&steady_state).map(|doubt| doubt.record()));
     Cell {
         name,
@@ -84,31 +86,34 @@ fn cell(
         target: first.target.clone(),
         repetitions: trials.len() as u32,
         valid: doubts.iter().all(|doubt| doubt.severity != Severity::Invalid),
-        metrics: metrics(trials),
+        metrics: metrics(trials, energies),
         ledger,
         doubts,
         granted: granted(trials),
         steady_state,
+        scene: first.scene.clone(),
     }
 }
 
-fn metrics(trials: &[&TrialFinished]) -> BTreeMap<String, Metric> {
+fn metrics(trials: &[&TrialFinished], energies: &Energies<'_>) -> BTreeMap<String, Metric> {
     let mut values: BTreeMap<&str, Vec<(u32, f64)>> = BTreeMap::new();
     for trial in trials {
-        for (name, value) in &trial.metrics {
+        for (name, value) in trial.metrics.iter().chain(energies.figures(trial)) {
             values.entry(name).or_default().push((trial.repetition, *value));
         }
     }
     let metric = |(name, values): (&str, Vec<(u32, f64)>)| {
         (name.to_owned(), Metric::of(name, &values, samples_min(trials, name)))
     };
-    values.into_iter().map(metric).collect()
+    let mut metrics = values.into_iter().map(metric).collect();
+    energies.widen(&mut metrics, trials);
+    metrics
 }
 
 /// How many values stand behind the metric `name` in the repetition with the fewest: those of its
 /// recorded time, and the lost messages, which are infinite ones.
 fn samples_min(trials: &[&TrialFinished], name: &str) -> Option<u64> {
-    let (time, _) = name.split_once('.')?;
+    let (time, _) = name.rsplit_once('.')?;
     let having = trials.iter().filter(|trial| trial.metrics.contains_key(name));
     let samples =
         |trial: &&TrialFinished| Some(trial.samples.get(time)? + trial.ledger.lost.unwrap_or(0));
@@ -130,7 +135,7 @@ fn doubts(
     trials: &[&TrialFinished],
     ledger: &Ledger,
     failed: Vec<&Failure>,
-    plan: &Plan,
+    (plan, energies): (&Plan, &Energies<'_>),
 ) -> Vec<DoubtRecord> {
     let mut doubts: Vec<DoubtRecord> = Vec::new();
     let mut add = |doubt: DoubtRecord| {
@@ -142,6 +147,7 @@ fn doubts(
         }
     };
     trials.iter().flat_map(|trial| &trial.doubts).cloned().for_each(&mut add);
+    trials.iter().flat_map(|trial| energies.doubts(trial)).for_each(&mut add);
     let broken = trials.iter().flat_map(|trial| lint::trial::doubts(trial, plan));
     broken.map(|doubt| doubt.record()).for_each(&mut add);
     for contradiction in trials.iter().filter_map(|trial| trial.ledger.contradiction()) {
@@ -217,6 +223,7 @@ fn name(point: &Point, varied: &BTreeSet<&str>) -> String {
 /// The key whose value needs no name to be understood.
 const PATTERN: &str = "load.pattern";
 
-fn plain(value: &Value) -> String {
+/// A value of a point as it is typed.
+pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

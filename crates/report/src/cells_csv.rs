@@ -1,5 +1,5 @@
 //! The cells of a summary as one table for spreadsheets (RFC 4180): a row a cell; the point's
-//! keys, the ledger, and every metric with its interval as columns.
+//! keys, what lay between the parties, the ledger, and every metric with its interval as columns.
 
 use std::collections::BTreeSet;
 
@@ -11,9 +11,11 @@ use crate::summary::{Cell, Summary};
 pub(crate) fn table(summary: &Summary) -> Vec<u8> {
     let keys: BTreeSet<&String> = summary.cells.iter().flat_map(|c| c.point.keys()).collect();
     let metrics: BTreeSet<&String> = summary.cells.iter().flat_map(|c| c.metrics.keys()).collect();
+    let scenes: BTreeSet<&String> = summary.cells.iter().flat_map(|c| c.scene.keys()).collect();
     let mut rows = csv::Writer::from_writer(Vec::new());
     let mut heading: Vec<String> = FIXED.map(str::to_owned).to_vec();
     heading.extend(keys.iter().map(|key| format!("point.{key}")));
+    heading.extend(scenes.iter().map(|key| format!("scene.{key}")));
     heading.extend(LEDGER.map(|term| format!("ledger.{term}")));
     for metric in &metrics {
         heading.extend([(*metric).clone(), format!("{metric}.low"), format!("{metric}.high")]);
@@ -23,12 +25,12 @@ pub(crate) fn table(summary: &Summary) -> Vec<u8> {
     };
     write(&heading);
     for cell in &summary.cells {
-        write(&row(cell, &keys, &metrics));
+        write(&row(cell, [&keys, &scenes, &metrics]));
     }
     rows.into_inner().expect("memory takes everything")
 }
 
-fn row(cell: &Cell, keys: &BTreeSet<&String>, metrics: &BTreeSet<&String>) -> Vec<String> {
+fn row(cell: &Cell, [keys, scenes, metrics]: [&BTreeSet<&String>; 3]) -> Vec<String> {
     let doubts: BTreeSet<&str> = cell.doubts.iter().map(|doubt| doubt.code.as_str()).collect();
     let mut row = vec![
         cell.name.clone(),
@@ -39,6 +41,7 @@ fn row(cell: &Cell, keys: &BTreeSet<&String>, metrics: &BTreeSet<&String>) -> Ve
         doubts.into_iter().collect::<Vec<_>>().join(" "),
     ];
     row.extend(keys.iter().map(|key| cell.point.get(*key).map_or_else(String::new, text)));
+    row.extend(scenes.iter().map(|key| cell.scene.get(*key).cloned().unwrap_or_default()));
     let ledger = serde_json::to_value(&cell.ledger).unwrap_or_default();
     row.extend(LEDGER.map(|term| text(&ledger[term])));
     for metric in metrics {

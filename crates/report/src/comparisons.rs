@@ -4,14 +4,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weigh_model::arrival::Arrival;
+use weigh_model::event::TrialFinished;
 use weigh_model::plan::Plan;
 use weigh_stats::comparison::{self, Comparison as Weighed, standing};
 
+use crate::interference;
 use crate::lint;
 use crate::pairs::pairs;
 use crate::summary::Cell;
 
-pub use crate::pairs::LANE;
+pub use crate::pairs::{BACKGROUND, LANE};
 
 /// The metrics in which cells are compared.
 pub const HEADLINES: &[&str] = &[
@@ -19,9 +21,13 @@ pub const HEADLINES: &[&str] = &[
     "response_time_ns.p99",
     "service_time_ns.p50",
     "service_time_ns.p99",
+    "delivery_time_ns.p50",
     "delivery_time_ns.p99",
     "throughput_out_per_s",
     "target_cpu_us_per_message",
+    "energy_j_per_message",
+    "energy_above_idle_j_per_message",
+    "energy_mah_per_session",
 ];
 
 /// Two cells in one metric.
@@ -34,10 +40,12 @@ pub struct Comparison {
     /// Name of the right cell.
     pub right: String,
     /// What tells the two apart: `lane` for protocol, target and settings at one place of all
-    /// axes, or the key of the axis along which they are neighbours (`load.connections`).
+    /// axes, `background` for a case with a second workload beneath it (left) and without (right),
+    /// or the key of the axis along which they are neighbours (`load.connections`).
     #[serde(default)]
     pub factor: String,
-    /// Left over right; null where the two must not be put in one ratio.
+    /// Left over right; null where the two must not be put in one ratio. Of a case with a
+    /// background and without it the interval is that for pairs of repetitions.
     pub ratio: Option<Ratio>,
     /// `lower`, `higher`, `too close to call` or `refused`: left as seen from right.
     pub verdict: Verdict,
@@ -53,6 +61,10 @@ pub struct Comparison {
     /// The shift of left against right (Hodges and Lehmann); null where it was refused.
     #[serde(default)]
     pub shift: Option<Shift>,
+    /// By how much left is above right, over repetitions that took turns; with a background and
+    /// without it only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Difference>,
     /// Whether a `lower` or `higher` stands when all comparisons of the run are taken together
     /// (Benjamini and Hochberg at 5 %); false for other verdicts.
     #[serde(default)]
@@ -82,6 +94,20 @@ pub struct Shift {
     pub high: Option<f64>,
 }
 
+/// By how much left is above right, in the metric's unit: the mean over pairs of repetitions that
+/// took turns.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// The difference.
+    pub value: f64,
+    /// Lower end of the interval at 95 %; null with fewer than 3 pairs.
+    pub low: Option<f64>,
+    /// Upper end of the interval at 95 %; null with fewer than 3 pairs.
+    pub high: Option<f64>,
+    /// How many pairs there are.
+    pub pairs: u32,
+}
+
 /// What can be said of left, as seen from right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Verdict {
@@ -97,6 +123,17 @@ pub enum Verdict {
     /// The two must not be, or cannot be, compared.
     #[serde(rename = "refused")]
     Refused,
+}
+
+impl From<comparison::Verdict> for Verdict {
+    fn from(verdict: comparison::Verdict) -> Verdict {
+        match verdict {
+            comparison::Verdict::Lower => Verdict::Lower,
+            comparison::Verdict::Higher => Verdict::Higher,
+            comparison::Verdict::TooClose => Verdict::TooClose,
+            comparison::Verdict::Refused => Verdict::Refused,
+        }
+    }
 }
 
 impl Verdict {
@@ -126,9 +163,9 @@ pub struct Multiplicity {
 }
 
 /// The pairs of `cells` that differ in one factor in every headline metric that both have.
-/// Delivery time stands in where one of the two has no response time, and service time where
-/// those of one are invalid.
-pub(crate) fn build(cells: &[Cell], plan: &Plan) -> Vec<Comparison> {
+/// Delivery time stands in where one of the two has no response time, or consumers that ask, and
+/// service time where those of one are invalid.
+pub(crate) fn build(cells: &[Cell], plan: &Plan, trials: &[&TrialFinished]) -> Vec<Comparison> {
     let mut all = Vec::new();
     for pair in pairs(cells) {
         let (left, right) = (&cells[pair.left], &cells[pair.right]);
@@ -136,16 +173,31 @@ pub(crate) fn build(cells: &[Cell], plan: &Plan) -> Vec<Comparison> {
             |metric: &str| left.metrics.contains_key(metric) && right.metrics.contains_key(metric);
         let metrics =
             HEADLINES.iter().filter(|metric| have(metric) && is_shown(metric, [left, right]));
-        all.extend(metrics.map(|metric| compare(metric, left, right, &pair.factor, plan)));
+        all.extend(metrics.map(|metric| {
+            let mut comparison = compare(metric, left, right, &pair.factor, plan);
+            if pair.factor == BACKGROUND && unlike(metric, left, right, plan).is_none() {
+                interference::weigh(&mut comparison, [left, right], trials);
+            }
+            comparison
+        }));
     }
     all
+}
+
+/// True for a cell whose consumers ask.
+pub(crate) fn polls(cell: &Cell) -> bool {
+    cell.metrics.contains_key("polls")
 }
 
 /// Whether two cells that have `metric` are compared in it, beside what else they have.
 pub(crate) fn is_shown(metric: &str, cells: [&Cell; 2]) -> bool {
     let has_response = |cell: &Cell| cell.metrics.contains_key("response_time_ns.p99");
     match metric.split('.').next() {
-        Some("delivery_time_ns") => !cells.into_iter().all(has_response),
+        // The median is told where one of the two waits for consumers that ask.
+        _ if metric == "delivery_time_ns.p50" => cells.into_iter().any(polls),
+        Some("delivery_time_ns") => {
+            !cells.into_iter().all(has_response) || cells.into_iter().any(polls)
+        }
         Some("service_time_ns") => !cells.into_iter().all(Cell::has_valid_times),
         _ => true,
     }
@@ -182,6 +234,7 @@ fn compare(metric: &str, left: &Cell, right: &Cell, factor: &str, plan: &Plan) -
         p: None,
         rank_p: None,
         shift: None,
+        difference: None,
         stands: false,
     };
     if comparison.reason.is_none() {
@@ -196,12 +249,7 @@ fn weigh(comparison: &mut Comparison, left: &Cell, right: &Cell) {
     };
     let weighed = Weighed::of(&values(left), &values(right));
     comparison.ratio = weighed.ratio.map(|r| Ratio { value: r.value, low: r.low, high: r.high });
-    comparison.verdict = match weighed.verdict {
-        comparison::Verdict::Lower => Verdict::Lower,
-        comparison::Verdict::Higher => Verdict::Higher,
-        comparison::Verdict::TooClose => Verdict::TooClose,
-        comparison::Verdict::Refused => Verdict::Refused,
-    };
+    comparison.verdict = weighed.verdict.into();
     comparison.reason = weighed.refusal.map(|refusal| refusal.to_string());
     comparison.p = weighed.p;
     comparison.rank_p = weighed.rank.map(|rank| rank.p);

@@ -105,6 +105,7 @@ fn ends_something(event: &Event) -> bool {
         Event::RunStarted(_)
             | Event::TrialFinished(_)
             | Event::TrialFailed { .. }
+            | Event::SearchTold { .. }
             | Event::RunResumed(_)
             | Event::RunFinished { .. }
     )

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::comparisons::LANE;
+use crate::comparisons::{BACKGROUND, LANE};
 use crate::figures::{between, three_digits};
 use crate::pictures::Matrix;
 use crate::summary::{Comparison, Ratio, Summary, Verdict};
@@ -217,7 +217,9 @@ impl<'a> Lanes<'a> {
         let axes = matrix.axes.iter().map(|axis| axis.key.as_str());
         // Quantities that change together are no axis of the matrix, and yet places.
         let factors = summary.comparisons.iter().map(|comparison| comparison.factor.as_str());
-        let factors = factors.filter(|factor| *factor != LANE).flat_map(|f| f.split(" and "));
+        let factors = factors
+            .filter(|factor| ![LANE, BACKGROUND].contains(factor))
+            .flat_map(|f| f.split(" and "));
         let places: BTreeSet<String> =
             axes.chain(factors).map(|key| format!("{}=", Matrix::short(key))).collect();
         let lane = |label: &String| {
@@ -245,7 +247,8 @@ impl<'a> Lanes<'a> {
         for comparison in &summary.comparisons {
             let differ = comparison.reason.as_deref().is_some_and(|text| text.ends_with("(L08)"));
             let is_lane = comparison.factor == LANE;
-            if comparison.metric != metric || is_lane != is_of_lanes || differ {
+            let is_apart = comparison.factor == BACKGROUND;
+            if comparison.metric != metric || is_lane != is_of_lanes || differ || is_apart {
                 continue;
             }
             let lanes = [&comparison.left, &comparison.right].map(|cell| self.name(cell));
@@ -296,6 +299,7 @@ pub(crate) mod tests {
             p: None,
             rank_p: None,
             shift: None,
+            difference: None,
             stands,
         }
     }

@@ -7,6 +7,7 @@ use weigh_stats::outlier::Rule;
 use weigh_stats::quantile::values_needed;
 use weigh_stats::{Interval, Refusal, RunsMean};
 
+use crate::energy::BudgetLine;
 use crate::summary::unit_of;
 
 /// One metric of a cell.
@@ -49,6 +50,9 @@ pub struct Metric {
     /// part of every figure; absent where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outliers: Vec<u32>,
+    /// What makes it uncertain, the largest first; absent where only the repetitions do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub budget: Vec<BudgetLine>,
 }
 
 /// An interval and how it was made.

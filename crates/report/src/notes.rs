@@ -7,20 +7,29 @@ use serde::Serialize;
 use weigh_model::doubt::{DoubtRecord, Severity};
 
 use crate::cells::{is_reference, point_name};
-use crate::comparisons::HEADLINES;
+use crate::comparisons::{HEADLINES, polls};
+use crate::energy;
 use crate::figures::{count, share};
+use crate::interference;
+use crate::stalled;
 use crate::summary::{Cell, Failure, Summary};
 use crate::table::{
-    ELSEWHERE, INVALID_MARK, RED, RESET, Style, shows_delivery_time, shows_service_time,
+    ELSEWHERE, INVALID_MARK, RED, RESET, Style, shows_delivery_time, shows_one_way_time,
+    shows_service_time,
 };
 use crate::thresholds::sentences;
 use crate::verdict_lines;
+use crate::wire_bytes;
 
 /// All notes, each block after an empty line; empty blocks are left out.
 pub(crate) fn below(summary: &Summary, style: Style) -> String {
     let blocks = [
         legend(summary),
+        scenes(summary),
+        energy::notes(summary),
         losses(summary),
+        stalled(summary, style),
+        beneath(summary, style),
         differences(summary),
         not_compared(summary),
         thresholds(summary, style),
@@ -76,6 +85,9 @@ fn legend(summary: &Summary) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if cells.iter().any(polls) && cells.iter().any(shows_one_way_time) {
+        lines.push("o  one-way time (sent to delivered), for the same reason".to_owned());
+    }
     let is_infinite =
         |cell: &Cell| cell.metrics.values().any(|m| m.values.iter().any(Option::is_none));
     if cells.iter().any(is_infinite) {
@@ -100,6 +112,27 @@ fn legend(summary: &Summary) -> Vec<String> {
     lines
 }
 
+/// What lay between the parties, and the state of the wires that were listened on: no figure of a
+/// wire means anything without it.
+fn scenes(summary: &Summary) -> Vec<String> {
+    let line = |(text, cells): (String, Vec<&str>)| match cells.len() {
+        0 => text,
+        _ => format!("[{}] {text}", cells.join(", ")),
+    };
+    let mut lines: Vec<String> = wire_bytes::scenes(summary).into_iter().map(line).collect();
+    let has = |cell: &Cell| cell.metrics.contains_key("wire.bytes_per_message");
+    if summary.cells.iter().any(has) {
+        lines.push(
+            "wire: all bytes at the clients' interfaces from Ethernet up, both directions; a \
+             message's share of set-up and tear-down is in its bytes; content: what the streams \
+             carried, bodies and protocol; a session is one connection; packets again: \
+             retransmissions in a repetition"
+                .to_owned(),
+        );
+    }
+    lines
+}
+
 /// One line for every cell that lost or did not send anything.
 fn losses(summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
@@ -114,6 +147,10 @@ fn losses(summary: &Summary) -> Vec<String> {
                 share(delivered, ledger.sent),
                 by_cause(&ledger.causes)
             ));
+            if !ledger.last_seen.is_empty() {
+                let seen = by_cause(&ledger.last_seen);
+                lines.push(format!("{}: the missing were seen last at: {seen}", cell.name));
+            }
         }
         if ledger.not_sent > 0 {
             lines.push(format!(
@@ -140,6 +177,11 @@ fn losses(summary: &Summary) -> Vec<String> {
     titled("messages", capped(lines, LINES_MAX))
 }
 
+/// What brokers did with what they had confirmed.
+fn stalled(summary: &Summary, style: Style) -> Vec<String> {
+    titled(stalled::TITLE, capped(stalled::lines(summary, style.is_ascii), LINES_MAX))
+}
+
 fn by_cause<'a, C: Serialize + 'a>(causes: impl IntoIterator<Item = (&'a C, &'a u64)>) -> String {
     let mut parts: Vec<(u64, String)> = causes
         .into_iter()
@@ -152,6 +194,18 @@ fn by_cause<'a, C: Serialize + 'a>(causes: impl IntoIterator<Item = (&'a C, &'a 
     parts.sort_by(|left, right| right.0.cmp(&left.0).then_with(|| left.1.cmp(&right.1)));
     let texts = parts.iter().map(|(number, name)| format!("{} {name}", count(*number)));
     texts.collect::<Vec<_>>().join(", ")
+}
+
+/// What backgrounds did to the cases above them.
+fn beneath(summary: &Summary, style: Style) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (heading, sentences) in interference::blocks(summary, style.is_ascii) {
+        lines.push(heading);
+        lines.extend(sentences.into_iter().map(|sentence| format!("  {sentence}")));
+    }
+    let title = "with a background, less the baseline without it (pairs of repetitions that took \
+                 turns, ± the interval at 95 %)";
+    titled(title, lines)
 }
 
 /// What the verdicts say.

@@ -21,14 +21,22 @@ pub(crate) struct Pair {
 /// The factor of cells that stand at one place of all axes: protocol, target, settings.
 pub const LANE: &str = "lane";
 
+/// The factor of a case with a background and without: the plan key that says so.
+pub const BACKGROUND: &str = "background";
+
+/// The values of that key.
+const ON: &str = "on";
+const OFF: &str = "off";
+
 /// All pairs: at every place of the axes lane against lane, then along the axes every lane's
 /// neighbours.
 pub(crate) fn pairs(cells: &[Cell]) -> Vec<Pair> {
     let axes = axes(cells);
     let mut pairs = Vec::new();
-    for place in grouped(cells, |point| split(point, &axes).0).values() {
+    for place in grouped(cells, |point| place(point, &axes)).values() {
         pairs.extend(lanes(cells, place));
     }
+    pairs.extend(baselines(cells));
     for axis in &axes {
         let rest = |point: &Point| split(point, &BTreeSet::from([*axis])).1;
         for line in grouped(cells, rest).into_values() {
@@ -37,6 +45,37 @@ pub(crate) fn pairs(cells: &[Cell]) -> Vec<Pair> {
     }
     pairs.extend(along_all_axes(cells, &axes));
     pairs
+}
+
+/// Where a point stands: along the axes, and with what beneath it.
+fn place(point: &Point, axes: &BTreeSet<&str>) -> String {
+    let beneath = point.keys().map(String::as_str).filter(|key| is_beneath(key));
+    split(point, &axes.iter().copied().chain(beneath).collect()).0
+}
+
+/// Every cell with a background beside the one that differs in nothing but having none.
+pub(crate) fn baselines(cells: &[Cell]) -> Vec<Pair> {
+    let state = |cell: &Cell| cell.point.get(BACKGROUND).and_then(Value::as_str).map(str::to_owned);
+    let rest = |cell: &Cell| -> Point {
+        let keys = cell.point.iter().filter(|(key, _)| !is_beneath(key));
+        keys.map(|(key, value)| (key.clone(), value.clone())).collect()
+    };
+    let of_state = |word: &'static str| {
+        let all = cells.iter().enumerate();
+        all.filter(move |(_, cell)| state(cell).as_deref() == Some(word)).map(|(at, _)| at)
+    };
+    let baselines: BTreeMap<String, usize> =
+        of_state(OFF).map(|at| (point_key(&rest(&cells[at])), at)).collect();
+    let pair = |left: usize| {
+        let right = *baselines.get(&point_key(&rest(&cells[left])))?;
+        Some(Pair { left, right, factor: BACKGROUND.to_owned() })
+    };
+    of_state(ON).filter_map(pair).collect()
+}
+
+/// True for a key that says what lies beneath a case.
+fn is_beneath(key: &str) -> bool {
+    key == BACKGROUND || key.starts_with("background.")
 }
 
 /// The cells of one place: each with each, or, where they are many, each with the first of its
@@ -154,6 +193,7 @@ mod tests {
             doubts: Vec::new(),
             granted: BTreeMap::new(),
             steady_state: BTreeMap::new(),
+            scene: BTreeMap::new(),
         }
     }
 
@@ -210,6 +250,38 @@ mod tests {
         let pairs = pairs(&cells);
         assert_eq!(pairs.len(), 12, "those of another guarantee have a first one of their own");
         assert!(pairs.iter().any(|pair| (pair.left, pair.right) == (0, 13)));
+    }
+
+    /// Two lanes at two places, each with two backgrounds and without any: loaded meets its own
+    /// baseline, and lanes meet under the same background only.
+    #[test]
+    fn a_loaded_case_meets_its_baseline_and_lanes_meet_under_the_same_background() {
+        let mut points = Vec::new();
+        for lane in ["tcp", "http1"] {
+            for at in [10, 20] {
+                let own = json!({ "protocol": lane, "load.connections": at });
+                for rate in [None, Some("100/s"), Some("200/s")] {
+                    let mut point = own.clone();
+                    point["background"] = if rate.is_some() { "on" } else { "off" }.into();
+                    if let Some(rate) = rate {
+                        point["background.load.rate"] = rate.into();
+                    }
+                    points.push(point);
+                }
+            }
+        }
+        let pairs = found(points);
+        let of = |factor: &str| -> Vec<(usize, usize)> {
+            let own = pairs.iter().filter(|pair| pair.2 == factor);
+            let mut own: Vec<_> = own.map(|(left, right, _)| (*left, *right)).collect();
+            own.sort_unstable();
+            own
+        };
+        let loaded = [1, 2, 4, 5, 7, 8, 10, 11].map(|at| (at, at / 3 * 3));
+        assert_eq!(of(BACKGROUND), loaded);
+        assert_eq!(of(LANE), (0..6).map(|at| (at, at + 6)).collect::<Vec<_>>());
+        assert_eq!(of("background.load.rate"), [(1, 2), (4, 5), (7, 8), (10, 11)]);
+        assert_eq!(of("load.connections").len(), 6);
     }
 
     #[test]

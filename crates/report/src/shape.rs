@@ -28,6 +28,23 @@ pub(crate) struct HostShape {
     virtualisation: String,
 }
 
+/// The meter of energy of a run.
+#[derive(JsonSchema)]
+#[schemars(rename = "Meter")]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct MeterShape {
+    /// What was asked for, as after `--meter`.
+    asked: String,
+    /// The meter; absent where there is none.
+    meter: Option<String>,
+    /// What it measures.
+    covers: Option<String>,
+    /// Why there is none.
+    absent: Option<String>,
+    /// True if somebody asked for energy.
+    is_asked: bool,
+}
+
 /// Where every message went; all but `messages` counts pairs of message and subscriber.
 #[derive(JsonSchema)]
 #[schemars(rename = "Ledger")]
@@ -67,6 +84,8 @@ pub(crate) struct LedgerShape {
     causes: BTreeMap<CauseShape, u64>,
     /// The unsent ones by cause.
     not_sent_causes: BTreeMap<NotSentCauseShape, u64>,
+    /// Where the lost ones were seen last, by stage; absent where there are no stages.
+    last_seen: Option<BTreeMap<String, u64>>,
 }
 
 /// Why a message was lost.
@@ -132,6 +151,18 @@ pub(crate) enum GuaranteeShape {
     Exactly,
 }
 
+/// Holds what the types say against what lies in `schemas/`, or writes it there.
+#[cfg(test)]
+pub(crate) fn assert_stored(name: &str, current: &str) {
+    let path = format!("{}/../../schemas/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("WEIGH_WRITE_SCHEMAS").is_some() {
+        std::fs::write(&path, current).unwrap();
+    }
+    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+    let stored = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(read(&stored) == read(current), "run this test once with WEIGH_WRITE_SCHEMAS=1 set");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,7 +180,8 @@ mod tests {
     #[test]
     fn shapes_have_the_keys_that_the_model_writes() {
         let host = serde_json::to_value(HostFacts::default()).unwrap();
-        let ledger = serde_json::to_value(Ledger::zero()).unwrap();
+        let last_seen = [("broker".to_owned(), 1)].into();
+        let ledger = serde_json::to_value(Ledger { last_seen, ..Ledger::zero() }).unwrap();
         let doubt = serde_json::to_value(Doubt::Interrupted.record()).unwrap();
         for (schema, value) in [
             (schemars::schema_for!(HostShape), host),

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weigh_model::doubt::{DoubtRecord, Severity};
+use weigh_model::energy::MeterChosen;
 use weigh_model::event::{Event, HostFacts, RunStarted, TrialFinished};
 use weigh_model::ledger::Ledger;
 use weigh_model::plan::Plan;
@@ -16,10 +17,17 @@ use crate::cells;
 use crate::comparisons;
 use crate::course::Courses;
 use crate::decisions;
-use crate::shape::{DoubtShape, GuaranteeShape, HostShape, LedgerShape};
+use crate::energy::{self, Energies};
+use crate::interference;
+use crate::ladder::{self, Ladder};
+use crate::limits::{self, Limit};
+use crate::modelled::{self, Modelled};
+use crate::shape::{DoubtShape, GuaranteeShape, HostShape, LedgerShape, MeterShape};
 use crate::thresholds;
 
-pub use crate::comparisons::{Comparison, Multiplicity, Ratio, Shift, Verdict};
+pub use crate::comparisons::{Comparison, Difference, Multiplicity, Ratio, Shift, Verdict};
+pub use crate::energy::BudgetLine;
+pub use crate::interference::Interference;
 pub use crate::metric::{Bounds, Median, Metric, Normality};
 pub use crate::thresholds::{Judged, Threshold};
 
@@ -43,6 +51,18 @@ pub struct Summary {
     /// What the plan says must hold, and whether it does; empty where it says nothing.
     #[serde(default)]
     pub thresholds: Vec<Threshold>,
+    /// What a search for a limit has found, one entry per lane; absent where none was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<Limit>,
+    /// The curves of loads that were raised in steps and held; absent where none was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ladders: Vec<Ladder>,
+    /// What lay beneath the cells that had a second workload beneath them; absent where none had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interference: Vec<Interference>,
+    /// What energy was modelled for, and what that rests on; absent where nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modelled: Option<Modelled>,
     /// Sentences of a published study and whether they held; empty outside studies.
     pub claims: Vec<serde_json::Value>,
     /// Trials that could not be done.
@@ -66,6 +86,10 @@ pub struct Run {
     /// The plan as resolved.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub plan: Plan,
+    /// The meter of energy, or why there was none; absent where nobody looked for one.
+    #[schemars(with = "Option<MeterShape>")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meter: Option<MeterChosen>,
 }
 
 /// All repetitions of one point of the matrix.
@@ -99,6 +123,10 @@ pub struct Cell {
     /// the load is not meant to be steady.
     #[serde(default)]
     pub steady_state: BTreeMap<String, u32>,
+    /// What lay between the parties, where they were hosts of their own: the path, what carried its
+    /// packets, and the state of the wire that was listened on. Of the first repetition.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scene: BTreeMap<String, String>,
 }
 
 impl Cell {
@@ -150,10 +178,20 @@ impl Summary {
         let started = started.ok_or(NotARun)?;
         let trials = finished_trials(events);
         let failures = failures(events, &trials);
-        let mut cells = cells::build(&trials, &failures, &started.plan, &Courses::of(events));
+        let (courses, energies) = (Courses::of(events), Energies::of(events));
+        let mut cells = cells::build(&trials, &failures, &started.plan, &courses, &energies);
         decisions::tell(&mut cells, events, started);
-        let mut comparisons = comparisons::build(&cells, &started.plan);
+        let modelled = modelled::add(&mut cells, events, (started, &trials));
+        let limits = limits::from_events(events);
+        let ladders = ladder::ladders(&cells, &started.plan.load, events);
+        // The loads of a search are compared by the search, and by nobody else.
+        let is_search = !limits.is_empty();
+        let mut comparisons = match is_search {
+            true => Vec::new(),
+            false => comparisons::build(&cells, &started.plan, &trials),
+        };
         let multiplicity = comparisons::together(&mut comparisons);
+        let interference = interference::from_events(&cells, events, &trials);
         let thresholds = thresholds::judge(&started.plan, &cells, &failures);
         Ok(Summary {
             schema: SUMMARY_SCHEMA.to_owned(),
@@ -162,6 +200,10 @@ impl Summary {
             comparisons,
             multiplicity,
             thresholds,
+            limits,
+            ladders,
+            interference,
+            modelled,
             claims: Vec::new(),
             failures,
         })
@@ -187,6 +229,9 @@ impl Summary {
 
 /// The unit of a metric, from the end of its name; statistics after a dot (`.p99`) do not count.
 pub fn unit_of(name: &str) -> &'static str {
+    if name.starts_with("counter.") {
+        return "count";
+    }
     let parts = || name.rsplit('.');
     SUFFIXES
         .iter()
@@ -210,6 +255,7 @@ fn run(started: &RunStarted, events: &[Event]) -> Run {
         outcome: outcome.unwrap_or_else(|| "unfinished".to_owned()),
         host: started.host.clone(),
         plan: started.plan.clone(),
+        meter: energy::meter(events),
     }
 }
 
@@ -242,9 +288,17 @@ fn failures(events: &[Event], trials: &[&TrialFinished]) -> Vec<Failure> {
 /// Ends of metric names and their units; the first that fits counts, so longer ones come first.
 const SUFFIXES: &[(&str, &str)] = &[
     ("bytes_per_message", "B/message"),
+    ("bytes_per_session", "B/session"),
+    ("packets_per_message", "packets/message"),
+    ("packets_per_session", "packets/session"),
     ("us_per_message", "us/message"),
     ("j_per_message", "J/message"),
+    ("j_per_session", "J/session"),
     ("mah_per_session", "mAh/session"),
+    ("j_per_session", "J/session"),
+    ("sessions_per_charge", "sessions/charge"),
+    ("messages_per_charge", "messages/charge"),
+    ("days_per_charge", "days/charge"),
     ("bytes_per_s", "B/s"),
     ("per_s", "1/s"),
     ("percent", "%"),
@@ -256,6 +310,10 @@ const SUFFIXES: &[(&str, &str)] = &[
     ("ms", "ms"),
     ("s", "s"),
     ("j", "J"),
+    ("w", "W"),
+    ("v", "V"),
+    ("connections", "connections"),
+    ("messages", "messages"),
 ];
 
 #[cfg(test)]
@@ -273,12 +331,33 @@ mod tests {
             ("target_cpu_percent.mean", "%"),
             ("target_cpu_us_per_message", "us/message"),
             ("target_memory_bytes.max", "B"),
+            ("target_memory_bytes.before", "B"),
+            ("counter.dropped", "count"),
+            ("subscriber_stall_s", "s"),
             ("wire.sent.packets", "packets"),
             ("wire.bytes_per_message", "B/message"),
+            ("wire.phases.set_up.bytes_per_session", "B/session"),
+            ("wire.phases.messages.layers.link_bytes", "B"),
+            ("wire.messages", "messages"),
+            ("wire.connections", "connections"),
+            ("wire.payload.bytes_per_session", "B/session"),
+            ("wire.packets_per_message", "packets/message"),
             ("wire.layers.link_bytes", "B"),
             ("wire.retransmitted_packets", "packets"),
             ("energy_j_per_message", "J/message"),
             ("energy_mah_per_session", "mAh/session"),
+            ("energy_above_idle_j_per_session", "J/session"),
+            ("energy_above_idle_j", "J"),
+            ("energy_idle_power_w", "W"),
+            ("energy_voltage_v", "V"),
+            ("modelled_energy_j_per_message", "J/message"),
+            ("modelled_energy_j_per_session", "J/session"),
+            ("modelled_energy_mah_per_session", "mAh/session"),
+            ("modelled_sessions_per_charge", "sessions/charge"),
+            ("modelled_messages_per_charge", "messages/charge"),
+            ("modelled_lifetime_s", "s"),
+            ("modelled_wake_j_per_message", "J/message"),
+            ("modelled_days_per_charge", "days/charge"),
             ("capacity_per_s", "1/s"),
         ] {
             assert_eq!(unit_of(name), unit, "{name}");
@@ -287,16 +366,6 @@ mod tests {
 
     #[test]
     fn the_schema_in_the_repository_is_current() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/summary.schema.json");
-        let current = Summary::json_schema();
-        if std::env::var_os("WEIGH_WRITE_SCHEMAS").is_some() {
-            std::fs::write(path, &current).unwrap();
-        }
-        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
-        let stored = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(
-            read(&stored) == read(&current),
-            "run this test once with WEIGH_WRITE_SCHEMAS=1 set"
-        );
+        crate::shape::assert_stored("summary.schema.json", &Summary::json_schema());
     }
 }

@@ -1,20 +1,24 @@
 //! The table of `weigh compare`: one row a cell, grouped by guarantee, reference and real
 //! targets apart, with everything below it that a reader must know before using a figure.
 
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
 use weigh_model::Guarantee;
 
 use crate::axis_table;
 use crate::cells::is_reference;
+use crate::comparisons::polls;
 use crate::figures::{between, bytes, count, lost, three_digits, time, time_between};
+use crate::modelled_table;
 use crate::notes;
 use crate::pictures::Matrix;
+use crate::ruled_table::{drawn, ruled};
+use crate::stage_table;
 use crate::summary::{Cell, Metric, Summary};
 
 /// How a table is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Columns of the terminal; a table that is wider is drawn in two or four parts.
+    /// Columns of the terminal; a table that is wider is drawn in parts.
     pub width: u16,
     /// Only characters of ASCII.
     pub is_ascii: bool,
@@ -68,12 +72,14 @@ pub fn render(summary: &Summary, style: Style) -> String {
             None => text.push_str(&tables(summary, style)),
         }
     }
+    text.push_str(&stage_table::render(summary, style));
     text.push_str(&notes::below(summary, style));
+    text.push_str(&modelled_table::render(summary, style));
     if style.is_ascii { to_ascii(&text) } else { text }
 }
 
 fn tables(summary: &Summary, style: Style) -> String {
-    let whole: Vec<&Column> = COLUMNS.iter().collect();
+    let whole: Vec<&Column> = columns(summary).collect();
     let one = draw(summary, &whole, style, ContentArrangement::Disabled);
     let fits = |text: &str| text.lines().all(|line| line.chars().count() <= style.width.into());
     if style.is_markdown || fits(&one) {
@@ -81,19 +87,25 @@ fn tables(summary: &Summary, style: Style) -> String {
     }
     let part = |parts: &[Part], arrangement: ContentArrangement| -> String {
         let belongs = |column: &&Column| column.part == Part::All || parts.contains(&column.part);
-        let columns: Vec<&Column> = COLUMNS.iter().filter(belongs).collect();
+        let columns: Vec<&Column> = columns(summary).filter(belongs).collect();
         draw(summary, &columns, style, arrangement)
     };
     let all = |arrangement: ContentArrangement, parts: &[&[Part]]| -> Vec<String> {
         parts.iter().map(|columns| part(columns, arrangement.clone())).collect()
     };
-    let halves: &[&[Part]] = &[&[Part::Time, Part::Rate], &[Part::Ledger, Part::Cost]];
-    let two = all(ContentArrangement::Disabled, halves);
+    let has = |part: Part| columns(summary).any(|column| column.part == part);
+    let with_more = |parts: &[&'static [Part]]| -> Vec<&'static [Part]> {
+        let apart: [&'static [Part]; 3] = [&[Part::Polls], &[Part::Wire], &[Part::Energy]];
+        let more = apart.into_iter().filter(|parts| has(parts[0]));
+        parts.iter().copied().chain(more).collect()
+    };
+    let halves = with_more(&[&[Part::Time, Part::Rate], &[Part::Ledger, Part::Cost]]);
+    let two = all(ContentArrangement::Disabled, &halves);
     let parts = if two.iter().all(|text| fits(text)) {
         two
     } else {
-        let quarters: &[&[Part]] = &[&[Part::Time], &[Part::Rate], &[Part::Ledger], &[Part::Cost]];
-        all(ContentArrangement::Dynamic, quarters)
+        let quarters = with_more(&[&[Part::Time], &[Part::Rate], &[Part::Ledger], &[Part::Cost]]);
+        all(ContentArrangement::Dynamic, &quarters)
     };
     colour(&parts.join("\n"), style)
 }
@@ -105,13 +117,8 @@ fn draw(
     style: Style,
     arrangement: ContentArrangement,
 ) -> String {
-    let mut table = Table::new();
-    let preset = match (style.is_markdown, style.is_ascii) {
-        (true, _) => presets::ASCII_MARKDOWN,
-        (false, true) => presets::ASCII_HORIZONTAL_ONLY,
-        (false, false) => presets::UTF8_HORIZONTAL_ONLY,
-    };
-    table.load_style(preset).set_content_arrangement(arrangement);
+    let mut table = ruled(style);
+    table.set_content_arrangement(arrangement);
     table.set_width(style.width);
     let heading = |column: &&Column| {
         if style.is_markdown { column.heading.replace('\n', " ") } else { column.heading.into() }
@@ -136,33 +143,7 @@ fn draw(
             column.set_constraint(ColumnConstraint::ContentWidth);
         }
     }
-    if !style.is_markdown {
-        table.column_iter_mut().for_each(|column| {
-            column.set_padding((0, 1));
-        });
-    }
-    let rows = if style.is_markdown {
-        table.lines().collect()
-    } else {
-        without_rules_between_rows(table.lines())
-    };
-    rows.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
-}
-
-/// The horizontal styles rule off every row: keep the rules around the heading and at the end.
-pub(crate) fn without_rules_between_rows(lines: impl Iterator<Item = String>) -> Vec<String> {
-    let lines: Vec<String> = lines.collect();
-    let is_rule = |line: &String| line.chars().all(|c| "─═-=+".contains(c)) && !line.is_empty();
-    let header_end =
-        lines.iter().enumerate().filter(|(_, line)| is_rule(line)).map(|(i, _)| i).nth(1);
-    let last = lines.len().saturating_sub(1);
-    let keeps = |index: usize| index == last || header_end.is_none_or(|end| index <= end);
-    lines
-        .into_iter()
-        .enumerate()
-        .filter(|(index, line)| !is_rule(line) || keeps(*index))
-        .map(|(_, line)| line)
-        .collect()
+    drawn(table, style)
 }
 
 /// A row of the table, for other ways to draw it.
@@ -174,14 +155,14 @@ pub(crate) enum Row<'a> {
 }
 
 /// The headings of all columns.
-pub(crate) fn headings() -> impl Iterator<Item = String> {
-    COLUMNS.iter().map(|column| column.heading.replace('\n', " "))
+pub(crate) fn headings(summary: &Summary) -> impl Iterator<Item = String> {
+    columns(summary).map(|column| column.heading.replace('\n', " "))
 }
 
 /// All rows with all columns.
 pub(crate) fn rows(summary: &Summary) -> Vec<Row<'_>> {
     let figures = |cell: &Cell| -> Vec<String> {
-        COLUMNS.iter().map(|column| (column.show)(cell, Style::markdown())).collect()
+        columns(summary).map(|column| (column.show)(cell, Style::markdown())).collect()
     };
     let mut rows = Vec::new();
     for (guarantee, is_reference, cells) in groups(summary) {
@@ -242,6 +223,9 @@ enum Part {
     Rate,
     Ledger,
     Cost,
+    Polls,
+    Wire,
+    Energy,
 }
 
 struct Column {
@@ -249,6 +233,78 @@ struct Column {
     part: Part,
     show: fn(&Cell, Style) -> String,
 }
+
+/// The columns that this run has something for: those of the wire stand only where it was listened
+/// on, those of consumers that ask where some do, those of energy only where it was measured so.
+fn columns(summary: &Summary) -> impl Iterator<Item = &'static Column> {
+    let has = |metric: &str| summary.cells.iter().any(|cell| cell.metrics.contains_key(metric));
+    let (is_heard, is_asked) = (has(WIRE_BYTES), summary.cells.iter().any(polls));
+    let energy = ENERGY_COLUMNS.iter().filter(move |(metric, _)| has(metric));
+    let wire = WIRE_COLUMNS.iter().filter(move |_| is_heard);
+    let polls = POLL_COLUMNS.iter().filter(move |_| is_asked);
+    COLUMNS.iter().chain(polls).chain(wire).chain(energy.map(|(_, column)| column))
+}
+
+/// By the metric that they show.
+const ENERGY_COLUMNS: &[(&str, Column)] = &[
+    (
+        MESSAGE_J,
+        Column { heading: "measured\nJ/msg", part: Part::Energy, show: |c, _| rate(c, MESSAGE_J) },
+    ),
+    (
+        ABOVE_IDLE_J,
+        Column {
+            heading: "above idle\nJ/msg",
+            part: Part::Energy,
+            show: |c, _| rate(c, ABOVE_IDLE_J),
+        },
+    ),
+    (
+        SESSION_J,
+        Column {
+            heading: "measured\nJ/session",
+            part: Part::Energy,
+            show: |c, _| rate(c, SESSION_J),
+        },
+    ),
+    (
+        SESSION_MAH,
+        Column {
+            heading: "measured\nmAh/session",
+            part: Part::Energy,
+            show: |c, _| rate(c, SESSION_MAH),
+        },
+    ),
+];
+
+const POLL_COLUMNS: &[Column] = &[
+    Column { heading: "delivery\np50", part: Part::Polls, show: |c, s| delivery(c, "p50", s) },
+    Column { heading: "delivery\np99", part: Part::Polls, show: |c, s| delivery(c, "p99", s) },
+    Column {
+        heading: "poll wait\nmean",
+        part: Part::Polls,
+        show: |c, s| from_due(c, POLL_WAIT, s),
+    },
+    Column { heading: "poll trip\nmean", part: Part::Polls, show: |c, s| part(c, POLL_TRIP, s) },
+    Column { heading: "handling\nmean", part: Part::Polls, show: |c, s| part(c, HANDLING, s) },
+    Column { heading: "polls", part: Part::Polls, show: |c, _| rate(c, "polls") },
+    Column { heading: "empty\npolls", part: Part::Polls, show: |c, _| rate(c, "empty_polls") },
+    Column { heading: "messages\nper poll", part: Part::Polls, show: |c, _| rate(c, PER_POLL) },
+];
+
+const WIRE_COLUMNS: &[Column] = &[
+    Column { heading: "wire\nB/msg", part: Part::Wire, show: |c, _| rate(c, WIRE_BYTES) },
+    Column { heading: "TCP\nB/msg", part: Part::Wire, show: |c, _| rate(c, TRANSPORT_BYTES) },
+    Column { heading: "content\nB/msg", part: Part::Wire, show: |c, _| rate(c, CONTENT_BYTES) },
+    Column { heading: "wire\nB/session", part: Part::Wire, show: |c, _| rate(c, SESSION_BYTES) },
+    Column { heading: "set-up\nB/session", part: Part::Wire, show: |c, _| rate(c, SET_UP_BYTES) },
+    Column {
+        heading: "tear-down\nB/session",
+        part: Part::Wire,
+        show: |c, _| rate(c, TEAR_DOWN_BYTES),
+    },
+    Column { heading: "packets\nagain", part: Part::Wire, show: |c, _| again(c) },
+];
 
 const COLUMNS: &[Column] = &[
     Column { heading: "protocol, target", part: Part::All, show: |cell, _| row_name(cell) },
@@ -306,6 +362,38 @@ pub(crate) fn shows_delivery_time(cell: &Cell) -> bool {
     has("delivery_time_ns.") && !has("response_time_ns.")
 }
 
+/// Delivery time, whatever else the cell has; one-way time, marked by an `o`, where times from the
+/// due time must not be used.
+fn delivery(cell: &Cell, statistic: &str, style: Style) -> String {
+    let one_way = format!("one_way_time_ns.{statistic}");
+    if shows_one_way_time(cell) && cell.metrics.contains_key(&one_way) {
+        return part(cell, &one_way, style) + ONE_WAY_MARK;
+    }
+    from_due(cell, &format!("delivery_time_ns.{statistic}"), style)
+}
+
+/// True if `cell` shows a one-way time where others show a delivery time.
+pub(crate) fn shows_one_way_time(cell: &Cell) -> bool {
+    !cell.has_valid_times() && cell.metrics.contains_key("one_way_time_ns.p50")
+}
+
+/// A time that begins with the due time; none where such times must not be used.
+fn from_due(cell: &Cell, name: &str, style: Style) -> String {
+    if cell.has_valid_times() { part(cell, name, style) } else { ABSENT.to_owned() }
+}
+
+/// A time, or what stands for one that is infinite or was not measured.
+fn part(cell: &Cell, name: &str, style: Style) -> String {
+    match cell.metrics.get(name) {
+        Some(Metric { value: None, .. }) if style.is_ascii => "inf".to_owned(),
+        Some(Metric { value: None, .. }) => INFINITE.to_owned(),
+        Some(metric) => {
+            metric.value.map_or(ABSENT.into(), |v| time_between(v, ends(metric), style.is_ascii))
+        }
+        None => ABSENT.to_owned(),
+    }
+}
+
 fn send_lag(cell: &Cell, style: Style) -> String {
     value(cell, "send_lag_ns.p99").map_or(ABSENT.into(), |lag| time(lag, style.is_ascii))
 }
@@ -323,6 +411,11 @@ fn busiest(cell: &Cell) -> String {
 /// The interval of a figure.
 pub(crate) fn ends(metric: &Metric) -> Option<(f64, f64)> {
     Some((metric.low?, metric.high?))
+}
+
+/// Retransmissions of a repetition on average.
+fn again(cell: &Cell) -> String {
+    value(cell, AGAIN_PACKETS).map_or(ABSENT.to_owned(), three_digits)
 }
 
 fn memory(cell: &Cell) -> String {
@@ -348,11 +441,27 @@ const CELLS_MAX: usize = 16;
 const ROWS_MAX: usize = 40;
 /// Where everything stands that the terminal has no room for.
 pub(crate) const ELSEWHERE: &str = "report.html, cells.csv and summary.json have them";
+const MESSAGE_J: &str = "energy_j_per_message";
+const ABOVE_IDLE_J: &str = "energy_above_idle_j_per_message";
+const SESSION_J: &str = "energy_j_per_session";
+const SESSION_MAH: &str = "energy_mah_per_session";
+const WIRE_BYTES: &str = "wire.bytes_per_message";
+const TRANSPORT_BYTES: &str = "wire.transport.bytes_per_message";
+const CONTENT_BYTES: &str = "wire.application.bytes_per_message";
+const SESSION_BYTES: &str = "wire.bytes_per_session";
+const SET_UP_BYTES: &str = "wire.phases.set_up.bytes_per_session";
+const TEAR_DOWN_BYTES: &str = "wire.phases.tear_down.bytes_per_session";
+const AGAIN_PACKETS: &str = "wire.retransmitted_packets";
+const POLL_WAIT: &str = "poll_wait_time_ns.mean";
+const POLL_TRIP: &str = "poll_round_trip_time_ns.mean";
+const HANDLING: &str = "handling_time_ns.mean";
+const PER_POLL: &str = "messages_per_poll";
 const CPU_PERCENT: &str = "target_cpu_percent.mean";
 const CPU_US: &str = "target_cpu_us_per_message";
 const GENERATOR_PERCENT: &str = "generator_cpu_percent.max";
 const DELIVERY_MARK: &str = " d";
 const SERVICE_MARK: &str = " s";
+const ONE_WAY_MARK: &str = " o";
 /// Stands before the name of a cell that must not be used.
 pub(crate) const INVALID_MARK: &str = "!";
 const ABSENT: &str = "–";

@@ -239,6 +239,7 @@ mod tests {
             doubts: Vec::new(),
             granted: BTreeMap::new(),
             steady_state: BTreeMap::new(),
+            scene: BTreeMap::new(),
         }
     }
 

@@ -276,13 +276,16 @@ fn point(case: &BTreeMap<String, impl serde::Serialize>) -> Point {
     case.iter().map(|(key, given)| (key.clone(), value(given))).collect()
 }
 
-/// How long a trial takes by the plan: pause, warm-up and measured time; unknown where messages
-/// and not time are its limit.
+/// How long a trial takes by the plan: pause, idle phases, lead of a background, warm-up and
+/// measured time; unknown where messages and not time are its limit.
 fn planned(plan: &Plan, point: &Point) -> Option<Nanos> {
     let of_point = |key: &str| parse_duration(point.get(key)?.as_str()?).ok();
     let duration = of_point("load.duration").or(plan.load.duration)?;
     let warmup = of_point("load.warmup").unwrap_or(plan.load.warmup);
-    Some(plan.repeat.cool_down + warmup + duration)
+    let idle = plan.observe.idle_each();
+    let is_beneath = point.get("background").and_then(|state| state.as_str()) == Some("on");
+    let lead = plan.background.as_ref().filter(|_| is_beneath).map_or(Nanos(0), |own| own.lead);
+    Some(plan.repeat.cool_down + idle + idle + lead + warmup + duration)
 }
 
 fn is_same_decision(left: &Event, right: &Event) -> bool {

@@ -132,6 +132,7 @@ impl Run {
             granted: BTreeMap::new(),
             server: None,
             counters: BTreeMap::new(),
+            scene: BTreeMap::new(),
             histograms: BTreeMap::new(),
         }))
     }

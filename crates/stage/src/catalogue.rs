@@ -1,19 +1,39 @@
 //! All targets: those built into the program, and those of a folder that take their place.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::target::{Profile, Target, TargetError};
 
 /// The files of `targets/`, one line each.
-const BUILT_IN: [(&str, &str); 2] = [
+const BUILT_IN: [(&str, &str); 12] = [
+    ("targets/aedes.toml", include_str!("../../../targets/aedes.toml")),
+    ("targets/artemis.toml", include_str!("../../../targets/artemis.toml")),
+    ("targets/ejabberd.toml", include_str!("../../../targets/ejabberd.toml")),
+    ("targets/emqx.toml", include_str!("../../../targets/emqx.toml")),
+    ("targets/hivemq.toml", include_str!("../../../targets/hivemq.toml")),
+    ("targets/mochi.toml", include_str!("../../../targets/mochi.toml")),
+    ("targets/moquette.toml", include_str!("../../../targets/moquette.toml")),
     ("targets/mosquitto.toml", include_str!("../../../targets/mosquitto.toml")),
+    ("targets/nanomq.toml", include_str!("../../../targets/nanomq.toml")),
+    ("targets/nats.toml", include_str!("../../../targets/nats.toml")),
     ("targets/nginx.toml", include_str!("../../../targets/nginx.toml")),
+    ("targets/rabbitmq.toml", include_str!("../../../targets/rabbitmq.toml")),
 ];
+
+/// What `weigh targets probe` found of them: the files that they name as `abilities`.
+const ABILITIES: [(&str, &str); 1] =
+    [("abilities/mosquitto.toml", include_str!("../../../targets/abilities/mosquitto.toml"))];
+
+/// What else `--data` may hold.
+const OTHERS: [&str; 2] = ["devices", "radios"];
 
 /// Every target there is, in the order of their names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalogue {
     targets: Vec<Target>,
+    /// Name and text of the file with what a target can do, by the target's name.
+    abilities: BTreeMap<String, (String, String)>,
 }
 
 /// A target with one of its profiles.
@@ -32,13 +52,23 @@ impl Catalogue {
     /// # Errors
     /// If a folder was given and cannot be read, or a file is no target.
     pub fn load(data: Option<&Path>) -> Result<Catalogue, TargetError> {
-        let mut catalogue = Catalogue { targets: Vec::new() };
+        let mut catalogue = Catalogue { targets: Vec::new(), abilities: BTreeMap::new() };
         for (file, text) in BUILT_IN {
-            catalogue.put(Target::parse(file, text)?);
+            catalogue.put(Target::parse(file, text)?, |name| {
+                built_in(name).ok_or_else(|| "is not there".to_owned())
+            })?;
         }
-        if let Some(data) = data {
+        // A folder may be for devices and radios alone.
+        let is_for_others = |data: &Path| OTHERS.iter().any(|folder| data.join(folder).is_dir());
+        let has_targets = |data: &&Path| data.join("targets").exists() || !is_for_others(data);
+        if let Some(data) = data.filter(has_targets) {
             for (file, text) in texts_in(&data.join("targets"))? {
-                catalogue.put(Target::parse(&file, &text)?);
+                let folder = data.join("targets");
+                catalogue.put(Target::parse(&file, &text)?, |name| {
+                    let read = std::fs::read_to_string(folder.join(name));
+                    // A copy of a built-in target names what is built in beside it.
+                    read.or_else(|error| built_in(name).ok_or_else(|| error.to_string()))
+                })?;
             }
         }
         catalogue.targets.sort_by(|left, right| left.name.cmp(&right.name));
@@ -73,10 +103,34 @@ impl Catalogue {
         self.targets.iter().find(|target| target.name == name)
     }
 
-    fn put(&mut self, target: Target) {
+    /// What is known of the target that `word` names, as the name of a file and its text.
+    pub fn abilities(&self, word: &str) -> Option<(&str, &str)> {
+        let (file, text) = self.abilities.get(split(word).0)?;
+        Some((file, text))
+    }
+
+    /// Takes a target, with the text of the file that it names beside itself.
+    fn put(
+        &mut self,
+        target: Target,
+        beside: impl FnOnce(&str) -> Result<String, String>,
+    ) -> Result<(), TargetError> {
+        self.abilities.remove(&target.name);
+        if let Some(file) = target.abilities.clone() {
+            let text = beside(&file)
+                .map_err(|error| TargetError::Unreadable { file: file.clone(), error })?;
+            self.abilities.insert(target.name.clone(), (file, text));
+        }
         self.targets.retain(|other| other.name != target.name);
         self.targets.push(target);
+        Ok(())
     }
+}
+
+/// The text of a file of abilities that is built in.
+fn built_in(name: &str) -> Option<String> {
+    let found = ABILITIES.iter().find(|(known, _)| *known == name);
+    found.map(|(_, text)| (*text).to_owned())
 }
 
 fn split(word: &str) -> (&str, Option<&str>) {
@@ -86,7 +140,11 @@ fn split(word: &str) -> (&str, Option<&str>) {
     }
 }
 
-fn texts_in(folder: &Path) -> Result<Vec<(String, String)>, TargetError> {
+/// The texts of all `.toml` files of a folder, with their names, in order.
+///
+/// # Errors
+/// If one of them, or the folder, cannot be read.
+pub fn texts_in(folder: &Path) -> Result<Vec<(String, String)>, TargetError> {
     let unreadable = |path: &Path, error: std::io::Error| TargetError::Unreadable {
         file: path.display().to_string(),
         error: error.to_string(),
@@ -126,7 +184,7 @@ mod tests {
     fn the_unknown_is_told_who_there_is() {
         let catalogue = Catalogue::load(None).unwrap();
         let error = catalogue.choose("mosquito").unwrap_err().to_string();
-        assert!(error.contains("mosquitto or nginx"), "{error}");
+        assert!(error.contains("mosquitto or nanomq"), "{error}");
         let error = catalogue.choose("mosquitto@fast").unwrap_err().to_string();
         assert!(error.contains("mosquitto@no-limits"), "{error}");
     }
@@ -136,10 +194,15 @@ mod tests {
         let data = std::env::temp_dir().join(format!("weigh-catalogue-{}", std::process::id()));
         let folder = data.join("targets");
         std::fs::create_dir_all(&folder).unwrap();
-        let text = BUILT_IN[1].1.replace("name = \"no-limits\"", "name = \"mine\"");
+        let nginx = include_str!("../../../targets/nginx.toml");
+        let text = nginx.replace("name = \"no-limits\"", "name = \"mine\"");
         std::fs::write(folder.join("nginx.toml"), &text).unwrap();
         let added = text.replace("name = \"nginx\"", "name = \"angie\"");
+        let added = added.replacen("[find]", "abilities = \"known/angie.toml\"\n[find]", 1);
         std::fs::write(folder.join("other.toml"), added).unwrap();
+        let missing = Catalogue::load(Some(&data)).unwrap_err().to_string();
+        std::fs::create_dir(folder.join("known")).unwrap();
+        std::fs::write(folder.join("known/angie.toml"), "what it can do").unwrap();
         let loaded = Catalogue::load(Some(&data));
         std::fs::write(folder.join("broken.toml"), "name = 7").unwrap();
         let broken = Catalogue::load(Some(&data));
@@ -147,6 +210,10 @@ mod tests {
         let catalogue = loaded.unwrap();
         assert_eq!(catalogue.targets().len(), BUILT_IN.len() + 1);
         assert_eq!(catalogue.choose("nginx").unwrap().profile.name, "mine");
+        assert!(missing.contains("known/angie.toml cannot be read"), "{missing}");
+        let known = catalogue.abilities("angie@mine");
+        assert_eq!(known, Some(("known/angie.toml", "what it can do")));
+        assert_eq!(catalogue.abilities("nginx"), None);
         assert!(broken.unwrap_err().to_string().contains("broken.toml"));
         assert!(Catalogue::load(Some(&data)).unwrap_err().to_string().contains("cannot be read"));
     }

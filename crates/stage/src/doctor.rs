@@ -106,6 +106,8 @@ pub fn examine(demand: &Demand, facts: &Facts) -> Vec<Finding> {
     if demand.local {
         findings.push(target_descriptors(demand, facts));
     }
+    findings.push(files(demand, facts));
+    findings.extend(facts.tracked_free.map(|free| tracking(demand, free)));
     findings.push(ports(demand, facts));
     if demand.connection_per_message {
         findings.push(port_turnover(demand, facts));
@@ -133,8 +135,8 @@ const DESCRIPTORS_SPARED: u64 = 500;
 /// Most shards that are chosen without being asked for.
 const SHARDS_MAX: u64 = 64;
 /// Estimate of what the kernel and both ends hold for an idle connection on one machine. Measured
-/// with 20,000 over loopback (Linux 6.18): 8 KiB of kernel memory for both sockets, 1 KiB in the
-/// generator, 0.5 KiB in the reference broker; other servers hold several KiB more.
+/// with 100,000 over loopback (Linux 6.18): 8 KiB of kernel memory for both sockets, 0.25 KiB in
+/// the generator, 0.55 KiB in the reference broker; other servers hold several KiB more.
 const CONNECTION_BYTES: u64 = 16 << 10;
 /// Connections that one thread of the generator opens at once.
 const OPENING_AT_ONCE: u64 = 128;
@@ -155,7 +157,9 @@ fn kernel(facts: &Facts) -> Finding {
         return fine("kernel", format!("Linux {release}, waits with nanosecond timeouts"));
     }
     let text = format!("Linux {release} has no epoll_pwait2, or a sandbox forbids it");
-    finding("kernel", Level::Fatal, text, "use Linux 5.11 or newer, and allow epoll_pwait2")
+    let fix = "every wait costs a second call, and --path is impossible: use Linux 5.11 or newer, \
+               and allow epoll_pwait2";
+    finding("kernel", Level::Warning, text, fix)
 }
 
 fn timers(facts: &Facts) -> Finding {
@@ -243,7 +247,7 @@ fn memory(demand: &Demand, facts: &Facts) -> Finding {
 }
 
 fn descriptors(demand: &Demand, facts: &Facts) -> Finding {
-    let shards = u64::from(demand.shards.max(1));
+    let shards = tables(demand.shards, facts);
     let needed = demand.standing().div_ceil(shards).saturating_add(OWN_DESCRIPTORS);
     let (soft, hard) = (facts.descriptors.soft, facts.descriptors.hard);
     if needed > hard {
@@ -251,6 +255,9 @@ fn descriptors(demand: &Demand, facts: &Facts) -> Finding {
         let free = hard.saturating_sub(OWN_DESCRIPTORS);
         let more = match free {
             0 => String::new(),
+            _ if !facts.own_tables => ", or let threads have descriptor tables of their own \
+                                        (Docker: --security-opt seccomp=unconfined)"
+                .to_owned(),
             _ => format!(", or {} generator threads", demand.standing().div_ceil(free)),
         };
         let fix = format!(
@@ -263,8 +270,45 @@ fn descriptors(demand: &Demand, facts: &Facts) -> Finding {
     fine("descriptors", format!("{needed} needed, {soft} (hard limit {}){raised}", count(hard)))
 }
 
+/// Descriptor tables that so many threads have.
+fn tables(shards: u32, facts: &Facts) -> u64 {
+    if facts.own_tables { u64::from(shards.max(1)) } else { 1 }
+}
+
+/// The system as a whole has a limit on open files too.
+fn files(demand: &Demand, facts: &Facts) -> Finding {
+    let ends = if demand.local { 2 } else { 1 };
+    let needed = demand.standing().saturating_mul(ends).saturating_add(OWN_DESCRIPTORS);
+    let free = facts.files_free;
+    if needed > free {
+        let text = format!("{needed} open files needed, the system has {free} left");
+        let fix = format!(
+            "sysctl -w fs.file-max=$(($(cut -f1 /proc/sys/fs/file-nr) + {needed})), or at most {} \
+             connections",
+            free.saturating_sub(OWN_DESCRIPTORS) / ends
+        );
+        return finding("files", Level::Fatal, text, fix);
+    }
+    fine("files", format!("{needed} open files needed, {} left in the system", count(free)))
+}
+
+/// Where the kernel tracks connections, it drops the packets of those it has no room for.
+fn tracking(demand: &Demand, free: u64) -> Finding {
+    let needed = demand.standing();
+    let text = format!("{needed} connections to track, the kernel has room for {free}");
+    if needed > free {
+        let fix = format!(
+            "sysctl -w net.netfilter.nf_conntrack_max=$(($(cat \
+             /proc/sys/net/netfilter/nf_conntrack_count) + {needed})), or at most {free} \
+             connections"
+        );
+        return finding("connection-tracking", Level::Fatal, text, fix);
+    }
+    fine("connection-tracking", text)
+}
+
 fn target_descriptors(demand: &Demand, facts: &Facts) -> Finding {
-    let shards = u64::from(demand.target_shards.max(1));
+    let shards = tables(demand.target_shards, facts);
     let needed = demand.standing().div_ceil(shards).saturating_add(OWN_DESCRIPTORS);
     let hard = facts.descriptors.hard;
     if needed > hard {

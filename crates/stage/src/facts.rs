@@ -6,11 +6,13 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use rustix::event::{Timespec, epoll};
+use rustix::thread::UnshareFlags;
 use weigh_model::event::HostFacts;
 
 use crate::catalogue::Catalogue;
 use crate::descriptors::{DescriptorLimit, limit};
-use crate::find::find;
+use crate::find::{find, mend};
+use crate::hosts::tuning::PORTS;
 use crate::pinning::CoreSet;
 
 /// Everything the doctor weighs a demand against.
@@ -22,6 +24,15 @@ pub struct Facts {
     pub physical_cores: Option<u32>,
     /// Descriptors of this process.
     pub descriptors: DescriptorLimit,
+    /// Whether a thread may have a descriptor table of its own (unshare(2), CLONE_FILES), which
+    /// the filters of container runtimes forbid as a rule.
+    pub own_tables: bool,
+    /// Open files that the system as a whole still allows (`fs.file-max` less those of
+    /// `fs.file-nr`); `u64::MAX` where not told.
+    pub files_free: u64,
+    /// Connections that the kernel's connection tracking still has room for
+    /// (`nf_conntrack_max` less `nf_conntrack_count`); `None` where it is not loaded.
+    pub tracked_free: Option<u64>,
     /// First and last port the kernel gives to connections
     /// (`/proc/sys/net/ipv4/ip_local_port_range`).
     pub port_range: (u16, u16),
@@ -67,6 +78,9 @@ impl Facts {
             host,
             physical_cores: physical_cores(),
             descriptors: limit(),
+            own_tables: may_have_own_table(),
+            files_free: files_free(&text("/proc/sys/fs/file-nr")),
+            tracked_free: tracked_free(),
             port_range,
             reserved_ports: reserved_within(&reserved, port_range),
             time_wait: time_wait(&text("/proc/net/sockstat")),
@@ -78,6 +92,13 @@ impl Facts {
             timer_slack_ns: least_timer_slack_ns(),
             targets: catalogue.targets().iter().map(target_fact).collect(),
         }
+    }
+
+    /// The same machine as a host of ours on it sees it: nobody else's connections, and what a load
+    /// test stumbles on set for it ([`crate::hosts`]).
+    pub fn on_a_host(&self) -> Facts {
+        let (port_range, reserved_ports) = (PORTS, 0);
+        Facts { port_range, reserved_ports, time_wait: 0, time_wait_reuse: 1, ..self.clone() }
     }
 
     /// Connections one address of ours can have to one address and port of a target.
@@ -98,7 +119,7 @@ fn target_fact(target: &crate::target::Target) -> TargetFact {
         name: target.name.clone(),
         title: target.title.clone(),
         version: find(target).map(|found| found.version),
-        install: target.find.install.clone(),
+        install: mend(target).to_owned(),
     }
 }
 
@@ -148,6 +169,29 @@ fn time_wait(sockstat: &str) -> u64 {
     words.nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
+/// Tried in a thread of its own, whose table ends with it.
+fn may_have_own_table() -> bool {
+    #[expect(unsafe_code, reason = "unshare is marked unsafe because of this very flag")]
+    // SAFETY: the thread uses no descriptor, neither before nor after.
+    let tried = || unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FILES) }.is_ok();
+    std::thread::spawn(tried).join().unwrap_or(false)
+}
+
+/// Allocated, free (always 0), and most: proc_sys_fs(5).
+fn files_free(file_nr: &str) -> u64 {
+    let numbers: Vec<u64> =
+        file_nr.split_ascii_whitespace().filter_map(|number| number.parse().ok()).collect();
+    match numbers[..] {
+        [open, _, most] => most.saturating_sub(open),
+        _ => u64::MAX,
+    }
+}
+
+fn tracked_free() -> Option<u64> {
+    let number = |name: &str| text(&format!("/proc/sys/net/netfilter/{name}")).parse::<u64>().ok();
+    Some(number("nf_conntrack_max")?.saturating_sub(number("nf_conntrack_count")?))
+}
+
 fn memory_available(text: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let number = line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
@@ -195,6 +239,7 @@ mod tests {
         assert_eq!(port_range(""), DEFAULT_PORTS);
         assert_eq!(reserved_within("80,1000-1009,2000", (1005, 1999)), 5);
         assert_eq!(reserved_within("", (1, 2)), 0);
+        assert_eq!((files_free("1000\t0\t5000"), files_free("")), (4_000, u64::MAX));
         assert_eq!(time_wait("sockets: used 1\nTCP: inuse 3 orphan 0 tw 17 alloc 3 mem 0"), 17);
         assert_eq!(memory_available("MemAvailable:   2 kB"), 2048);
         assert_eq!(load("0.83 0.32 0.14 1/99 1"), 0.83);

@@ -13,27 +13,63 @@ use crate::target::Target;
 pub struct Found {
     /// The program.
     pub path: PathBuf,
+    /// The folder of its package, where that has one of its own.
+    pub package: Option<PathBuf>,
     /// Its version as it tells it, or `unknown`.
     pub version: String,
 }
 
-/// Looks for a target's program in `PATH` and the folders its file names.
+/// Looks for a target's package, where it has one in a folder of its own, and then for its program:
+/// in `PATH` and the folders its file names.
 pub fn find(target: &Target) -> Option<Found> {
-    let path = search(target)?;
-    let version = ask_version(&path, target).unwrap_or_else(|| "unknown".to_owned());
-    Some(Found { path, version })
+    let package = match &target.package {
+        Some(package) if !package.system => Some(folder_of(target)?),
+        _ => None,
+    };
+    if !target.find.beside.iter().all(|path| path.exists()) {
+        return None;
+    }
+    let path = search(target, package.as_deref())?;
+    let pinned = target.package.as_ref().and_then(|package| package.version.clone());
+    let version = pinned.or_else(|| ask_version(&path, target));
+    Some(Found { path, package, version: version.unwrap_or_else(|| "unknown".to_owned()) })
 }
 
-fn search(target: &Target) -> Option<PathBuf> {
-    let search_path = std::env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<PathBuf> =
-        std::env::split_paths(&search_path).chain(target.find.folders.iter().cloned()).collect();
+/// What to type to get a target that was not found: what its package needs, where that is all
+/// that is missing.
+pub fn mend(target: &Target) -> &str {
+    let missing = target.package.as_ref().filter(|_| folder_of(target).is_some());
+    let missing = missing.and_then(|package| {
+        let wanted = target.find.binaries.iter().find_map(|binary| package.needs.get(binary));
+        wanted.map(String::as_str)
+    });
+    missing.unwrap_or(&target.find.install)
+}
+
+/// The folder of a package that is whole.
+fn folder_of(target: &Target) -> Option<PathBuf> {
+    let package = target.package.as_ref()?;
+    package.folder(&target.name).filter(|folder| package.is_in(folder))
+}
+
+/// Where a program of this name lies in `PATH`.
+pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(|path| runs(path));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(program)).find(|path| runs(path))
+}
+
+fn search(target: &Target, package: Option<&Path>) -> Option<PathBuf> {
+    let package = package.map(|folder| folder.display().to_string()).unwrap_or_default();
     target.find.binaries.iter().find_map(|binary| {
-        if binary.contains('/') {
-            return Some(PathBuf::from(binary)).filter(|path| runs(path));
-        }
-        let absolute = folders.iter().filter(|folder| folder.is_absolute());
-        absolute.map(|folder| folder.join(binary)).find(|path| runs(path))
+        let binary = binary.replace("{package}", &package);
+        let absolute = target.find.folders.iter().filter(|folder| folder.is_absolute());
+        let elsewhere = || absolute.map(|own| own.join(&binary)).find(|path| runs(path));
+        let known = on_path(&binary);
+        if binary.contains('/') { known } else { known.or_else(elsewhere) }
     })
 }
 
@@ -42,9 +78,14 @@ fn runs(path: &Path) -> bool {
 }
 
 fn ask_version(program: &Path, target: &Target) -> Option<String> {
+    let asked = target.find.version.as_ref()?;
+    let program = match &asked.program {
+        Some(program) => on_path(program)?,
+        None => program.to_owned(),
+    };
     let mut command = Command::new(program);
     command
-        .args(&target.find.version.arguments)
+        .args(&asked.arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -62,7 +103,7 @@ fn ask_version(program: &Path, target: &Target) -> Option<String> {
     child.stdout.take()?.take(SAID_BYTES).read_to_end(&mut said).ok()?;
     said.push(b'\n');
     child.stderr.take()?.take(SAID_BYTES).read_to_end(&mut said).ok()?;
-    word_after(&String::from_utf8_lossy(&said), &target.find.version.after)
+    word_after(&String::from_utf8_lossy(&said), &asked.after)
 }
 
 /// For a program to tell its version.
@@ -79,6 +120,7 @@ fn word_after(text: &str, before: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::catalogue::Catalogue;
+    use crate::target::Version;
 
     #[test]
     fn versions_are_cut_out() {
@@ -93,8 +135,12 @@ mod tests {
         let catalogue = Catalogue::load(None).unwrap();
         let mut target = catalogue.targets()[0].clone();
         target.find.binaries = vec!["weigh-no-such-server".into(), "sh".into()];
-        target.find.version.arguments = vec!["-c".into(), "echo v 3.1, >&2".into()];
-        target.find.version.after = "v ".into();
+        target.package = None;
+        target.find.version = Some(Version {
+            program: None,
+            arguments: vec!["-c".into(), "echo v 3.1, >&2".into()],
+            after: "v ".into(),
+        });
         let found = find(&target).unwrap();
         assert_eq!(
             (found.path.file_name().unwrap().to_str(), found.version.as_str()),

@@ -7,17 +7,26 @@
 //! `weigh serve` as a child. Both stand on [`process::ManagedProcess`]. [`doctor`] is pure: it
 //! weighs what is asked ([`doctor::Demand`]) against what was found ([`facts::Facts`]).
 
+pub mod cache;
 pub mod catalogue;
+pub mod counter;
 pub mod descriptors;
 pub mod doctor;
+pub mod enclosure;
 pub mod facts;
+pub mod family;
 pub mod find;
+pub mod hosts;
+pub mod install;
 pub mod listening;
 pub mod managed;
+pub mod package;
 pub mod pinning;
+pub mod pipeline;
 pub mod process;
 pub mod reference;
 pub mod serve_lines;
+pub mod site;
 pub mod target;
 
 mod nursery;

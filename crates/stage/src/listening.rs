@@ -3,18 +3,19 @@
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A port on 127.0.0.1 that nobody uses at the moment. Somebody may take it before it is used
+/// A port on this address that nobody uses at the moment. Somebody may take it before it is used
 /// again, so whoever passes it on must be ready to ask for another.
 ///
 /// # Errors
 /// If the kernel has none.
-pub fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+pub fn free_port(address: Ipv4Addr) -> io::Result<u16> {
+    Ok(TcpListener::bind((address, 0))?.local_addr()?.port())
 }
 
-/// Who listens on a port of 127.0.0.1.
+/// Who listens on a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listener {
     /// Nobody.
@@ -30,16 +31,16 @@ pub enum Listener {
 /// Who listens on a port, without connecting to it: `/proc/net/tcp` gives the socket's inode,
 /// `/proc/PID/fd` its holder (proc(5)).
 pub fn listener(port: u16, group: u32) -> Listener {
-    let Ok(table) = fs::read_to_string("/proc/net/tcp") else { return Listener::Unseen };
+    let Ok(table) = sockets(group, "tcp") else { return Listener::Unseen };
     // Without IPv6 there is no second table.
-    let table_v6 = fs::read_to_string("/proc/net/tcp6").unwrap_or_default();
+    let table_v6 = sockets(group, "tcp6").unwrap_or_default();
     let mut inodes = listening_inodes(&table, port);
     inodes.extend(listening_inodes(&table_v6, port));
     if inodes.is_empty() {
         return Listener::Nobody;
     }
     let seen: Vec<io::Result<bool>> =
-        members(group).iter().map(|pid| holds(*pid, &inodes)).collect();
+        members(group).iter().map(|pid| holds(&process(*pid), &inodes)).collect();
     if seen.iter().any(|holds| matches!(holds, Ok(true))) {
         return Listener::Group;
     }
@@ -48,10 +49,46 @@ pub fn listener(port: u16, group: u32) -> Listener {
     if unseen { Listener::Unseen } else { Listener::Other }
 }
 
+/// The process of this machine that listens on a port; of several that share it (a server that
+/// forks) the one with the lowest number, which is the others' parent as a rule; never the first
+/// process of the machine, which holds sockets for others, unless nobody else does.
+///
+/// # Errors
+/// If nobody does, or if the kernel does not show us who.
+pub fn holder(port: u16) -> io::Result<u32> {
+    let table = fs::read_to_string("/proc/net/tcp")?;
+    let table_v6 = fs::read_to_string("/proc/net/tcp6").unwrap_or_default();
+    let mut inodes = listening_inodes(&table, port);
+    inodes.extend(listening_inodes(&table_v6, port));
+    if inodes.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "nobody listens there"));
+    }
+    let number = |entry: io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
+    let mut pids: Vec<u32> = fs::read_dir("/proc")?.filter_map(number).collect();
+    pids.sort_unstable();
+    // A server of ours has a table of descriptors for each of its threads.
+    let is_holder = |pid: &u32| {
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        threads.into_iter().any(|thread| holds(&thread.path(), &inodes).unwrap_or(false))
+    };
+    pids.sort_by_key(|pid| *pid == 1);
+    pids.into_iter().find(is_holder).ok_or_else(|| {
+        let text =
+            "the kernel does not show us who listens there: run as the same user, or as root";
+        io::Error::new(io::ErrorKind::PermissionDenied, text)
+    })
+}
+
 /// Whether a connection to the port is taken; it is closed at once.
-pub fn accepts(port: u16, within: Duration) -> bool {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+pub fn accepts(address: Ipv4Addr, port: u16, within: Duration) -> bool {
+    let address = SocketAddr::from((address, port));
     TcpStream::connect_timeout(&address, within).is_ok()
+}
+
+/// The kernel's table of sockets of the host that the process runs in; our own if it is gone.
+fn sockets(process: u32, protocol: &str) -> io::Result<String> {
+    fs::read_to_string(format!("/proc/{process}/net/{protocol}"))
+        .or_else(|_| fs::read_to_string(format!("/proc/net/{protocol}")))
 }
 
 /// State of a listening socket in `/proc/net/tcp`: `TCP_LISTEN` of the kernel's `tcp_states.h`.
@@ -79,9 +116,14 @@ fn members(group: u32) -> Vec<u32> {
     entries.filter_map(member).collect()
 }
 
-fn holds(pid: u32, inodes: &[String]) -> io::Result<bool> {
-    let links = fs::read_dir(format!("/proc/{pid}/fd"))?
-        .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+fn process(pid: u32) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}"))
+}
+
+/// Whether the process or thread with this folder in `/proc` holds one of these.
+fn holds(folder: &Path, inodes: &[String]) -> io::Result<bool> {
+    let links =
+        fs::read_dir(folder.join("fd"))?.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
     let mut ours =
         links.filter(|link| inodes.iter().any(|inode| link.as_os_str() == inode.as_str()));
     Ok(ours.next().is_some())
@@ -98,9 +140,11 @@ mod tests {
         let group = u32::try_from(rustix::process::getpgrp().as_raw_nonzero().get()).unwrap();
         assert_eq!(listener(port, group), Listener::Group);
         assert_eq!(listener(port, u32::MAX), Listener::Other);
-        assert!(accepts(port, Duration::from_secs(5)));
+        assert_eq!(holder(port).unwrap(), std::process::id());
+        assert!(accepts(Ipv4Addr::LOCALHOST, port, Duration::from_secs(5)));
         drop(socket);
         assert_eq!(listener(port, group), Listener::Nobody);
+        assert_eq!(holder(port).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]
@@ -115,6 +159,7 @@ mod tests {
 
     #[test]
     fn a_free_port_takes_no_connections() {
-        assert!(!accepts(free_port().unwrap(), Duration::from_secs(5)));
+        let local = Ipv4Addr::LOCALHOST;
+        assert!(!accepts(local, free_port(local).unwrap(), Duration::from_secs(5)));
     }
 }

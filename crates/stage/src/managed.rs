@@ -3,18 +3,22 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use weigh_model::endpoint::{Credentials, secure_scheme, websocket_scheme};
 use weigh_model::{Endpoint, Nanos};
 
 use crate::catalogue::Choice;
-use crate::find::{Found, find};
+use crate::counter::Counter;
+use crate::find::{Found, find, mend, on_path};
+use crate::hosts::Host;
 use crate::listening::{Listener, accepts, free_port, listener};
 use crate::pinning::CoreSet;
 use crate::process::{Ended, ManagedProcess, ProcessError, Start};
-use crate::target::{Counter, Stop, Target};
+use crate::site::Site;
+use crate::target::{PORT_PREFIX, Prepare, Stop, Target};
 use crate::template;
 
 /// A server that was started from the catalogue; dropping it stops it.
@@ -50,8 +54,26 @@ pub enum ServerError {
         /// What it speaks.
         speaks: String,
     },
+    /// Nobody has written down how it is told to use TLS.
+    #[error("{title} cannot be started with TLS: its file has no [tls]; leave --tls out for it")]
+    NoTls {
+        /// The server.
+        title: String,
+    },
+    /// Nobody has written down how it is told to demand certificates of its clients.
+    #[error("{title} cannot be made to demand certificates: its file has no tls.mutual")]
+    NoMutualTls {
+        /// The server.
+        title: String,
+    },
+    /// Nobody has written down how it is told to use WebSocket.
+    #[error("{title} cannot be started with WebSocket: its file has no [websocket]; leave it out")]
+    NoWebSocket {
+        /// The server.
+        title: String,
+    },
     /// The machine has no port left, or does not say so.
-    #[error("no free port on 127.0.0.1: {0}")]
+    #[error("no free port for the server: {0}")]
     NoPort(io::Error),
     /// Its files contain a place without a value.
     #[error("the files of {title} have no value for {{{name}}}")]
@@ -61,15 +83,31 @@ pub enum ServerError {
         /// The place.
         name: String,
     },
+    /// Its files name 127.0.0.1, where nobody of another host reaches it.
+    #[error(
+        "{0} listens on 127.0.0.1 only: write {{address}} in its place in its file in targets/, \
+         so that it can be weighed across a path"
+    )]
+    OnlyLocal(String),
+    /// What is run before it starts failed.
+    #[error("{title}: `{command}`, which prepares it, {how}; the end of its log:\n{log}")]
+    Unprepared {
+        /// The server.
+        title: String,
+        /// What was run.
+        command: String,
+        /// How it ended, or that it did not.
+        how: String,
+        /// Its last lines.
+        log: String,
+    },
     /// Its process failed.
     #[error(transparent)]
     Process(#[from] ProcessError),
 }
 
 impl ManagedServer {
-    /// Finds the server, writes its files into `folder` (made if it is not there), starts it on
-    /// a free port of 127.0.0.1 and on these cores, and waits until it is ready. `protocol` is
-    /// one that it speaks, `None` for its first.
+    /// The same on loopback and without TLS; see [`ManagedServer::start_in`].
     ///
     /// # Errors
     /// See [`ServerError`]; those of the process hold the end of the server's log.
@@ -79,21 +117,49 @@ impl ManagedServer {
         folder: &Path,
         cores: Option<&CoreSet>,
     ) -> Result<ManagedServer, ServerError> {
+        let site = Site { cores, ..Site::default() };
+        ManagedServer::start_in(choice, protocol, folder, &site, Layers::default())
+    }
+
+    /// Finds the server, writes its files into `folder` (made if it is not there), starts it on
+    /// a free port of its site, and waits until it is ready. `protocol` is one that it speaks,
+    /// `None` for its first; it is spoken inside `layers`.
+    ///
+    /// # Errors
+    /// See [`ServerError`]; those of the process hold the end of the server's log.
+    pub fn start_in(
+        choice: Choice<'_>,
+        protocol: Option<&str>,
+        folder: &Path,
+        site: &Site<'_>,
+        layers: Layers<'_>,
+    ) -> Result<ManagedServer, ServerError> {
         let target = choice.target;
         let scheme = target.scheme(protocol).ok_or_else(|| does_not_speak(target, protocol))?;
         let found = find(target).ok_or_else(|| ServerError::NotInstalled {
             title: target.title.clone(),
-            install: target.find.install.clone(),
+            install: mend(target).to_owned(),
         })?;
+        if site.host.is_some() && !may_bind_elsewhere(choice) {
+            return Err(ServerError::OnlyLocal(target.title.clone()));
+        }
+        let scheme = if layers.websocket { websocket_scheme(scheme) } else { scheme };
+        let scheme = if layers.tls.is_some() { secure_scheme(scheme) } else { scheme };
+        let layers = layer_values(target, layers)?;
         let folder = made_absolute(folder)?;
-        let (process, port) = start_on_free_port(choice, &found, &folder, cores)?;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let place = Place { folder: &folder, site, layers: &layers };
+        let (process, port, counters) = start_on_free_port(choice, &found, place)?;
+        let address = SocketAddr::from((site.address(), port));
+        let credentials = target.client.clone().map(|client| {
+            let (user, password) = (client.user, client.password);
+            Credentials { user, password }
+        });
         Ok(ManagedServer {
             process,
-            endpoint: Endpoint::at(scheme, address),
+            endpoint: Endpoint { credentials, ..Endpoint::at(scheme, address) },
             title: format!("{} {}", target.title, found.version),
             profile: choice.profile.name.clone(),
-            counters: target.counters.clone(),
+            counters,
             stop: target.stop.clone(),
             folder,
         })
@@ -114,7 +180,7 @@ impl ManagedServer {
         &self.profile
     }
 
-    /// The counters it publishes.
+    /// Its counters; in their URLs nothing is left to be filled in.
     pub fn counters(&self) -> &[Counter] {
         &self.counters
     }
@@ -145,61 +211,160 @@ impl ManagedServer {
     }
 }
 
+/// What lies between the protocol and TCP; by default nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Layers<'l> {
+    /// TLS.
+    pub tls: Option<TlsFiles<'l>>,
+    /// WebSocket, inside TLS where that is there too.
+    pub websocket: bool,
+}
+
+/// What a server needs for TLS.
+#[derive(Clone, Copy, Debug)]
+pub struct TlsFiles<'f> {
+    /// A folder with `ca.pem` and `server.pem`.
+    pub folder: &'f Path,
+    /// The key of `server.pem`.
+    pub key: &'f Path,
+    /// True if clients must show certificates.
+    pub mutual: bool,
+}
+
+/// What an attempt to start needs beside what is started.
+#[derive(Clone, Copy)]
+struct Place<'p> {
+    folder: &'p Path,
+    site: &'p Site<'p>,
+    layers: &'p BTreeMap<String, String>,
+}
+
+/// The values of the places that are about layers.
+fn layer_values(
+    target: &Target,
+    layers: Layers<'_>,
+) -> Result<BTreeMap<String, String>, ServerError> {
+    let mut values = BTreeMap::new();
+    let title = || target.title.clone();
+    let websocket = match &target.websocket {
+        Some(told) if layers.websocket => told.lines.clone(),
+        None if layers.websocket => return Err(ServerError::NoWebSocket { title: title() }),
+        _ => String::new(),
+    };
+    let (mut listen, mut lines) = (String::new(), String::new());
+    if let Some(asked) = layers.tls {
+        let told = target.tls.as_ref().ok_or_else(|| ServerError::NoTls { title: title() })?;
+        values.insert("tls".to_owned(), made_absolute(asked.folder)?.display().to_string());
+        values.insert("tls_key".to_owned(), asked.key.display().to_string());
+        if asked.mutual && told.mutual.trim().is_empty() {
+            return Err(ServerError::NoMutualTls { title: title() });
+        }
+        let text = if asked.mutual { &[&told.lines, &told.mutual][..] } else { &[&told.lines] };
+        let text: String = text.iter().map(|part| part.as_str()).collect();
+        let no_value = |name| ServerError::NoValue { title: title(), name };
+        lines = template::fill(&text, &values).map_err(no_value)?;
+        listen.clone_from(&told.listen);
+    }
+    for name in ["tls", "tls_key"] {
+        values.entry(name.to_owned()).or_default();
+    }
+    values.insert("websocket_lines".to_owned(), websocket);
+    values.insert("tls_listen".to_owned(), listen);
+    values.insert("tls_lines".to_owned(), lines);
+    Ok(values)
+}
+
 /// A port is free when it is chosen and may be taken when the server binds it.
 const PORTS_TRIED: u32 = 5;
 
 fn start_on_free_port(
     choice: Choice<'_>,
     found: &Found,
-    folder: &Path,
-    cores: Option<&CoreSet>,
-) -> Result<(ManagedProcess, u16), ServerError> {
+    place: Place<'_>,
+) -> Result<(ManagedProcess, u16, Vec<Counter>), ServerError> {
     let mut tried = 0;
     loop {
         tried += 1;
-        let port = free_port().map_err(ServerError::NoPort)?;
-        match start_on(choice, found, folder, cores, port) {
+        let site = place.site;
+        let free = || site.inside(|| free_port(site.address())).map_err(ServerError::NoPort);
+        let port = free()?;
+        let more = &choice.target.start.ports;
+        let more: Result<BTreeMap<_, _>, ServerError> =
+            more.iter().map(|name| Ok((format!("{PORT_PREFIX}{name}"), free()?))).collect();
+        let filling = Filling::of(choice, found, place, port, &more?);
+        match start_on(choice, found, place, (port, &filling)) {
             Err(ServerError::Process(ProcessError::EndedEarly { log, .. }))
                 if tried < PORTS_TRIED && says_in_use(&log) => {}
-            outcome => return outcome.map(|process| (process, port)),
+            Err(error) => return Err(error),
+            Ok(process) => return Ok((process, port, filling.counters(choice.target)?)),
         }
     }
 }
 
-/// The words of EADDRINUSE in strerror(3), which servers print.
+/// The words of EADDRINUSE in strerror(3) and of its atom in Erlang, which servers print.
 fn says_in_use(log: &str) -> bool {
-    log.to_ascii_lowercase().contains("address already in use")
+    let log = log.to_ascii_lowercase();
+    log.contains("address already in use") || log.contains("eaddrinuse")
+}
+
+/// The places of a target's texts, with their values for one attempt to start it.
+struct Filling<'f> {
+    title: &'f str,
+    values: BTreeMap<String, String>,
+}
+
+impl<'f> Filling<'f> {
+    fn of(
+        choice: Choice<'f>,
+        found: &Found,
+        place: Place<'_>,
+        port: u16,
+        more: &BTreeMap<String, u16>,
+    ) -> Filling<'f> {
+        let mut values = choice.profile.values.clone();
+        values.extend(place.layers.clone());
+        values.extend(more.iter().map(|(name, port)| (name.clone(), port.to_string())));
+        let package = found.package.as_ref().map(|folder| folder.display().to_string());
+        values.insert("package".to_owned(), package.unwrap_or_default());
+        values.insert("port".to_owned(), port.to_string());
+        values.insert("address".to_owned(), place.site.address().to_string());
+        values.insert("dir".to_owned(), place.folder.display().to_string());
+        values.insert("user".to_owned(), user_name());
+        Filling { title: &choice.target.title, values }
+    }
+
+    fn fill(&self, text: &str) -> Result<String, ServerError> {
+        template::fill(text, &self.values)
+            .map_err(|name| ServerError::NoValue { title: self.title.to_owned(), name })
+    }
+
+    fn all(&self, texts: &[String]) -> Result<Vec<String>, ServerError> {
+        texts.iter().map(|text| self.fill(text)).collect()
+    }
+
+    /// The counters, with the URLs of this attempt.
+    fn counters(&self, target: &Target) -> Result<Vec<Counter>, ServerError> {
+        let filled = |counter: &Counter| {
+            let url = counter.url.as_deref().map(|url| self.fill(url)).transpose()?;
+            Ok(Counter { url, ..counter.clone() })
+        };
+        target.counters.iter().map(filled).collect()
+    }
 }
 
 fn start_on(
     choice: Choice<'_>,
     found: &Found,
-    folder: &Path,
-    cores: Option<&CoreSet>,
-    port: u16,
+    place: Place<'_>,
+    (port, filling): (u16, &Filling<'_>),
 ) -> Result<ManagedProcess, ServerError> {
     let Choice { target, profile } = choice;
-    let mut values = profile.values.clone();
-    values.insert("port".to_owned(), port.to_string());
-    values.insert("dir".to_owned(), folder.display().to_string());
-    values.insert("user".to_owned(), user_name());
-    let fill = |text: &str| {
-        template::fill(text, &values)
-            .map_err(|name| ServerError::NoValue { title: target.title.clone(), name })
-    };
+    let Place { folder, site, .. } = place;
     for file in target.files_of(profile) {
         let path = folder.join(&file.name);
-        fs::write(&path, fill(&file.text)?)
+        fs::write(&path, filling.fill(&file.text)?)
             .map_err(|error| ProcessError::Unwritable { path, error })?;
     }
-    let arguments: Result<Vec<_>, ServerError> =
-        target.start.arguments.iter().map(|text| Ok(fill(text)?.into())).collect();
-    let environment: Result<BTreeMap<_, _>, ServerError> = target
-        .start
-        .environment
-        .iter()
-        .map(|(name, text)| Ok((name.into(), fill(text)?.into())))
-        .collect();
     let log = folder.join(format!("{}.log", target.name));
     // What an attempt on another port said does not belong to this one.
     match fs::remove_file(&log) {
@@ -208,27 +373,81 @@ fn start_on(
         }
         _ => {}
     }
-    let mut process = ManagedProcess::start(&Start {
+    let environment: Result<Vec<_>, ServerError> = target
+        .start
+        .environment
+        .iter()
+        .map(|(name, text)| Ok((name.into(), filling.fill(text)?.into())))
+        .collect();
+    let start = Start {
         program: found.path.clone(),
-        arguments: arguments?,
-        environment: environment?.into_iter().collect(),
+        arguments: filling.all(&target.start.arguments)?.into_iter().map(Into::into).collect(),
+        environment: environment?,
         folder: folder.to_owned(),
-        log,
-        cores: cores.cloned(),
+        log: Some(log),
+        cores: site.cores.cloned(),
         piped: false,
-    })?;
+        door: site.host.map(Host::door),
+        enclosure: site.enclosure.cloned(),
+    };
+    for preparation in &target.preparations {
+        prepare(target, preparation, filling.all(&preparation.run)?, &start)?;
+    }
+    let mut process = ManagedProcess::start(&start)?;
     let log_line = target.ready.log_line.as_deref();
     process.wait_ready(duration(target.ready.within), |process| {
-        log_line.is_none_or(|line| process.log_holds(line)) && listens(process, port)
+        log_line.is_none_or(|line| process.log_holds(line)) && listens(process, site, port)
     })?;
     Ok(process)
 }
 
+/// Runs a preparation to its end, where and as the server itself will run.
+fn prepare(
+    target: &Target,
+    preparation: &Prepare,
+    words: Vec<String>,
+    start: &Start,
+) -> Result<(), ServerError> {
+    let command = words.join(" ");
+    let unprepared = |how: String, log: String| {
+        let (title, command) = (target.title.clone(), command.clone());
+        Err(ServerError::Unprepared { title, command, how, log })
+    };
+    let (program, arguments) = words.split_first().unwrap_or((&command, &[]));
+    let Some(program) = on_path(program) else {
+        return unprepared(format!("needs {program}, which is not there"), "(empty)".to_owned());
+    };
+    let arguments = arguments.iter().map(Into::into).collect();
+    let mut process = ManagedProcess::start(&Start { program, arguments, ..start.clone() })?;
+    let ended = process.wait_ended(duration(preparation.within));
+    let log = process.log_tail(LOG_LINES);
+    process.stop(target.stop.signal.signal(), duration(target.stop.grace));
+    match ended {
+        Some(Ended::Status(0)) => Ok(()),
+        Some(ended) => unprepared(format!("ended with {ended}"), log),
+        None => unprepared(format!("was not done within {}", preparation.within), log),
+    }
+}
+
+/// Lines of a log that an error shows.
+const LOG_LINES: usize = 12;
+
 /// Ready is a port that takes connections and is the server's own: a stranger who was faster
 /// would take connections too. Where the kernel hides owners, taking connections must do.
-fn listens(process: &ManagedProcess, port: u16) -> bool {
+fn listens(process: &ManagedProcess, site: &Site<'_>, port: u16) -> bool {
     let listener = listener(port, process.pid());
-    matches!(listener, Listener::Group | Listener::Unseen) && accepts(port, CONNECT_WITHIN)
+    let takes = || Ok(accepts(site.address(), port, CONNECT_WITHIN));
+    matches!(listener, Listener::Group | Listener::Unseen) && site.inside(takes).unwrap_or(false)
+}
+
+/// Whether what the server reads says where to listen by a place to be filled.
+fn may_bind_elsewhere(choice: Choice<'_>) -> bool {
+    let Choice { target, profile } = choice;
+    let has = |text: &str| text.contains("{address}");
+    target.files_of(profile).iter().any(|file| has(&file.text))
+        || target.start.arguments.iter().any(|text| has(text))
+        || target.start.environment.values().any(|text| has(text))
+        || target.preparations.iter().flat_map(|own| &own.run).any(|text| has(text))
 }
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(1);
@@ -242,7 +461,8 @@ fn does_not_speak(target: &Target, protocol: Option<&str>) -> ServerError {
     }
 }
 
-fn made_absolute(folder: &Path) -> Result<PathBuf, ProcessError> {
+/// The folder, made where it is not there, by its whole path.
+pub(crate) fn made_absolute(folder: &Path) -> Result<PathBuf, ProcessError> {
     fs::create_dir_all(folder)
         .and_then(|()| fs::canonicalize(folder))
         .map_err(|error| ProcessError::Unwritable { path: folder.to_owned(), error })
@@ -288,7 +508,7 @@ mod tests {
         let catalogue = Catalogue::load(None).unwrap();
         let mut target = catalogue.choose("mosquitto").unwrap().target.clone();
         target.find.binaries = vec!["sh".into()];
-        target.find.version.arguments = vec!["-c".into(), "true".into()];
+        target.find.version = None;
         let choice = Choice { target: &target, profile: &target.profiles[0] };
         let folder = Path::new("/proc/weigh/folder");
         let error = ManagedServer::start(choice, None, folder, None).unwrap_err().to_string();

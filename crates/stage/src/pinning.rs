@@ -84,6 +84,8 @@ pub struct Pinning {
     pub generator: CoreSet,
     /// There is one core only, and both use it: the result says so.
     pub shared: bool,
+    /// Cores that are neither's, or the generator's where there are none: for who only looks.
+    pub aside: CoreSet,
 }
 
 impl Pinning {
@@ -94,13 +96,15 @@ impl Pinning {
         let cores = allowed.cores();
         if cores.len() < 2 {
             let (target, generator) = (allowed.clone(), allowed.clone());
-            return Pinning { target, generator, shared: true };
+            return Pinning { aside: target.clone(), target, generator, shared: true };
         }
         let generator_wanted = generator_wanted.clamp(1, cores.len() - 1);
         let for_target = target_wanted.clamp(1, cores.len() - generator_wanted);
         let (target, rest) = cores.split_at(for_target);
-        let generator = &rest[..generator_wanted];
+        let (generator, spare) = rest.split_at(generator_wanted);
+        let aside = if spare.is_empty() { generator } else { spare };
         Pinning {
+            aside: CoreSet(aside.to_vec()),
             target: CoreSet(target.to_vec()),
             generator: CoreSet(generator.to_vec()),
             shared: false,
@@ -130,6 +134,9 @@ mod tests {
         assert_eq!(pinning.target.cores(), [2, 3]);
         assert_eq!(pinning.generator.cores(), [5, 7]);
         assert_eq!(pinning.generator_core(3).cores(), [7]);
+        assert_eq!(pinning.aside.cores(), [5, 7], "there is no other");
+        let pinning = Pinning::divide(&CoreSet::of([2, 3, 5, 7]), 1, 1);
+        assert_eq!(pinning.aside.cores(), [5, 7]);
     }
 
     #[test]

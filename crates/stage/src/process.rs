@@ -5,9 +5,11 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -17,6 +19,8 @@ use rustix::process::{
 };
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use crate::enclosure::{Enclosure, Entry};
+use crate::hosts::Door;
 use crate::nursery;
 use crate::pinning::CoreSet;
 
@@ -31,12 +35,16 @@ pub struct Start {
     pub environment: Vec<(OsString, OsString)>,
     /// The folder it runs in; it must exist.
     pub folder: PathBuf,
-    /// Where its stderr goes, and its stdout unless piped.
-    pub log: PathBuf,
+    /// Where its stderr goes, and its stdout unless piped; `None` for our stderr.
+    pub log: Option<PathBuf>,
     /// The cores it may use; `None` for those of the calling thread.
     pub cores: Option<CoreSet>,
     /// Whether its stdin and stdout are pipes to us.
     pub piped: bool,
+    /// The host it runs in; `None` for where we are.
+    pub door: Option<Door>,
+    /// Its share of the machine, kept as long as it runs; `None` for all of it.
+    pub enclosure: Option<Arc<Enclosure>>,
 }
 
 /// A running child.
@@ -45,9 +53,11 @@ pub struct ManagedProcess {
     child: Child,
     pid: Pid,
     program: String,
-    log: PathBuf,
+    log: Option<PathBuf>,
     ended: Option<Ended>,
     reaped: bool,
+    /// Goes after the process, which is ended first.
+    _enclosure: Option<Arc<Enclosure>>,
 }
 
 /// How a process ended.
@@ -116,9 +126,11 @@ impl ManagedProcess {
     /// [`ProcessError::NotStarted`] and [`ProcessError::Unwritable`] for its log.
     pub fn start(start: &Start) -> Result<ManagedProcess, ProcessError> {
         let program = start.program.display().to_string();
-        let unwritable = |error| ProcessError::Unwritable { path: start.log.clone(), error };
-        let log = File::options().create(true).append(true).open(&start.log);
-        let log = log.map_err(unwritable)?;
+        let unwritable = |error| {
+            let path = start.log.clone().unwrap_or_else(|| "stderr".into());
+            ProcessError::Unwritable { path, error }
+        };
+        let log = open_log(start.log.as_deref()).map_err(unwritable)?;
         let mut command = Command::new(&start.program);
         command
             .args(&start.arguments)
@@ -138,6 +150,12 @@ impl ManagedProcess {
             None => sched_getaffinity(None).map_err(|error| not_started(error.into()))?,
         };
         prepare(&mut command, cores);
+        if let Some(door) = &start.door {
+            door.lead(&mut command);
+        }
+        if let Some(enclosure) = &start.enclosure {
+            enclose(&mut command, enclosure.entry().map_err(not_started)?);
+        }
         let child = nursery::spawn(command).map_err(not_started)?;
         let pid = Pid::from_child(&child);
         Ok(ManagedProcess {
@@ -147,6 +165,7 @@ impl ManagedProcess {
             log: start.log.clone(),
             ended: None,
             reaped: false,
+            _enclosure: start.enclosure.clone(),
         })
     }
 
@@ -173,19 +192,22 @@ impl ManagedProcess {
         self.child.stdout.take()
     }
 
-    /// The file its output goes to.
-    pub fn log(&self) -> &Path {
-        &self.log
+    /// The file its output goes to, if it is not our stderr.
+    pub fn log(&self) -> Option<&Path> {
+        self.log.as_deref()
     }
 
     /// The last lines of its log.
     pub fn log_tail(&self, lines: usize) -> String {
-        tail(&log_text(&self.log), lines)
+        match &self.log {
+            Some(path) => tail(&log_text(path), lines),
+            None => "(it stands above, on stderr)".to_owned(),
+        }
     }
 
     /// Whether any line of its log holds this text.
     pub fn log_holds(&self, text: &str) -> bool {
-        log_text(&self.log).lines().any(|line| line.contains(text))
+        self.log().is_some_and(|path| log_text(path).lines().any(|line| line.contains(text)))
     }
 
     /// Waits until `ready` says so, asking it every few milliseconds.
@@ -287,6 +309,13 @@ fn prepare(command: &mut Command, cores: CpuSet) {
     unsafe { command.pre_exec(before_exec) };
 }
 
+/// Lets the child run in its share of the machine.
+#[expect(unsafe_code, reason = "there is no safe way to run code between fork and exec")]
+fn enclose(command: &mut Command, entry: Entry) {
+    // SAFETY: as in `prepare`: the closure makes system calls on what it owns.
+    unsafe { command.pre_exec(move || entry.enter()) };
+}
+
 /// How a child ended, without reaping it.
 fn peek(pid: Pid) -> Option<Ended> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -303,6 +332,14 @@ fn ended_from(status: std::process::ExitStatus) -> Ended {
     match (status.code(), status.signal()) {
         (Some(code), _) => Ended::Status(code),
         (None, signal) => Ended::Signal(signal.unwrap_or_default()),
+    }
+}
+
+/// Our stderr is duplicated and not opened by its name, which fails where it is a socket.
+fn open_log(path: Option<&Path>) -> io::Result<OwnedFd> {
+    match path {
+        Some(path) => Ok(File::options().create(true).append(true).open(path)?.into()),
+        None => io::stderr().as_fd().try_clone_to_owned(),
     }
 }
 
@@ -343,9 +380,11 @@ mod tests {
             arguments: vec!["-c".into(), script.into()],
             environment: vec![("WORD".into(), "given".into())],
             folder: std::env::temp_dir(),
-            log,
+            log: Some(log),
             cores: None,
             piped: false,
+            door: None,
+            enclosure: None,
         };
         ManagedProcess::start(&start).unwrap()
     }
@@ -356,7 +395,7 @@ mod tests {
         let error = process.wait_ready(Duration::from_secs(20), |_| false).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("exit status 7") && text.contains("one\ngiven"), "{text}");
-        let log = process.log().to_owned();
+        let log = process.log().unwrap().to_owned();
         assert_eq!(process.stop(Signal::TERM, Duration::ZERO), Ended::Status(7));
         fs::remove_file(log).unwrap();
     }
@@ -365,7 +404,7 @@ mod tests {
     fn one_that_does_not_listen_is_killed_with_its_children() {
         let mut process = shell("trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000");
         process.wait_ready(Duration::from_secs(20), |p| p.log_holds("ready")).unwrap();
-        let (pid, log) = (process.pid(), process.log().to_owned());
+        let (pid, log) = (process.pid(), process.log().unwrap().to_owned());
         let ended = process.stop(Signal::TERM, Duration::from_millis(50));
         assert_eq!(ended, Ended::Signal(9));
         fs::remove_file(log).unwrap();
@@ -394,7 +433,7 @@ mod tests {
     #[test]
     fn dropping_stops() {
         let process = shell("exec sleep 1000");
-        let (pid, log) = (process.pid(), process.log().to_owned());
+        let (pid, log) = (process.pid(), process.log().unwrap().to_owned());
         drop(process);
         assert!(!Path::new(&format!("/proc/{pid}")).exists());
         fs::remove_file(log).unwrap();
@@ -414,9 +453,11 @@ mod tests {
             ],
             environment: Vec::new(),
             folder: std::env::temp_dir(),
-            log: log.clone(),
+            log: Some(log.clone()),
             cores: Some(CoreSet::of([core])),
             piped: false,
+            door: None,
+            enclosure: None,
         };
         let mut process = ManagedProcess::start(&start).unwrap();
         assert_eq!(process.wait_ended(Duration::from_secs(20)), Some(Ended::Status(0)));
@@ -426,19 +467,22 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_named() {
+        let log = std::env::temp_dir().join(format!("weigh-nowhere-{}", std::process::id()));
         let mut start = Start {
             program: "/nowhere/server".into(),
             arguments: Vec::new(),
             environment: Vec::new(),
             folder: std::env::temp_dir(),
-            log: std::env::temp_dir().join(format!("weigh-nowhere-{}", std::process::id())),
+            log: Some(log.clone()),
             cores: None,
             piped: false,
+            door: None,
+            enclosure: None,
         };
         let error = ManagedProcess::start(&start).unwrap_err().to_string();
         assert!(error.contains("/nowhere/server could not be started"), "{error}");
-        fs::remove_file(&start.log).unwrap();
-        start.log = "/nowhere/log".into();
+        fs::remove_file(log).unwrap();
+        start.log = Some("/nowhere/log".into());
         let error = ManagedProcess::start(&start).unwrap_err().to_string();
         assert!(error.contains("/nowhere/log could not be written"), "{error}");
     }

@@ -8,12 +8,15 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use rustix::process::Signal;
+use serde::de::DeserializeOwned;
 use weigh_model::Endpoint;
 use weigh_model::server::ServerReport;
 
+use crate::hosts::Host;
 use crate::pinning::CoreSet;
 use crate::process::{Ended, ManagedProcess, ProcessError, Start};
 use crate::serve_lines::{Request, parse_listening, parse_report};
+use crate::site::Site;
 
 /// A reference server that runs; dropping it stops it.
 #[derive(Debug)]
@@ -64,16 +67,39 @@ impl ReferenceServer {
         cores: Option<&CoreSet>,
         within: Duration,
     ) -> Result<ReferenceServer, ReferenceError> {
+        let site = Site { cores, ..Site::default() };
+        ReferenceServer::start_in(executable, arguments, folder, &site, within)
+    }
+
+    /// The same on a host of its own, where there is one: it then listens on the host's address.
+    ///
+    /// # Errors
+    /// As [`ReferenceServer::start`].
+    pub fn start_in(
+        executable: &Path,
+        arguments: &[OsString],
+        folder: &Path,
+        site: &Site<'_>,
+        within: Duration,
+    ) -> Result<ReferenceServer, ReferenceError> {
+        let listen = site.host.map(|host| format!("{}:0", host.address()));
+        let listen = listen.map_or_else(Vec::new, |at| vec!["--listen".into(), at.into()]);
         std::fs::create_dir_all(folder)
             .map_err(|error| ProcessError::Unwritable { path: folder.to_owned(), error })?;
         let mut process = ManagedProcess::start(&Start {
             program: executable.to_owned(),
-            arguments: [OsString::from("serve")].into_iter().chain(arguments.to_vec()).collect(),
+            arguments: [OsString::from("serve")]
+                .into_iter()
+                .chain(arguments.to_vec())
+                .chain(listen)
+                .collect(),
             environment: Vec::new(),
             folder: folder.to_owned(),
-            log: folder.join("serve.log"),
-            cores: cores.cloned(),
+            log: Some(folder.join("serve.log")),
+            cores: site.cores.cloned(),
             piped: true,
+            door: site.host.map(Host::door),
+            enclosure: site.enclosure.cloned(),
         })?;
         let stdin = process.take_stdin();
         let lines = process.take_stdout().map(read_lines).transpose()?;
@@ -114,6 +140,14 @@ impl ReferenceServer {
     /// If it is gone, says nonsense or says nothing in time. After a silence the answer may
     /// still come; it is then taken for that of the next question, so do not ask again.
     pub fn report(&mut self, within: Duration) -> Result<ServerReport, ReferenceError> {
+        self.counts(within)
+    }
+
+    /// The same of one that counts something else, as a relay does.
+    ///
+    /// # Errors
+    /// As [`ReferenceServer::report`].
+    pub fn counts<T: DeserializeOwned>(&mut self, within: Duration) -> Result<T, ReferenceError> {
         let asked = match &mut self.stdin {
             Some(stdin) => writeln!(stdin, "{}", Request::Report.line()),
             None => Err(std::io::ErrorKind::BrokenPipe.into()),
@@ -134,7 +168,8 @@ impl ReferenceServer {
     }
 }
 
-fn read_lines(stdout: ChildStdout) -> Result<Receiver<String>, ProcessError> {
+/// The lines that a child says, as they come.
+pub(crate) fn read_lines(stdout: ChildStdout) -> Result<Receiver<String>, ProcessError> {
     let (said, lines) = channel();
     let reader = move || {
         for line in BufReader::new(stdout).lines() {
@@ -151,7 +186,8 @@ fn read_lines(stdout: ChildStdout) -> Result<Receiver<String>, ProcessError> {
     Ok(lines)
 }
 
-fn next_line(
+/// The next of them, or why there is none.
+pub(crate) fn next_line(
     process: &mut ManagedProcess,
     lines: &Receiver<String>,
     within: Duration,

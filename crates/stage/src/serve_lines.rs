@@ -4,7 +4,7 @@
 //! ```text
 //! child  → parent  listening on mqtt://127.0.0.1:40123      once, when it takes connections
 //! parent → child   report
-//! child  → parent  {"connections":60,"received":600,...}    a ServerReport as JSON
+//! child  → parent  {"connections":60,"received":600,...}    what it counted, as JSON
 //! parent → child   anything else
 //! child  → parent  error: "anything else" is no request: type report
 //! ```
@@ -13,8 +13,9 @@
 
 use std::net::IpAddr;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use weigh_model::Endpoint;
-use weigh_model::server::ServerReport;
 
 /// What a parent may ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +66,7 @@ pub fn parse_listening(line: &str) -> Result<Endpoint, String> {
 ///
 /// # Errors
 /// If it cannot be written as JSON, which none that the model can hold does.
-pub fn report_line(report: &ServerReport) -> Result<String, String> {
+pub fn report_line(report: &impl Serialize) -> Result<String, String> {
     serde_json::to_string(report).map_err(|error| error.to_string())
 }
 
@@ -78,7 +79,7 @@ pub fn error_line(text: &str) -> String {
 ///
 /// # Errors
 /// What the child said was wrong, or that its line is no report.
-pub fn parse_report(line: &str) -> Result<ServerReport, String> {
+pub fn parse_report<T: DeserializeOwned>(line: &str) -> Result<T, String> {
     if let Some(error) = line.trim().strip_prefix(ERROR) {
         return Err(error.to_owned());
     }
@@ -90,6 +91,8 @@ const ERROR: &str = "error: ";
 
 #[cfg(test)]
 mod tests {
+    use weigh_model::server::ServerReport;
+
     use super::*;
 
     #[test]
@@ -108,8 +111,11 @@ mod tests {
     fn what_is_not_understood_is_said() {
         let error = Request::parse("repport").unwrap_err();
         let answer = error_line(&error);
-        assert_eq!(parse_report(&answer), Err("\"repport\" is no request: type report".into()));
-        assert!(parse_report("{}").unwrap_err().contains("is no report"));
+        assert_eq!(
+            parse_report::<ServerReport>(&answer),
+            Err("\"repport\" is no request: type report".into())
+        );
+        assert!(parse_report::<ServerReport>("{}").unwrap_err().contains("is no report"));
         assert!(parse_listening("hello").unwrap_err().contains("was \"hello\""));
         assert!(parse_listening("listening on ftp://a").is_err());
         assert!(!error_line("a\nb").contains('\n'));

@@ -7,10 +7,26 @@ use rustix::process::Signal;
 use serde::Deserialize;
 use weigh_model::Nanos;
 
+use crate::counter::Counter;
+use crate::package::Package;
 use crate::template;
 
 /// The names every configuration and argument may use, beside those of its profiles.
-pub const PLACEHOLDERS: [&str; 3] = ["port", "dir", "user"];
+/// `package` is the folder that `weigh targets install` filled, empty where there is none. `tls` is
+/// the folder of the certificates, `tls_key` the server's key; `tls_listen`, `tls_lines` and
+/// `websocket_lines` are empty without TLS and WebSocket.
+pub const PLACEHOLDERS: [&str; 10] = [
+    "address",
+    "port",
+    "dir",
+    "user",
+    "package",
+    "tls",
+    "tls_key",
+    "tls_listen",
+    "tls_lines",
+    "websocket_lines",
+];
 
 /// One file of `targets/`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -24,17 +40,36 @@ pub struct Target {
     pub about: String,
     /// The protocols it speaks, all on `{port}`; the first is weighed if nothing else is said.
     pub speaks: Vec<Speaks>,
+    /// Who clients say they are; absent where it asks nobody.
+    #[serde(default)]
+    pub client: Option<Client>,
     /// How it is found.
     pub find: Find,
+    /// How it is fetched; absent where only its user can get it.
+    #[serde(default)]
+    pub package: Option<Package>,
     /// Files to write into its own folder before it starts.
     #[serde(default, rename = "file")]
     pub files: Vec<File>,
+    /// What is run to its end before it starts, in this order.
+    #[serde(default, rename = "prepare")]
+    pub preparations: Vec<Prepare>,
     /// How it is started.
     pub start: Start,
     /// How it is known to be ready.
     pub ready: Ready,
     /// How it is stopped.
     pub stop: Stop,
+    /// How it is told to use TLS; absent where it cannot, or nobody has written it down.
+    #[serde(default)]
+    pub tls: Option<Tls>,
+    /// How it is told to use WebSocket; absent where it cannot, or nobody has written it down.
+    #[serde(default)]
+    pub websocket: Option<WebSocket>,
+    /// The file of `weigh targets probe -o` beside this one that says what it can do; absent where
+    /// nobody has asked it.
+    #[serde(default)]
+    pub abilities: Option<String>,
     /// Its counters, if it has any.
     #[serde(default, rename = "counter")]
     pub counters: Vec<Counter>,
@@ -51,6 +86,21 @@ pub struct Speaks {
     pub protocol: String,
     /// The scheme of its URLs: `http`.
     pub scheme: String,
+    /// Keys of the protocol and all the values of each that it can do; of a key that is not named
+    /// it can do every value.
+    #[serde(default)]
+    pub can: BTreeMap<String, Vec<String>>,
+}
+
+/// Who clients say they are.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Client {
+    /// The user.
+    pub user: String,
+    /// The password, which is no secret: the server is ours and gone after the run.
+    #[serde(default)]
+    pub password: String,
 }
 
 /// How a server is found on this machine.
@@ -62,8 +112,12 @@ pub struct Find {
     /// Folders to search after those of `PATH`.
     #[serde(default)]
     pub folders: Vec<PathBuf>,
-    /// How it tells its version.
-    pub version: Version,
+    /// Files that must be there too, where the program is not the server's alone.
+    #[serde(default)]
+    pub beside: Vec<PathBuf>,
+    /// How it tells its version; left out where a package says it.
+    #[serde(default)]
+    pub version: Option<Version>,
     /// What to type to get it.
     pub install: String,
 }
@@ -72,6 +126,9 @@ pub struct Find {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Version {
+    /// Who is asked; the server's own program if left out.
+    #[serde(default)]
+    pub program: Option<String>,
     /// Arguments that make it tell.
     pub arguments: Vec<String>,
     /// What stands before the version.
@@ -98,6 +155,19 @@ pub struct Start {
     /// Environment beside ours, with `{places}` to fill in.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
+    /// Names of more ports that it needs: `monitor` stands at `{port_monitor}`.
+    #[serde(default)]
+    pub ports: Vec<String>,
+}
+
+/// What is run to its end before a server starts, in its folder and with its environment.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prepare {
+    /// The program and its arguments, with `{places}` to fill in.
+    pub run: Vec<String>,
+    /// How long that may take.
+    pub within: Nanos,
 }
 
 /// When a server is ready: its port takes connections, and its log has a line.
@@ -118,6 +188,28 @@ pub struct Stop {
     pub signal: StopSignal,
     /// How long it may take before it is killed.
     pub grace: Nanos,
+}
+
+/// How a server is told to use WebSocket.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WebSocket {
+    /// What stands at `{websocket_lines}`.
+    pub lines: String,
+}
+
+/// How a server is told to use TLS. The folder `{tls}` holds `ca.pem` and `server.pem`; the key is
+/// `{tls_key}`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// What stands at `{tls_listen}`.
+    #[serde(default)]
+    pub listen: String,
+    /// What stands at `{tls_lines}`.
+    pub lines: String,
+    /// What follows it where clients must show certificates.
+    pub mutual: String,
 }
 
 /// A signal that asks a server to end.
@@ -141,30 +233,6 @@ impl StopSignal {
             StopSignal::Quit => Signal::QUIT,
         }
     }
-}
-
-/// A counter a broker publishes.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Counter {
-    /// What we call it.
-    pub name: String,
-    /// The topic it is published on.
-    pub topic: String,
-    /// Whether it only grows.
-    pub kind: CounterKind,
-    /// What it counts.
-    pub meaning: String,
-}
-
-/// How a counter behaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CounterKind {
-    /// Grows since the server started; a trial's share is a difference.
-    Total,
-    /// A state of the moment.
-    Gauge,
 }
 
 /// One configuration of a server.
@@ -264,6 +332,18 @@ impl Target {
         found.map(|speaks| speaks.scheme.as_str())
     }
 
+    /// Whether it can do this value of a key of a protocol.
+    ///
+    /// # Errors
+    /// If it cannot: what it can.
+    pub fn can(&self, protocol: &str, key: &str, value: &str) -> Result<(), String> {
+        let speaks = self.speaks.iter().find(|speaks| speaks.protocol == protocol);
+        match speaks.and_then(|speaks| speaks.can.get(key)) {
+            Some(values) if !values.iter().any(|known| known == value) => Err(values.join(" or ")),
+            _ => Ok(()),
+        }
+    }
+
     /// The files of a profile: its own instead of those with the same names.
     pub fn files_of<'a>(&'a self, profile: &'a Profile) -> Vec<&'a File> {
         let replaced: BTreeSet<&str> = profile.files.iter().map(|f| f.name.as_str()).collect();
@@ -289,6 +369,21 @@ impl Target {
         }
         unique("profile", self.profiles.iter().map(|profile| &profile.name))?;
         unique("counter", self.counters.iter().map(|counter| &counter.name))?;
+        unique("port", self.start.ports.iter())?;
+        let lower = |c: char| c.is_ascii_lowercase() || c == '_';
+        if let Some(name) = self.start.ports.iter().find(|n| n.is_empty() || !n.chars().all(lower))
+        {
+            return Err(format!("the port {name:?} may hold small letters and _ only"));
+        }
+        if self.find.version.is_none() && self.package.as_ref().is_none_or(Package::is_of_system) {
+            return Err("`find.version` is missing: say how it tells its version".to_owned());
+        }
+        self.package.as_ref().map_or(Ok(()), Package::check)?;
+        self.preparations.iter().try_for_each(|prepare| match prepare.run.is_empty() {
+            true => Err("[[prepare]] runs nothing: name a program".to_owned()),
+            false => Ok(()),
+        })?;
+        self.counters.iter().try_for_each(Counter::check)?;
         self.profiles.iter().try_for_each(|profile| self.check_profile(profile))
     }
 
@@ -307,8 +402,16 @@ impl Target {
         let mut texts: Vec<&str> = files.iter().map(|file| file.text.as_str()).collect();
         texts.extend(self.start.arguments.iter().map(String::as_str));
         texts.extend(self.start.environment.values().map(String::as_str));
+        texts.extend(self.preparations.iter().flat_map(|own| &own.run).map(String::as_str));
+        texts.extend(self.counters.iter().filter_map(|own| own.url.as_deref()));
         let used: BTreeSet<&str> = texts.into_iter().flat_map(template::names).collect();
-        let known = |name: &str| PLACEHOLDERS.contains(&name) || profile.values.contains_key(name);
+        let is_port = |name: &str| {
+            let port = name.strip_prefix(PORT_PREFIX);
+            port.is_some_and(|port| self.start.ports.iter().any(|own| own == port))
+        };
+        let known = |name: &str| {
+            PLACEHOLDERS.contains(&name) || is_port(name) || profile.values.contains_key(name)
+        };
         if let Some(name) = used.iter().find(|name| !known(name)) {
             return Err(format!("profile {} has no value for {{{name}}}", profile.name));
         }
@@ -321,6 +424,9 @@ impl Target {
         }
     }
 }
+
+/// What the place of a further port begins with.
+pub const PORT_PREFIX: &str = "port_";
 
 fn unique<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Result<(), String> {
     let mut seen = BTreeSet::new();

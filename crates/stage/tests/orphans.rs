@@ -37,9 +37,11 @@ fn start_sleep() -> ManagedProcess {
         arguments: vec!["1000".into()],
         environment: Vec::new(),
         folder: own_folder(),
-        log: own_folder().join("sleep.log"),
+        log: Some(own_folder().join("sleep.log")),
         cores: None,
         piped: false,
+        door: None,
+        enclosure: None,
     })
     .unwrap()
 }
@@ -66,7 +68,9 @@ fn a_killed_parent_leaves_no_server() {
         if find(target).is_some() {
             leaves_nothing(&target.name);
         } else {
-            assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{} is missing", target.name);
+            let is_in_ci = ["mosquitto", "nginx", "nats"].contains(&target.name.as_str());
+            let is_ci = std::env::var("CI").as_deref() == Ok("true");
+            assert!(!is_ci || !is_in_ci, "{} is missing", target.name);
             println!("SKIPPED: {} is not installed: {}", target.name, target.find.install);
         }
     }
@@ -88,14 +92,32 @@ fn leaves_nothing(role: &str) {
         .find_map(|line| line.unwrap().strip_prefix("child:")?.parse().ok())
         .expect("the parent names its child");
     assert!(runs(child));
+    let all = family(child);
     parent.kill().unwrap();
     parent.wait().unwrap();
     let deadline = Instant::now() + Duration::from_secs(20);
-    while runs(child) {
-        assert!(Instant::now() < deadline, "process {child} outlived its parent");
+    // A server in Erlang has processes of its own, which no signal of the kernel reaches.
+    while let Some(left) = all.iter().find(|pid| runs(**pid)) {
+        assert!(Instant::now() < deadline, "process {left} of {role} outlived its parent");
         std::thread::sleep(Duration::from_millis(5));
     }
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A process with all its descendants (`/proc/PID/task/TID/children`, proc(5)).
+fn family(root: u32) -> Vec<u32> {
+    let mut all = vec![root];
+    let mut next = 0;
+    while let Some(pid) = all.get(next).copied() {
+        next += 1;
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        for task in tasks {
+            let children = std::fs::read_to_string(task.path().join("children"));
+            let children = children.unwrap_or_default();
+            all.extend(children.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+        }
+    }
+    all
 }
 
 /// A zombie that nobody reaps runs no more.

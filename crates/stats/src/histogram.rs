@@ -56,6 +56,12 @@ impl Histogram {
         self.buckets.saturating_record(value_ns.min(VALUE_NS_MAX));
     }
 
+    /// Counts the same value `count` times.
+    #[inline]
+    pub fn record_n(&mut self, value_ns: u64, count: u64) {
+        self.buckets.saturating_record_n(value_ns.min(VALUE_NS_MAX), count);
+    }
+
     /// Adds all values of `other`.
     pub fn merge(&mut self, other: &Histogram) {
         self.buckets.add(&other.buckets).expect("all histograms have the same bounds");

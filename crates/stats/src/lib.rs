@@ -4,6 +4,7 @@
 pub mod average;
 pub mod bootstrap;
 pub mod change_point;
+pub mod clocks;
 pub mod comparison;
 pub mod estimate;
 pub mod hierarchy;
@@ -12,6 +13,7 @@ pub mod interval;
 pub mod normality;
 pub mod order_statistic;
 pub mod outlier;
+pub mod paired;
 pub mod quantile;
 pub mod random;
 pub mod rank;

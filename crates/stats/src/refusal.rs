@@ -88,6 +88,21 @@ pub enum Refusal {
         /// How many would do.
         needed: usize,
     },
+    /// An exchange between two clocks whose answer came before it could.
+    #[error(
+        "exchange {number} ended before it began, or took longer there than here: its stamps are \
+             in the wrong columns, or a clock was set back"
+    )]
+    ImpossibleExchange {
+        /// Its number, from 1.
+        number: usize,
+    },
+    /// No offset with an even drift fits all exchanges.
+    #[error(
+        "no offset with an even drift fits all exchanges: a clock was set or slewed meanwhile; \
+         stop what sets it (NTP) and measure again"
+    )]
+    UnsteadyClocks,
     /// Resampling gave statistics that are not finite.
     #[error("the statistic is not finite for some resamples: it cannot be bootstrapped")]
     NotResampled,

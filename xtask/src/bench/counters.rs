@@ -1,11 +1,15 @@
 //! What the target itself counted: no tool is asked how much it did where the target can tell.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::targets::Target;
 
 /// Where a target counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,26 +19,41 @@ pub(crate) enum Counter {
     /// Messages taken in, from Mosquitto's `$SYS` count of body bytes: its count of messages
     /// leaves out QoS 2.
     Sys,
+    /// The file that the floor's sink writes when it hears SIGUSR1.
+    File,
     /// Nowhere: the tool's own count must do.
     None,
 }
 
 impl Counter {
     /// The count before a measurement.
-    pub(crate) fn before(self, port: u16) -> anyhow::Result<Option<u64>> {
+    pub(crate) fn before(self, target: &Target) -> anyhow::Result<Option<u64>> {
         match self {
-            Counter::StubStatus => requests(port).map(Some),
-            Counter::Sys => published(port).map(Some),
+            Counter::StubStatus => requests(target.port).map(Some),
+            Counter::Sys => published(target.port).map(Some),
+            Counter::File => taken(target).map(Some),
             Counter::None => Ok(None),
         }
     }
 
     /// The count after a measurement; the request that asks is taken off again. Mosquitto
     /// refreshes its topics only every few seconds, so they are read until they stand still.
-    pub(crate) fn after(self, port: u16) -> anyhow::Result<Option<u64>> {
+    pub(crate) fn after(self, target: &Target) -> anyhow::Result<Option<u64>> {
+        let port = target.port;
         match self {
             Counter::StubStatus => Ok(Some(requests(port)?.saturating_sub(1))),
             Counter::None => Ok(None),
+            Counter::File => {
+                let mut last = taken(target)?;
+                loop {
+                    sleep(SINK_DRAINS);
+                    let now = taken(target)?;
+                    if now == last {
+                        return Ok(Some(now));
+                    }
+                    last = now;
+                }
+            }
             Counter::Sys => {
                 sleep(SYS_REFRESH);
                 let mut last = published(port)?;
@@ -64,6 +83,22 @@ fn requests(port: u16) -> anyhow::Result<u64> {
         .and_then(|line| line.split_whitespace().nth(2))
         .and_then(|number| number.parse().ok())
         .with_context(|| format!("no request count in stub_status: {page:?}"))
+}
+
+/// What the sink has taken in: asked for by a signal, read once the file is new and whole.
+fn taken(target: &Target) -> anyhow::Result<u64> {
+    let _ = fs::remove_file(&target.count_file);
+    let pid = i32::try_from(target.pid()).ok().and_then(Pid::from_raw);
+    kill_process(pid.context("the sink has no number")?, Signal::USR1)?;
+    let start = Instant::now();
+    while start.elapsed() < SINK_ANSWERS {
+        let text = fs::read_to_string(&target.count_file).unwrap_or_default();
+        if let Some(number) = text.strip_suffix('\n') {
+            return number.parse().with_context(|| format!("the sink counted {number:?}"));
+        }
+        sleep(Duration::from_millis(5));
+    }
+    bail!("the sink does not write {}", target.count_file.display())
 }
 
 /// Messages the broker has taken in, from its retained `$SYS` message of body bytes: every body
@@ -103,4 +138,7 @@ const SYS_TOPIC: &[u8] = b"$SYS/broker/publish/bytes/received";
 /// Bytes of every body in the MQTT jobs.
 pub(crate) const BODY_BYTES: u64 = 64;
 const SYS_REFRESH: Duration = Duration::from_millis(2_400);
+/// What lies in socket buffers when a tool ends is read within that time.
+const SINK_DRAINS: Duration = Duration::from_millis(100);
+const SINK_ANSWERS: Duration = Duration::from_secs(3);
 const SYS_READS_MAX: u32 = 8;

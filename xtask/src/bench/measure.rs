@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -11,7 +11,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde_json::{Value, json};
 
 use super::process::{self, CoreTime};
-use super::targets::Target;
+use super::targets::{Kind, Target};
+use super::words::Own;
 
 /// The cores that generator and target run on.
 #[derive(Clone, Copy, Debug)]
@@ -20,15 +21,8 @@ pub(crate) struct Cores {
     pub(crate) generator: usize,
     /// The target's.
     pub(crate) target: usize,
-}
-
-/// What a tool says of itself, for where the target does not count and as a cross-check.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Own {
-    /// Operations per second.
-    Rate(f64),
-    /// Operations.
-    Count(f64),
+    /// Both go ahead of everybody else's work on these cores: for a machine that is never quiet.
+    pub(crate) is_ahead: bool,
 }
 
 /// One command to measure.
@@ -39,6 +33,8 @@ pub(crate) struct Tool {
     pub(crate) command: Vec<String>,
     /// Finds what the tool says of itself in its output.
     pub(crate) own: fn(&str) -> Option<Own>,
+    /// The server it brings along, where the job's would not understand it.
+    pub(crate) target: Option<Kind>,
 }
 
 /// What one run of one tool gave.
@@ -58,6 +54,10 @@ pub(crate) struct Measured {
     pub(crate) busy_target: f64,
     /// Cores' worth of time on these two cores that went to neither generator nor target.
     pub(crate) foreign: f64,
+    /// Share of the active time in which the target could have run and did not.
+    pub(crate) kept_waiting: f64,
+    /// True if generator and target went ahead of others: then what others used is no disturbance.
+    pub(crate) is_ahead: bool,
     /// Exit code, or -1 for a tool that was ended from outside.
     pub(crate) exit: i32,
 }
@@ -81,6 +81,11 @@ impl Measured {
         if self.operations <= 0.0 {
             return Some("nothing was done, or nothing counted it".to_owned());
         }
+        if self.is_ahead {
+            let share = self.kept_waiting * 100.0;
+            return (self.kept_waiting > KEPT_WAITING_MAX)
+                .then(|| format!("the target was kept waiting for {share:.0} % of the time"));
+        }
         (self.foreign > FOREIGN_MAX)
             .then(|| format!("others used {:.0} % of a core", self.foreign * 100.0))
     }
@@ -102,7 +107,8 @@ impl Measured {
             "operations": self.operations, "own_count": self.own_count, "cpu_s": self.cpu_s,
             "active_s": self.active_s, "per_cpu_s": self.per_cpu_s(), "rate": self.rate(),
             "busy_generator": self.busy_generator, "busy_target": self.busy_target,
-            "bottleneck": self.bottleneck(), "foreign": self.foreign, "exit": self.exit,
+            "bottleneck": self.bottleneck(), "foreign": self.foreign,
+            "kept_waiting": self.kept_waiting, "exit": self.exit,
             "unusable": self.unusable(),
         })
     }
@@ -117,11 +123,11 @@ pub(crate) fn measure(
 ) -> anyhow::Result<Measured> {
     let out_path = folder.join(format!("{}.out", tool.name));
     let err_path = folder.join(format!("{}.err", tool.name));
-    let counted_before = target.counter.before(target.port)?;
+    let counted_before = target.counter.before(target)?;
+    let waited_before = process::waited_ns(target.pid());
     let target_before = process::cpu_ticks(target.pid());
     let mut samples = vec![Sample::take(target.pid(), cores)];
-    let mut child = Command::new("taskset")
-        .args(["-c", &cores.generator.to_string()])
+    let mut child = process::on_core(cores.generator, cores.is_ahead)
         .args(&tool.command)
         .current_dir(folder)
         .stdin(Stdio::null())
@@ -132,7 +138,8 @@ pub(crate) fn measure(
     let (cpu, exit) = follow(&mut child, || samples.push(Sample::take(target.pid(), cores)))?;
     samples.push(Sample::take(target.pid(), cores));
     let target_cpu = process::cpu_ticks(target.pid()) - target_before;
-    let counted_after = target.counter.after(target.port)?;
+    let waited_ns = process::waited_ns(target.pid()).saturating_sub(waited_before);
+    let counted_after = target.counter.after(target)?;
 
     let active = active_span(&samples);
     let (first, last) = (&samples[active.0], &samples[active.1]);
@@ -157,6 +164,8 @@ pub(crate) fn measure(
         busy_generator: first.generator.busy_share(last.generator),
         busy_target: first.target.busy_share(last.target),
         foreign: (used as f64 - cpu as f64 - target_cpu as f64).max(0.0) / wall_ticks,
+        kept_waiting: waited_ns as f64 / 1e9 / active_s.max(1e-3),
+        is_ahead: cores.is_ahead,
         exit,
     })
 }
@@ -231,3 +240,6 @@ const GRACE: Duration = Duration::from_secs(3);
 const BUSY: f64 = 0.93;
 /// More foreign time than this share of one core, and a run was disturbed.
 const FOREIGN_MAX: f64 = 0.10;
+/// A target that stood ready for a larger share of the time without running was disturbed too much,
+/// although it went ahead of others. Below that the table tells the share: all tools have it alike.
+const KEPT_WAITING_MAX: f64 = 0.5;

@@ -2,12 +2,16 @@
 //! of C that does the least a generator can do, round by round, measured alike from outside.
 
 mod counters;
+mod history;
 mod jobs;
 mod measure;
 mod own;
 mod process;
+mod ratio;
 mod table;
 mod targets;
+mod tools;
+mod words;
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -19,16 +23,19 @@ use anyhow::{Context, bail, ensure};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 
-use jobs::{JOBS, Job, Places, Work};
+use jobs::{Field, JOBS, Job, Work};
 use measure::{Cores, Tool};
 use table::Row;
 use targets::Target;
+use tools::Places;
 
 /// Options of `cargo xtask bench`.
 #[derive(clap::Args)]
-#[command(after_help = "Jobs whose tools are not installed leave them out; apt-get install wrk \
-                        nghttp2-client nginx mosquitto mosquitto-clients brings most. \
-                        rumqttc-bench and mqtt-stresser are used if they are on PATH.")]
+#[command(
+    after_help = "Without --compare only the floor is beside us. Peers that are not on PATH \
+                        are named and left out; apt-get install wrk nghttp2-client nginx mosquitto \
+                        mosquitto-clients brings most, docs/benchmarks.md tells the rest."
+)]
 pub(crate) struct Options {
     /// Jobs to run; all of them without any. See --list.
     jobs: Vec<String>,
@@ -44,6 +51,25 @@ pub(crate) struct Options {
     /// Only these tools, by the names of the table (for example: weigh wrk).
     #[arg(long, num_args = 1.., value_name = "TOOL")]
     only: Vec<String>,
+    /// Beside the floor every peer that is installed here.
+    #[arg(long)]
+    compare: bool,
+    /// Generators and targets go ahead of all other work on their cores (needs root): for a machine
+    /// that is never quiet. Read ratios only.
+    #[arg(long)]
+    ahead: bool,
+    /// Prints what the last runs found in this job, for `weigh stats -`, and ends.
+    #[arg(long, value_name = "JOB")]
+    history: Option<String>,
+    /// So many runs of the history.
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "history")]
+    last: usize,
+    /// An earlier binary, to be weighed in turn with the present one.
+    #[arg(long, value_name = "FILE")]
+    before: Option<PathBuf>,
+    /// A binary without times, for the jobs that need one; without it, one is built.
+    #[arg(long, value_name = "FILE")]
+    unrecorded: Option<PathBuf>,
     /// The core that generators run on.
     #[arg(long, default_value_t = 1)]
     generator_core: usize,
@@ -59,8 +85,12 @@ pub(crate) struct Options {
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     if options.list {
         for job in JOBS {
-            println!("{:<10} {}", job.name, job.about);
+            println!("{:<17} {}", job.name, job.about);
         }
+        return Ok(());
+    }
+    if let Some(job) = &options.history {
+        print!("{}", history::told(root, job, options.last)?);
         return Ok(());
     }
     let chosen = chosen(&options.jobs)?;
@@ -72,25 +102,35 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let scratch = root.join("target/bench");
     fs::create_dir_all(&scratch)?;
     fs::write(scratch.join("body64"), "x".repeat(64))?;
+    let found = |path: &PathBuf| path.canonicalize().with_context(|| path.display().to_string());
+    let records = chosen.iter().any(|job| job.field == Field::Recording);
     let places = Places {
         floor: build_floor(&root)?,
-        weigh: match &options.weigh {
-            Some(path) => path.canonicalize().with_context(|| path.display().to_string())?,
-            None => build_weigh(&root)?,
+        unrecorded: match &options.unrecorded {
+            Some(path) => Some(found(path)?),
+            None => records.then(|| build_unrecorded(&root, &scratch)).transpose()?,
         },
+        weigh: match &options.weigh {
+            Some(path) => found(path)?,
+            None => build_weigh(&root, &[])?,
+        },
+        before: options.before.as_ref().map(found).transpose()?,
         root: root.clone(),
         scratch,
     };
     let mut results = Results::create(&root)?;
+    let mut entry = history::Entry::begin();
+    println!("load average at the start: {:.2}\n", process::load_average());
     let mut failed = Vec::new();
     for job in chosen {
         println!("## {}: {}", job.name, job.about);
-        if let Err(error) = run_job(job, &places, options, &mut results) {
+        if let Err(error) = run_job(job, &places, options, &mut results, &mut entry) {
             println!("failed: {error:#}\n");
             failed.push(job.name);
         }
     }
     println!("every run: {}", results.path.display());
+    println!("history: {}", entry.append(&root)?.display());
     ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
     Ok(())
 }
@@ -114,6 +154,7 @@ fn run_job(
     places: &Places,
     options: &Options,
     results: &mut Results,
+    entry: &mut history::Entry,
 ) -> anyhow::Result<()> {
     let own = match job.work {
         Work::Idle(connections) => Some(own::idle(places, connections, options.seconds.max(10))),
@@ -126,47 +167,81 @@ fn run_job(
             value["job"] = job.name.into();
             results.append(&value)
         }
-        None => compare(job, places, options, results),
+        None => {
+            let rows = compare(job, places, options, results)?;
+            table::print(job, &rows);
+            entry.add(job.name, &rows);
+            Ok(())
+        }
     }
 }
 
 /// Gives every tool its turn, round after round, so that a slow drift of the machine touches all
-/// alike. Every turn has a fresh target.
+/// alike; each round begins with another tool. Every turn has a fresh target.
 fn compare(
     job: &Job,
     places: &Places,
     options: &Options,
     results: &mut Results,
-) -> anyhow::Result<()> {
-    let Some(kind) = job.work.target() else { return Ok(()) };
-    let cores = Cores { generator: options.generator_core, target: options.target_core };
-    let folder = places.scratch.join(job.name);
-    let tools_at = |port: u16| -> anyhow::Result<Vec<Tool>> {
-        let mut tools = places.tools(job.work, port, options.seconds)?;
-        tools.retain(|tool| options.only.is_empty() || options.only.contains(&tool.name));
-        Ok(tools)
+) -> anyhow::Result<Vec<Row>> {
+    let Some(kind) = job.work.target() else { return Ok(Vec::new()) };
+    let cores = Cores {
+        generator: options.generator_core,
+        target: options.target_core,
+        is_ahead: options.ahead,
     };
-    let names: Vec<String> = tools_at(0)?.into_iter().map(|tool| tool.name).collect();
-    ensure!(!names.is_empty(), "none of the tools of this job is installed");
-    let mut rows: Vec<Row> = names.into_iter().map(|tool| Row { tool, runs: Vec::new() }).collect();
+    let folder = places.scratch.join(job.name);
+    let turns = turns(job, places, options)?;
+    let mut rows: Vec<Row> =
+        turns.iter().map(|tool| Row { tool: tool.name.clone(), runs: Vec::new() }).collect();
+    // What a build of ours does once, and keeps, belongs to no round.
+    for tool in turns.iter().filter(|tool| tool.name.starts_with("weigh")) {
+        let target = Target::start(kind, &folder, places, cores)?;
+        let tools = places.tools(job, target.port, 1)?;
+        let tool = tools.iter().map(|entry| &entry.tool).find(|own| own.name == tool.name);
+        measure::measure(tool.context("a tool went away")?, &target, cores, &folder)?;
+    }
     for round in 1..=options.rounds {
-        for row in &mut rows {
-            let target = Target::start(kind, &folder, &places.floor, cores.target)?;
-            let tools = tools_at(target.port)?;
-            let tool = tools.iter().find(|tool| tool.name == row.tool);
+        for turn in 0..turns.len() {
+            let place = (turn + round as usize - 1) % turns.len();
+            let (name, own_kind) = (&turns[place].name, turns[place].target);
+            let target = Target::start(own_kind.unwrap_or(kind), &folder, places, cores)?;
+            let tools = places.tools(job, target.port, options.seconds)?;
+            let tool = tools.iter().map(|entry| &entry.tool).find(|tool| tool.name == *name);
             let tool = tool.context("a tool went away during the run")?;
             let measured = measure::measure(tool, &target, cores, &folder)?;
             if let Some(why) = measured.unusable() {
-                let output = folder.join(format!("{}.err", tool.name));
-                let (name, output) = (&tool.name, output.display());
+                let output = folder.join(format!("{name}.err"));
+                let output = output.display();
                 eprintln!("round {round}: {name} not used: {why} (its words: {output})");
             }
             results.append(&measured.json(job.name, tool, round))?;
-            row.runs.push(measured);
+            rows[place].runs.push(measured);
         }
     }
-    table::print(&rows);
-    Ok(())
+    Ok(rows)
+}
+
+/// The tools that take part; of the others it is said that they do not.
+fn turns(job: &Job, places: &Places, options: &Options) -> anyhow::Result<Vec<Tool>> {
+    let mut turns = Vec::new();
+    let mut missing = Vec::new();
+    for entry in places.tools(job, 0, options.seconds)? {
+        let is_wanted = match options.only.is_empty() {
+            true => entry.is_own || options.compare,
+            false => options.only.contains(&entry.tool.name),
+        };
+        match (is_wanted, places.is_there(&entry.tool)) {
+            (false, _) => {}
+            (true, true) => turns.push(entry.tool),
+            (true, false) => missing.push(entry.tool.name),
+        }
+    }
+    ensure!(!turns.is_empty(), "none of the tools of this job is installed");
+    if !missing.is_empty() {
+        println!("not installed here, and left out: {}", missing.join(", "));
+    }
+    Ok(turns)
 }
 
 /// Where every run is kept, one JSON object a line.
@@ -209,9 +284,17 @@ fn build_floor(root: &Path) -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-fn build_weigh(root: &Path) -> anyhow::Result<PathBuf> {
+/// The same without times, kept aside: the next build of the plain one takes its place.
+fn build_unrecorded(root: &Path, scratch: &Path) -> anyhow::Result<PathBuf> {
+    let kept = scratch.join("weigh-unrecorded");
+    fs::copy(build_weigh(root, &["--features", "unrecorded"])?, &kept)?;
+    Ok(kept)
+}
+
+fn build_weigh(root: &Path, features: &[&str]) -> anyhow::Result<PathBuf> {
     let status = Command::new("cargo")
         .args(["build", "--release", "--package", "weigh"])
+        .args(features)
         .current_dir(root)
         .status()?;
     ensure!(status.success(), "the release build failed");

@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-use super::jobs::{Places, summary};
+use super::tools::Places;
+use super::words::summary;
 use super::{measure, process};
 
 /// Send lag at `rate` messages per second over `seconds`, as `weigh` records it.

@@ -1,6 +1,7 @@
 //! What the kernel tells of processes and cores, read from /proc.
 
 use std::fs;
+use std::process::Command;
 
 /// Time of one core since boot, in clock ticks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,6 +34,38 @@ pub(crate) fn cpu_ticks(pid: u32) -> u64 {
     let Some((_, fields)) = stat.rsplit_once(')') else { return 0 };
     fields.split_whitespace().skip(11).take(4).filter_map(|f| f.parse::<u64>().ok()).sum()
 }
+
+/// How long the first thread of a process has stood ready to run without running, nanoseconds: the
+/// second number of schedstat (Documentation/scheduler/sched-stats.rst of the kernel).
+pub(crate) fn waited_ns(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default();
+    text.split_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// The load average of the last minute.
+pub(crate) fn load_average() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or(0.0)
+}
+
+/// A command to be completed with a program, pinned to `core`. If it `is_ahead` it goes before all
+/// other work there: with nice -20, in a session of its own, whose scheduling group has that
+/// niceness too (sched(7), "The autogroup feature").
+pub(crate) fn on_core(core: usize, is_ahead: bool) -> Command {
+    let core = core.to_string();
+    if is_ahead {
+        let mut command = Command::new("setsid");
+        command.args(["sh", "-c", AHEAD, core.as_str()]);
+        return command;
+    }
+    let mut command = Command::new("taskset");
+    command.args(["-c", core.as_str()]);
+    command
+}
+
+/// The core stands in $0.
+const AHEAD: &str = "echo -20 >/proc/self/autogroup 2>/dev/null; \
+                     exec nice -n -20 taskset -c \"$0\" \"$@\"";
 
 /// Clock ticks in a second.
 pub(crate) fn ticks_per_second() -> f64 {
@@ -95,7 +128,7 @@ mod tests {
     #[test]
     fn our_own_process_is_read() {
         let pid = std::process::id();
-        let mut child = std::process::Command::new("sleep").arg("5").spawn().unwrap();
+        let mut child = Command::new("sleep").arg("5").spawn().unwrap();
         assert_eq!(tree(pid)[0], pid);
         assert!(tree(pid).contains(&child.id()));
         child.kill().unwrap();

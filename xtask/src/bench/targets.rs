@@ -1,15 +1,18 @@
 //! The servers that the tools are weighed against, each on its own free port and pinned core.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
 use super::counters::Counter;
+use super::measure::Cores;
 use super::process;
+use super::tools::Places;
 
 /// Which server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +25,12 @@ pub(crate) enum Kind {
     Sink(&'static str),
     /// The floor's TCP echo server.
     Echo,
+    /// The server of sockperf.
+    Sockperf,
+    /// The server of netperf.
+    Netperf,
+    /// Our reference gRPC server.
+    Grpc,
 }
 
 /// A running server; it ends with this value.
@@ -31,19 +40,21 @@ pub(crate) struct Target {
     pub(crate) port: u16,
     /// Where it counts.
     pub(crate) counter: Counter,
+    /// The file it counts in, if it does so in one.
+    pub(crate) count_file: PathBuf,
 }
 
 impl Target {
-    /// Starts a server with its files in `folder`, pinned to `core`; `floor` holds the floor
-    /// programs.
+    /// Starts a server with its files in `folder`, pinned to its core.
     pub(crate) fn start(
         kind: Kind,
         folder: &Path,
-        floor: &Path,
-        core: usize,
+        places: &Places,
+        cores: Cores,
     ) -> anyhow::Result<Target> {
         fs::create_dir_all(folder)?;
         let port = free_port()?;
+        let count_file = folder.join("sink-count");
         let (program, arguments, counter) = match kind {
             Kind::Nginx => {
                 let file = folder.join("nginx.conf");
@@ -57,19 +68,31 @@ impl Target {
                 (found("mosquitto")?, ["-c".into(), file.into_os_string()].to_vec(), Counter::Sys)
             }
             Kind::Sink(protocol) => {
-                let arguments = [protocol.into(), port.to_string().into()].to_vec();
-                (floor.join("floor_sink"), arguments, Counter::None)
+                let file = count_file.clone().into_os_string();
+                let arguments = [protocol.into(), port.to_string().into(), file].to_vec();
+                (places.floor.join("floor_sink"), arguments, Counter::File)
+            }
+            Kind::Sockperf => {
+                let text = format!("server --tcp -i 127.0.0.1 -p {port}");
+                (found("sockperf")?, words(&text), Counter::None)
+            }
+            Kind::Netperf => {
+                let text = format!("-D -L 127.0.0.1 -p {port}");
+                (found("netserver")?, words(&text), Counter::None)
+            }
+            Kind::Grpc => {
+                let text = format!("serve grpc --listen 127.0.0.1:{port}");
+                (places.weigh.clone(), words(&text), Counter::None)
             }
             Kind::Echo => {
                 let arguments =
                     ["serve".into(), port.to_string().into(), FRAME_BYTES.into(), ECHOED.into()]
                         .to_vec();
-                (floor.join("floor_tcp"), arguments, Counter::None)
+                (places.floor.join("floor_tcp"), arguments, Counter::None)
             }
         };
         let log = File::create(folder.join("target.log"))?;
-        let child = Command::new("taskset")
-            .args(["-c", &core.to_string()])
+        let child = process::on_core(cores.target, cores.is_ahead)
             .arg(&program)
             .args(&arguments)
             .stdin(Stdio::null())
@@ -77,7 +100,7 @@ impl Target {
             .stderr(log)
             .spawn()
             .with_context(|| format!("starting {}", program.display()))?;
-        let mut target = Target { child, port, counter };
+        let mut target = Target { child, port, counter, count_file };
         target.await_ready(folder)?;
         Ok(target)
     }
@@ -110,7 +133,11 @@ impl Drop for Target {
     }
 }
 
-fn found(name: &str) -> anyhow::Result<std::path::PathBuf> {
+fn words(text: &str) -> Vec<OsString> {
+    text.split_whitespace().map(OsString::from).collect()
+}
+
+fn found(name: &str) -> anyhow::Result<PathBuf> {
     process::program(name)
         .with_context(|| format!("{name} is not installed: apt-get install {name}"))
 }

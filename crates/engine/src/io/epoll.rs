@@ -16,7 +16,7 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 use weigh_model::Nanos;
 
 use super::doorbell::Doorbell;
-use super::{Close, Happening, Io, IoFault, Poker, Token, socket};
+use super::{Close, Happening, Io, IoFault, Poker, Token, socket, two_step_wait};
 
 /// One epoll and its sockets. It belongs to one thread, though it may be made on another.
 /// A socket without traffic takes 8 bytes here, whatever the kernel needs beside.
@@ -38,6 +38,9 @@ pub struct EpollIo {
     bytes_written: u64,
     bytes_read: u64,
     slack_set: bool,
+    /// Sockets whose peer may still answer, until when, and their generation: those that ended
+    /// since have another.
+    answered: VecDeque<(Nanos, Token, u16)>,
 }
 
 impl EpollIo {
@@ -67,6 +70,7 @@ impl EpollIo {
             bytes_written: 0,
             bytes_read: 0,
             slack_set: false,
+            answered: VecDeque::new(),
         })
     }
 
@@ -95,7 +99,47 @@ impl EpollIo {
         self.slots.len() - self.free.len()
     }
 
-    fn insert(&mut self, socket: OwnedFd, state: u8) -> Result<Token, IoFault> {
+    /// Waits until the peers of all sockets that were closed by [`Close::Answered`] have ended.
+    pub fn await_answers(&mut self) {
+        while let Some((until, token, generation)) = self.answered.front().copied() {
+            if self.slots[token.0 as usize].generation == generation {
+                self.turn(until, &mut |_, _| {});
+            } else {
+                self.answered.pop_front();
+            }
+        }
+    }
+
+    /// Reads what the peer of a socket that is closed already still says, and forgets it.
+    fn read_to_the_end(&mut self, token: Token) {
+        loop {
+            let slot = &self.slots[token.0 as usize];
+            let Some(socket) = &slot.socket else { return };
+            match rustix::net::recv(socket, &mut self.buffer[..], RecvFlags::empty()) {
+                Ok((0, _)) => return self.close(token, Close::Graceful),
+                Ok((length, _)) => self.bytes_read += length as u64,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                Err(_) => return self.close(token, Close::Graceful),
+            }
+        }
+    }
+
+    /// Closes those whose time is over.
+    fn close_unanswered(&mut self) {
+        let now = clock(self.epoch);
+        while let Some((until, token, generation)) = self.answered.front().copied() {
+            if until > now {
+                return;
+            }
+            self.answered.pop_front();
+            if self.slots[token.0 as usize].generation == generation {
+                self.close(token, Close::Graceful);
+            }
+        }
+    }
+
+    fn insert(&mut self, socket: OwnedFd, state: u16) -> Result<Token, IoFault> {
         let index = match self.free.last() {
             Some(&index) => index,
             None => {
@@ -123,6 +167,7 @@ impl EpollIo {
             self.slack_set = true;
         }
         let until = self.paused_until.map_or(until, |retry| until.min(retry));
+        let until = self.answered.front().map_or(until, |(end, _, _)| until.min(*end));
         let timeout = if !self.again.is_empty() || !self.stillborn.is_empty() {
             Some(Timespec { tv_sec: 0, tv_nsec: 0 })
         } else if until == Nanos::NEVER {
@@ -132,8 +177,14 @@ impl EpollIo {
             Some(Timespec { tv_sec: (rest / NS_PER_S) as i64, tv_nsec: (rest % NS_PER_S) as i64 })
         };
         self.events.clear();
-        // A signal ends the wait early, which a turn may do; nothing else can fail here.
-        epoll::wait(&self.epoll, spare_capacity(&mut self.events), timeout.as_ref()).is_ok()
+        let timeout = timeout.as_ref();
+        match epoll::wait(&self.epoll, spare_capacity(&mut self.events), timeout) {
+            Err(Errno::NOSYS) => {
+                two_step_wait::wait(&self.epoll, &mut self.events, timeout).is_ok()
+            }
+            // A signal ends the wait early, which a turn may do; nothing else can fail here.
+            waited => waited.is_ok(),
+        }
     }
 
     fn handle(&mut self, event: Event, happened: &mut dyn FnMut(Nanos, Happening<'_>)) {
@@ -149,6 +200,9 @@ impl EpollIo {
         }
         if slot.state & LISTENER != 0 {
             return self.accept(token, happened);
+        }
+        if slot.state & LEAVING != 0 {
+            return self.read_to_the_end(token);
         }
         let gone = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
         if flags.intersects(gone) {
@@ -197,7 +251,7 @@ impl EpollIo {
         loop {
             let slot = &mut self.slots[token.0 as usize];
             let Some(socket) = &slot.socket else { return };
-            if slot.state & (FAILED | CONNECTING) != 0 {
+            if slot.state & (FAILED | CONNECTING | HELD) != 0 {
                 return;
             }
             let answer = rustix::net::recv(socket, &mut self.buffer[..], RecvFlags::empty());
@@ -284,6 +338,10 @@ impl Io for EpollIo {
         clock(self.epoch)
     }
 
+    fn epoch(&self) -> Option<Instant> {
+        Some(self.epoch)
+    }
+
     fn connect(&mut self, to: SocketAddr, from: Option<IpAddr>) -> Result<Token, IoFault> {
         let (socket, start) = socket::dial(to, from)?;
         match start {
@@ -324,6 +382,27 @@ impl Io for EpollIo {
         }
     }
 
+    fn hold(&mut self, which: Token) {
+        if let Some(slot) = self.slots.get_mut(which.0 as usize) {
+            slot.state |= HELD;
+        }
+    }
+
+    fn release(&mut self, which: Token) {
+        let Some(slot) = self.slots.get_mut(which.0 as usize) else { return };
+        // No new edge tells of what has come in meanwhile.
+        if slot.state & HELD != 0 && slot.state & AGAIN == 0 {
+            slot.state |= AGAIN;
+            self.again.push_back(which);
+        }
+        slot.state &= !HELD;
+    }
+
+    fn local(&self, which: Token) -> Option<SocketAddr> {
+        let socket = self.slots.get(which.0 as usize)?.socket.as_ref()?;
+        SocketAddr::try_from(rustix::net::getsockname(socket).ok()?).ok()
+    }
+
     fn shutdown(&mut self, which: Token) {
         let Some(slot) = self.slots.get(which.0 as usize) else { return };
         if let Some(socket) = &slot.socket {
@@ -334,6 +413,13 @@ impl Io for EpollIo {
 
     fn close(&mut self, which: Token, how: Close) {
         let Some(slot) = self.slots.get_mut(which.0 as usize) else { return };
+        if how == Close::Answered && slot.state & (ENDED | FAILED | CONNECTING) == 0 {
+            slot.state |= LEAVING;
+            let until = clock(self.epoch) + ANSWER_WITHIN;
+            self.answered.push_back((until, which, slot.generation));
+            self.shutdown(which);
+            return self.read_to_the_end(which);
+        }
         let Some(socket) = slot.socket.take() else { return };
         if how == Close::Abort {
             socket::reset_on_close(&socket);
@@ -355,6 +441,9 @@ impl Io for EpollIo {
 
     fn turn(&mut self, until: Nanos, happened: &mut dyn FnMut(Nanos, Happening<'_>)) {
         let any = self.wait(until);
+        if !self.answered.is_empty() {
+            self.close_unanswered();
+        }
         for (token, fault) in std::mem::take(&mut self.stillborn) {
             happened(self.now(), Happening::Failed(token, fault));
         }
@@ -374,6 +463,7 @@ impl Io for EpollIo {
             let slot = &mut self.slots[token.0 as usize];
             slot.state &= !AGAIN;
             match slot.state & LISTENER {
+                0 if slot.state & LEAVING != 0 => self.read_to_the_end(token),
                 0 => self.read(token, happened),
                 _ => self.accept(token, happened),
             }
@@ -393,37 +483,43 @@ impl Io for EpollIo {
 struct Slot {
     socket: Option<OwnedFd>,
     generation: u16,
-    state: u8,
+    state: u16,
 }
 
 const _: () = assert!(size_of::<Slot>() == 8);
 
 /// A connect is under way.
-const CONNECTING: u8 = 1;
+const CONNECTING: u16 = 1;
 /// Accepts; does not read.
-const LISTENER: u8 = 2;
+const LISTENER: u16 = 2;
 /// A write fell short, and the next room is to be reported.
-const BLOCKED: u8 = 4;
+const BLOCKED: u16 = 4;
 /// It stands in the list of those to read again.
-const AGAIN: u8 = 8;
+const AGAIN: u16 = 8;
 /// The peer's end or an error was announced: read until it shows, short reads or not.
-const GONE: u8 = 16;
+const GONE: u16 = 16;
 /// The end was reported.
-const ENDED: u8 = 32;
+const ENDED: u16 = 32;
 /// A failure was reported; nothing more is.
-const FAILED: u8 = 64;
+const FAILED: u16 = 64;
 /// Out of descriptors; accepts nothing for a while.
-const PAUSED: u8 = 128;
+const PAUSED: u16 = 128;
+/// Closed by its user, and read to its end; see [`Close::Answered`].
+const LEAVING: u16 = 256;
+/// Nothing is read until it is released.
+const HELD: u16 = 512;
 
 /// The doorbell's event data; no slot and generation give it.
 const DOORBELL: u64 = u64::MAX;
-const EVENTS_PER_TURN: usize = 1024;
+pub(super) const EVENTS_PER_TURN: usize = 1024;
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Buffers read from one socket before the others have their turn.
 const FILLS_PER_TURN: u32 = 4;
 const ACCEPTS_PER_TURN: u32 = 256;
 /// How long a listener without descriptors waits for others to close some.
 const ACCEPT_RETRY: Nanos = Nanos::from_millis(100);
+/// How long a peer may take to answer a goodbye: several round trips of a satellite.
+const ANSWER_WITHIN: Nanos = Nanos::from_secs(2);
 const NS_PER_S: u64 = 1_000_000_000;
 /// EBADF: the token is not open.
 const CLOSED: IoFault = IoFault::Other(Errno::BADF.raw_os_error());

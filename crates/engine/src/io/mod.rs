@@ -7,8 +7,10 @@ pub mod doorbell;
 pub mod epoll;
 pub mod sim;
 mod socket;
+mod two_step_wait;
 
 use std::net::{IpAddr, SocketAddr};
+use std::time::Instant;
 
 use weigh_model::Nanos;
 
@@ -71,6 +73,9 @@ pub enum Happening<'a> {
 pub enum Close {
     /// What was written still goes out, then FIN.
     Graceful,
+    /// The same, and what the peer still says is read and forgotten, until it ends too or two
+    /// seconds have passed. Closed before, a socket answers what comes with a reset.
+    Answered,
     /// At once, by a reset; leaves no port in TIME_WAIT.
     Abort,
 }
@@ -79,6 +84,12 @@ pub enum Close {
 pub trait Io {
     /// Nanoseconds on the trial's one monotonic clock.
     fn now(&mut self) -> Nanos;
+
+    /// When the clock stood at 0, for reading it within a turn; `None` where time is simulated and
+    /// stands still there.
+    fn epoch(&self) -> Option<Instant> {
+        None
+    }
 
     /// Starts to connect; [`Happening::Connected`] or [`Happening::Failed`] follows in a later
     /// turn. `from` chooses the local address. An error means that no socket could be made: no
@@ -92,6 +103,15 @@ pub trait Io {
     /// all, [`Happening::Writable`] follows once it takes more. After an error what has come in
     /// is still reported, then [`Happening::Ended`] or [`Happening::Failed`].
     fn write(&mut self, to: Token, bytes: &[u8]) -> Result<usize, IoFault>;
+
+    /// Reads nothing more from a socket until [`Io::release`], so that its peer has to wait.
+    fn hold(&mut self, which: Token);
+
+    /// Reads again from a socket that was held.
+    fn release(&mut self, which: Token);
+
+    /// The own end of a connection; `None` where it has none, as on virtual time.
+    fn local(&self, which: Token) -> Option<SocketAddr>;
 
     /// Sends FIN behind what was written, and goes on reading; nothing may be written after.
     fn shutdown(&mut self, which: Token);

@@ -237,6 +237,18 @@ impl Io for SimIo {
         self.state.borrow_mut().write(self.number, to, bytes)
     }
 
+    fn hold(&mut self, which: Token) {
+        self.state.borrow_mut().hold(self.number, which, true);
+    }
+
+    fn release(&mut self, which: Token) {
+        self.state.borrow_mut().hold(self.number, which, false);
+    }
+
+    fn local(&self, _which: Token) -> Option<SocketAddr> {
+        None
+    }
+
     fn shutdown(&mut self, which: Token) {
         self.state.borrow_mut().shutdown(self.number, which);
     }

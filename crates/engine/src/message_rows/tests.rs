@@ -4,7 +4,7 @@
 use weigh_model::body::BodySource;
 use weigh_model::load::Split;
 use weigh_model::tally::Tally;
-use weigh_model::{Arrival, mark::Mark, mark::Reading};
+use weigh_model::{Arrival, Pattern, mark::Mark, mark::Reading};
 
 use super::*;
 use crate::accounts::ProducerAccount;
@@ -21,6 +21,12 @@ fn load(topology: Topology, subscribers: u32) -> Load {
         arrival: Arrival::Closed,
         rate: None,
         window: None,
+        writes: Default::default(),
+        poll_period: None,
+        poll_wait: None,
+        poll_limit: None,
+        stall: None,
+        batch: None,
         think: Nanos(0),
         split: Split::Exact,
         body: BodySource::Filler,
@@ -97,6 +103,30 @@ fn lost_pairs_are_named_at_the_end() {
     let named: Vec<_> = lost.iter().map(|row| (row.consumer, row.sequence)).collect();
     assert_eq!(named, [(Some(1), Some(0)), (Some(1), Some(3)), (Some(1), Some(6))]);
     assert!(lost.iter().all(|row| row.cause == Some(LossCause::Lost(Cause::Unknown))));
+}
+
+/// A transfer has a row for each subscriber that got it, and for each that did not; without
+/// subscribers its answer is its end.
+#[test]
+fn a_transfer_with_subscribers_has_rows_of_arrivals() {
+    let transfer =
+        |subscribers| Load { pattern: Pattern::Transfer, ..load(Topology::FanOut, subscribers) };
+    let confirmed = MessageEvent::Confirmed { producer: 0, number: 0, at: Nanos(9) };
+    let mut rows = MessageRows::new(&transfer(2), true);
+    let made = hear(&mut rows, &[sent(0), confirmed, arrived(1, 0)]);
+    assert_eq!(made.iter().map(|row| row.consumer).collect::<Vec<_>>(), [Some(1)]);
+    let accounts = Accounts {
+        producers: vec![ProducerAccount { sent: 1, ..ProducerAccount::default() }],
+        consumers: vec![ConsumerAccount::default()],
+        ..Accounts::default()
+    };
+    let mut lost = Vec::new();
+    assert_eq!(rows.finish(&accounts, &mut |row| lost.push(*row)), 0);
+    let told: Vec<_> = lost.iter().map(|row| (row.consumer, row.state)).collect();
+    assert_eq!(told, [(Some(0), MessageState::Lost)]);
+    let mut rows = MessageRows::new(&transfer(0), true);
+    let made = hear(&mut rows, &[sent(0), confirmed]);
+    assert_eq!(made.iter().map(|row| row.consumer).collect::<Vec<_>>(), [None]);
 }
 
 /// With nothing arriving, memory stays within the bound and what left it is said.

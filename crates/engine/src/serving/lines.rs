@@ -16,6 +16,8 @@ pub(super) struct Lines {
     pokers: Vec<Poker>,
     /// Takes what is staged for connections that are gone.
     nowhere: Vec<u8>,
+    /// Lines that are to be held (`true`) or released, in order.
+    holds: Vec<(Token, bool)>,
 }
 
 /// What became of a line.
@@ -41,6 +43,7 @@ impl Lines {
             open: 0,
             pokers,
             nowhere: Vec::new(),
+            holds: Vec::new(),
         }
     }
 
@@ -116,6 +119,16 @@ impl Lines {
         }
     }
 
+    /// Tells the sockets which of them are to be read.
+    pub(super) fn settle_holds(&mut self, io: &mut dyn Io) {
+        for (token, held) in self.holds.drain(..) {
+            match held {
+                true => io.hold(token),
+                false => io.release(token),
+            }
+        }
+    }
+
     pub(super) fn any_dirty(&self) -> bool {
         !self.dirty.is_empty()
     }
@@ -178,6 +191,7 @@ impl Lines {
     pub(super) fn forget(&mut self, token: Token) {
         let line = &mut self.lines[token.0 as usize];
         let held = std::mem::replace(&mut line.buffers, NONE);
+        self.holds.retain(|(known, _)| *known != token);
         self.open -= u64::from(line.state & LINGERS == 0);
         line.state &= DIRTY;
         if held != NONE {
@@ -261,6 +275,18 @@ impl Outlets for Lines {
 
     fn notify_drained(&mut self, of: ConnectionId) {
         self.mark(Token(of.0), NOTIFY);
+    }
+
+    fn hold(&mut self, which: ConnectionId) {
+        if self.reads(Token(which.0)) {
+            self.holds.push((Token(which.0), true));
+        }
+    }
+
+    fn release(&mut self, which: ConnectionId) {
+        if self.state(Token(which.0)) & OPEN != 0 {
+            self.holds.push((Token(which.0), false));
+        }
     }
 
     fn close(&mut self, which: ConnectionId) {

@@ -55,6 +55,8 @@ impl ServerShard {
         // A server that stages again whenever it is drained goes on in the next turn.
         let until = if self.lines.any_dirty() { Nanos(0) } else { until };
         io.turn(until, &mut |now, happening| self.handle(now, happening));
+        let asked = self.server.next_wake();
+        self.wake_at = self.wake_at.into_iter().chain(asked).min();
         self.wake(io);
         self.flush(io);
     }
@@ -169,6 +171,7 @@ impl ServerShard {
     /// Sends what is staged and ends what is to be ended.
     fn flush(&mut self, io: &mut dyn Io) {
         for _ in 0..FLUSH_ROUNDS {
+            self.lines.settle_holds(io);
             if !self.lines.any_dirty() {
                 return;
             }
@@ -187,10 +190,12 @@ impl ServerShard {
             }
             self.round = round;
         }
+        self.lines.settle_holds(io);
     }
 
     /// For the server the connection is gone; the socket waits for the peer's end.
     fn linger(&mut self, io: &mut dyn Io, now: Nanos, token: Token) {
+        io.release(token);
         io.shutdown(token);
         let until = now + LINGER_TIME_MAX;
         self.lingering.insert(token, (until, 0));

@@ -1,28 +1,34 @@
 //! Where signals are booked: the flight ends, the times are recorded, the slot is free again.
 
+mod exchanges;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
-use weigh_model::Nanos;
 use weigh_model::event::Interval;
 use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::mark::{Mark, Reading};
+use weigh_model::pieces::BodyReader;
 use weigh_model::protocol::{Lifetime, Role};
 use weigh_model::tally::Arrived;
 use weigh_model::wire::{Signal, Ticket};
+use weigh_model::{Nanos, Pattern};
 
 use crate::accounts::{Accounts, ConsumerAccount, ProducerAccount, hears};
 use crate::interval_times::IntervalTimes;
 use crate::job::{Failure, Job};
-use crate::link::{Flight, LinkPhase, LinkState};
+use crate::link::{Answered, Flight, Incoming, LinkPhase, LinkState};
 use crate::message_log::{MessageEvent, Notes};
-use crate::outcome::ShardOutcome;
+use crate::outcome::{ShardOutcome, SignsOfLife};
 use crate::recorder::Recorder;
 
 /// The books of a shard, apart from its links so that both can be borrowed at once.
 pub(super) struct Desk {
     job: Arc<Job>,
     pub(super) accounts: Accounts,
+    /// How many producers there are.
+    pub(super) producers: usize,
     pub(super) recorder: Recorder,
     /// What happens to every single message, where that is kept.
     pub(super) notes: Option<Notes>,
@@ -33,6 +39,12 @@ pub(super) struct Desk {
     /// Deliveries that end the flight of a producer: its index, the number, whether of the
     /// warm-up.
     pub(super) deliveries: Vec<(u32, u64, bool, Nanos)>,
+    /// Consumers that got their answer.
+    pub(super) answered: Vec<Answered>,
+    /// Requests of the measured window that are not answered.
+    pub(super) requests_awaited: u64,
+    /// When the clock stood at 0, where it goes on within a turn.
+    pub(super) epoch: Option<Instant>,
     /// Messages in flight on all links, expired ones included.
     pub(super) in_flight: u64,
     /// When the measured window begins.
@@ -53,13 +65,24 @@ pub(super) struct Desk {
     pub(super) first_loss: Option<String>,
     /// The status or reason of the first error answer.
     pub(super) first_error: Option<u16>,
+    /// The status of the first request of a consumer that was answered with an error.
+    first_refusal: Option<u16>,
+    /// The first thing that was wrong with the file that is sent.
+    pub(super) object_fault: Option<String>,
     /// Different messages each consumer got in time or late, by account.
     pub(super) unique: Vec<u64>,
     /// Sessions that stood at the end.
     held: u64,
+    /// How sessions were kept alive.
+    alive: SignsOfLife,
+    /// When the first connection was asked for, and when the last session stood before the load
+    /// began.
+    set_up: Option<(Nanos, Nanos)>,
     granted: BTreeMap<&'static str, u64>,
     pub(super) was_interrupted: bool,
     tag: u16,
+    /// Consumers ask.
+    polls: bool,
     is_marked: bool,
     delivers_complete: bool,
     order: Vec<BTreeMap<u32, u64>>,
@@ -68,17 +91,29 @@ pub(super) struct Desk {
 impl Desk {
     /// Books for so many consumers and producers.
     pub(super) fn new(job: Arc<Job>, consumers: usize, producers: usize) -> Desk {
+        let is_hold = job.load().pattern == Pattern::Hold;
+        let mut recorder = Recorder::new(job.dial.confirms);
+        if !is_hold {
+            recorder.prepare();
+        }
+        if job.load().polling().is_some() {
+            recorder.prepare_for_polls();
+        }
         Desk {
             accounts: Accounts {
-                producers: Vec::with_capacity(producers),
+                producers: Vec::with_capacity(if is_hold { 0 } else { producers }),
                 consumers: Vec::with_capacity(consumers),
                 ..Accounts::default()
             },
-            recorder: Recorder::new(job.dial.confirms),
+            producers: 0,
+            recorder,
             notes: job.messages.as_ref().map(Notes::new),
             freed: Vec::new(),
             stirred: Vec::new(),
             deliveries: Vec::new(),
+            answered: Vec::new(),
+            requests_awaited: 0,
+            epoch: None,
             in_flight: 0,
             measure_from: Nanos::NEVER,
             due_count: 0,
@@ -89,11 +124,16 @@ impl Desk {
             lost_links: 0,
             first_loss: None,
             first_error: None,
+            first_refusal: None,
+            object_fault: None,
             unique: Vec::new(),
             held: 0,
+            alive: SignsOfLife::default(),
+            set_up: None,
             granted: BTreeMap::new(),
             was_interrupted: false,
             tag: job.trial.tag(),
+            polls: job.load().polling().is_some(),
             is_marked: job.composer.is_marked(),
             delivers_complete: job.completes_on_delivery(),
             order: Vec::new(),
@@ -101,7 +141,13 @@ impl Desk {
         }
     }
 
+    /// A producer takes its place. One that sends nothing has no books: a hundred thousand of them
+    /// would be most of what idle connections cost.
     pub(super) fn open_producer(&mut self, index: u32) -> u32 {
+        self.producers += 1;
+        if self.job.load().pattern == Pattern::Hold {
+            return self.producers as u32 - 1;
+        }
         self.accounts.producers.push(ProducerAccount { index, ..ProducerAccount::default() });
         self.accounts.producers.len() as u32 - 1
     }
@@ -119,8 +165,8 @@ impl Desk {
     }
 
     /// A measured message of so many bytes was handed over at `sent`.
-    pub(super) fn note_sent(&mut self, mark: &Mark, state: &LinkState, sent: Nanos, bytes: usize) {
-        self.recorder.body_bytes += bytes as u64;
+    pub(super) fn note_sent(&mut self, mark: &Mark, state: &LinkState, sent: Nanos, bytes: u64) {
+        self.recorder.body_bytes += bytes;
         if let Some(notes) = &mut self.notes {
             notes.note(MessageEvent::Sent {
                 producer: mark.producer,
@@ -154,13 +200,38 @@ impl Desk {
                 self.first_error.get_or_insert(reason);
                 self.refused(link, state, now, ticket);
             }
-            Signal::Message { topic, body } => self.message(state, now, topic, body),
+            Signal::Message { topic, body } if self.polls => {
+                let job = Arc::clone(&self.job);
+                let reading = self.read(state, topic, || job.composer.read(body));
+                let reading = self.opened(state, body, reading);
+                self.polled(state, now, reading);
+            }
+            Signal::Message { topic, body } => {
+                let reading = self.read(state, topic, || Mark::read_any(body));
+                let reading = self.opened(state, body, reading);
+                self.message(state, now, reading);
+            }
+            Signal::Answered(result) => self.answered(link, state, now, result),
+            Signal::Head { topic, bytes } => self.head(state, now, topic, bytes),
+            Signal::Piece(piece) => self.piece(state, now, piece),
             Signal::Granted(what, value) => {
                 let least = self.granted.entry(what).or_insert(value);
                 *least = value.min(*least);
             }
+            Signal::Alive => self.alive.answered += 1,
             Signal::Closing => state.phase = LinkPhase::Closing,
         }
+    }
+
+    /// A wire said something of its own accord, to keep its session alive.
+    pub(super) fn note_sign_of_life(&mut self, in_window: bool) {
+        self.alive.sent += 1;
+        self.alive.in_window += u64::from(in_window);
+    }
+
+    /// Signs of life that the target has not answered.
+    pub(super) fn signs_awaited(&self) -> u64 {
+        self.alive.sent.saturating_sub(self.alive.answered)
     }
 
     /// A producer may have that many messages in flight; `u32::MAX` is no limit.
@@ -180,11 +251,17 @@ impl Desk {
         state.attempts = 0;
         self.open_links += 1;
         self.opened += 1;
+        if self.measure_from == Nanos::NEVER {
+            let (asked, stood) = self.set_up.unwrap_or((state.connecting_since, now));
+            self.set_up = Some((asked.min(state.connecting_since), stood.max(now)));
+        }
         let is_kept = self.job.dial.lifetime == Lifetime::Kept;
         if is_kept || state.connecting_since >= self.measure_from {
             self.recorder.connect.record((now - state.connecting_since).0);
         }
-        self.stirred.push(link);
+        if self.measure_from < Nanos::NEVER {
+            self.stirred.push(link);
+        } // Else the load has not begun, and when it does it looks at every link.
     }
 
     fn confirmed(
@@ -195,7 +272,7 @@ impl Desk {
         ticket: Ticket,
         no_subscriber: bool,
     ) {
-        let Some(flight) = state.flights.end(ticket) else { return };
+        let Some(flight) = state.traffic_mut().flights.end(ticket) else { return };
         self.in_flight -= 1;
         self.last_moved = now;
         self.recorder.confirmed(flight.due, flight.sent, now, flight.warmup);
@@ -210,25 +287,46 @@ impl Desk {
                 notes.note(MessageEvent::Confirmed { producer, number, at: now });
             }
         }
-        self.end_of_message(state);
-        self.free_slot(link, &flight, now);
+        self.end_of_message(state, ticket);
+        let is_whole = self.end_in_batch(state, &flight, true, now);
+        self.free_window(link, &flight, is_whole, now);
     }
 
-    /// Where a connection lives for one message, its end ends the connection.
-    fn end_of_message(&self, state: &mut LinkState) {
-        if self.job.dial.lifetime == Lifetime::PerMessage {
+    /// Where a connection lives for one message, its end ends the connection. So does an answer
+    /// that came before the whole object was sent: what is left of it nobody wants, and nothing
+    /// else could be told from it.
+    fn end_of_message(&self, state: &mut LinkState, ticket: Ticket) {
+        let outgoing = &mut state.traffic_mut().outgoing;
+        let is_cut_off = outgoing.take_if(|object| object.ticket == ticket).is_some();
+        if self.job.dial.lifetime == Lifetime::PerMessage || is_cut_off {
             state.phase = LinkPhase::Closing;
         }
     }
 
+    /// An object could not be read to its end: it is lost on our own side, whoever waits for it.
+    pub(super) fn dropped(&mut self, state: &LinkState, flight: &Flight, why: String) {
+        self.in_flight -= 1;
+        self.object_fault.get_or_insert(why);
+        if !flight.warmup {
+            let has_consumers = self.job.has_consumers();
+            let account = &mut self.accounts.producers[state.account as usize];
+            account.fail(flight.number, Cause::ProducerDropped, has_consumers);
+            if let Some(notes) = &mut self.notes {
+                let (producer, number) = (state.index, flight.number);
+                let (at, cause) = (Nanos::NEVER, Cause::ProducerDropped);
+                notes.note(MessageEvent::Failed { producer, number, at, cause });
+            }
+        }
+    }
+
     fn refused(&mut self, link: u32, state: &mut LinkState, now: Nanos, ticket: Ticket) {
-        let Some(flight) = state.flights.end(ticket) else { return };
+        let Some(flight) = state.traffic_mut().flights.end(ticket) else { return };
         self.in_flight -= 1;
         self.last_moved = now;
         self.recorder.refused(flight.due, now, flight.warmup);
         self.fail_at(state, &flight, Cause::ErrorAnswer, now);
-        self.end_of_message(state);
-        self.free_slot(link, &flight, now);
+        self.end_of_message(state, ticket);
+        self.free_slot(link, state, &flight, now);
     }
 
     /// Books a flight that ended without success. A flight that was to complete by delivery is
@@ -249,25 +347,68 @@ impl Desk {
         }
     }
 
-    /// The flight no longer counts against the window: in a closed loop the next may follow.
-    pub(super) fn free_slot(&mut self, link: u32, flight: &Flight, now: Nanos) {
-        if flight.is_expired || self.job.load().arrival.is_open() {
+    /// The flight ended without success and no longer counts against the window: in a closed loop
+    /// the next may follow.
+    pub(super) fn free_slot(
+        &mut self,
+        link: u32,
+        state: &mut LinkState,
+        flight: &Flight,
+        now: Nanos,
+    ) {
+        let is_whole = self.end_in_batch(state, flight, false, now);
+        self.free_window(link, flight, is_whole, now);
+    }
+
+    /// The end of a flight frees a slot if its exchange `is_whole`: over with it.
+    fn free_window(&mut self, link: u32, flight: &Flight, is_whole: bool, now: Nanos) {
+        if flight.is_expired || !is_whole || self.job.load().arrival.is_open() {
             self.stirred.push(link);
         } else {
             self.freed.push((link, now));
         }
     }
 
-    fn message(&mut self, state: &LinkState, now: Nanos, topic: &[u8], body: &[u8]) {
-        if state.role != Role::Consumer {
+    /// An object begins to come in.
+    fn head(&mut self, state: &mut LinkState, now: Nanos, topic: &[u8], bytes: u64) {
+        let (topic, reader) = (topic.into(), BodyReader::default());
+        let incoming = Incoming { reader, topic, left: bytes, since: now };
+        state.traffic_mut().incoming = Some(Box::new(incoming));
+        if bytes == 0 {
+            self.piece(state, now, b"");
+        }
+    }
+
+    /// More of an object came in; with its last piece it is a message like any other.
+    fn piece(&mut self, state: &mut LinkState, now: Nanos, piece: &[u8]) {
+        self.last_moved = now;
+        let place = &mut state.traffic_mut().incoming;
+        let Some(incoming) = place else { return };
+        incoming.reader.take(piece);
+        incoming.left = incoming.left.saturating_sub(piece.len() as u64);
+        if incoming.left > 0 {
             return;
         }
+        let Some(incoming) = place.take() else { return };
+        let reading = self.read(state, &incoming.topic, || incoming.reader.finish());
+        if let (Reading::Whole(mark), true) = (reading, self.is_marked)
+            && !mark.warmup
+        {
+            self.recorder.first_byte.record((incoming.since - mark.due).0);
+        }
+        self.message(state, now, reading);
+    }
+
+    /// A message for a consumer; true if it is a measured one that was not here before.
+    fn message(&mut self, state: &LinkState, now: Nanos, reading: Reading) -> bool {
+        if state.role != Role::Consumer {
+            return false;
+        }
         self.last_moved = now;
-        let reading = self.read(state, topic, body);
         let account = &mut self.accounts.consumers[state.account as usize];
         let (Reading::Whole(mark) | Reading::Corrupt(Some(mark))) = reading else {
             account.tally.note(reading, false);
-            return;
+            return false;
         };
         let is_whole = matches!(reading, Reading::Whole(_));
         let is_late = self.is_marked && now - mark.due > self.job.load().timeout;
@@ -289,14 +430,20 @@ impl Desk {
         if self.delivers_complete && (is_new || (mark.warmup && is_whole)) {
             self.deliveries.push((mark.producer, mark.sequence, mark.warmup, now));
         }
+        is_new
     }
 
     /// Reads the identity of a body: from its mark, or from connection and order where bodies
     /// are too small for one.
-    fn read(&mut self, state: &LinkState, topic: &[u8], body: &[u8]) -> Reading {
+    fn read(
+        &mut self,
+        state: &LinkState,
+        topic: &[u8],
+        marked: impl FnOnce() -> Reading,
+    ) -> Reading {
         let producers = self.job.load().connections;
         let reading = if self.is_marked {
-            Mark::read(body, self.tag)
+            marked().of_trial(self.tag)
         } else {
             let known = self.job.dial.producer_of.as_ref().and_then(|of| of(topic));
             let only = (producers == 1).then_some(0);
@@ -317,6 +464,20 @@ impl Desk {
                     || !hears(self.job.load(), state.index, mark.producer) =>
             {
                 Reading::Foreign
+            }
+            reading => reading,
+        }
+    }
+
+    /// What a consumer cannot open did not arrive whole.
+    #[inline]
+    fn opened(&self, state: &LinkState, body: &[u8], reading: Reading) -> Reading {
+        match reading {
+            Reading::Whole(mark)
+                if state.role == Role::Consumer
+                    && !self.job.composer.opens(body, state.index, &mark) =>
+            {
+                Reading::Corrupt(Some(mark))
             }
             reading => reading,
         }
@@ -352,9 +513,15 @@ impl Desk {
     }
 
     /// The flight of a producer that waited for delivery has ended.
-    pub(super) fn completed_by_delivery(&mut self, link: u32, flight: &Flight, now: Nanos) {
+    pub(super) fn completed_by_delivery(
+        &mut self,
+        link: u32,
+        state: &mut LinkState,
+        flight: &Flight,
+        now: Nanos,
+    ) {
         self.in_flight -= 1;
-        self.free_slot(link, flight, now);
+        self.free_slot(link, state, flight, now);
     }
 
     pub(super) fn take_interval(&mut self, now: Nanos, warmup: bool) -> (Interval, IntervalTimes) {
@@ -391,15 +558,20 @@ impl Desk {
 
     pub(super) fn into_outcome(mut self, failure: Option<Failure>) -> ShardOutcome {
         self.hand_notes_over(true);
+        self.recorder.settle();
         ShardOutcome {
             accounts: self.accounts,
             recorder: self.recorder,
             granted: self.granted.into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
             opened: self.opened,
             held: self.held,
+            alive: self.alive,
+            set_up: self.set_up,
             lost_links: self.lost_links,
             first_loss: self.first_loss,
             first_error: self.first_error,
+            first_refusal: self.first_refusal,
+            object_fault: self.object_fault,
             was_interrupted: self.was_interrupted,
             measure_from: self.measure_from,
             failure,

@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering;
 
 use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::protocol::Role;
-use weigh_model::{Nanos, Topology};
+use weigh_model::{Nanos, Pattern, Topology};
 
 use super::{Phase, Shard, Timer};
+use crate::accounts::ProducerAccount;
 use crate::io::Io;
 use crate::link::LinkPhase;
 
@@ -16,8 +17,13 @@ impl Shard {
     pub(super) fn start_draining(&mut self) {
         self.phase = Phase::Draining;
         let shared = &self.job.shared;
-        let sent: u64 = self.desk.accounts.producers.iter().map(|account| account.sent).sum();
+        let sent = self.desk.accounts.producers.iter().map(ProducerAccount::left);
+        let sent: u64 = sent.sum();
         shared.sent.fetch_add(sent, Ordering::SeqCst);
+        if self.job.load().pattern == Pattern::Hold && !self.desk.was_interrupted {
+            // Answers to what was said last are awaited like those to messages.
+            self.desk.last_due = self.end;
+        }
         shared.last_due_ns.fetch_max(self.desk.last_due.0, Ordering::SeqCst);
         shared.sending_done.fetch_add(1, Ordering::SeqCst);
         self.book_unsent();
@@ -26,6 +32,8 @@ impl Shard {
     fn book_unsent(&mut self) {
         let measure_from = self.measure_from;
         let is_open = self.job.load().arrival.is_open();
+        // A slot of a closed loop that never got a session had its message all the time.
+        let is_cut_off = self.job.may_be_cut_off && self.desk.opened == 0 && !self.job.has_quotas();
         let cause = if self.desk.was_interrupted {
             NotSentCause::Interrupted
         } else if self.links.iter().all(|link| link.state.phase != LinkPhase::Ready) {
@@ -43,12 +51,18 @@ impl Shard {
         self.backlog.clear();
         self.stream_next = None;
         self.timers.clear();
-        self.reopens.clear();
+        let reopens = std::mem::take(&mut self.reopens).into_iter();
+        self.reopens = reopens.filter(|Reverse((_, link))| self.comes_back(*link)).collect();
         for link in &mut self.links {
-            let waiting = std::mem::take(&mut link.state.waiting);
-            unsent += if is_open { measured(&waiting) } else { 0 };
-            unsent += std::mem::take(&mut link.state.quota);
-            unsent += std::mem::take(&mut link.state.burst_left);
+            let Some(traffic) = link.state.known_traffic() else { continue };
+            let waiting = std::mem::take(&mut traffic.waiting);
+            unsent += match is_open {
+                true => measured(&waiting),
+                false if is_cut_off => waiting.len() as u64,
+                false => 0,
+            };
+            unsent += std::mem::take(&mut traffic.quota);
+            unsent += std::mem::take(&mut traffic.burst_left);
         }
         self.owed = 0;
         self.desk.note_not_sent(cause, unsent);
@@ -123,11 +137,19 @@ impl Shard {
     fn is_complete(&self) -> bool {
         let is_waiting = |link: &crate::link::Link| {
             let is_open = matches!(link.state.phase, LinkPhase::Ready | LinkPhase::Closing);
-            is_open && !link.state.out.is_empty()
+            is_open && link.state.out_bytes() > 0
         };
+        let is_held = self.job.load().pattern == Pattern::Hold;
         self.desk.in_flight == 0
+            && (self.desk.requests_awaited == 0 || self.holds_requests())
+            && (!is_held || self.desk.signs_awaited() == 0)
             && !self.links.iter().any(is_waiting)
             && (0..self.desk.accounts.consumers.len()).all(|account| self.has_everything(account))
+    }
+
+    /// True where the server holds requests until there is something new: they need not end.
+    fn holds_requests(&self) -> bool {
+        self.job.load().polling().is_some_and(|polling| polling.wait.0 > 0)
     }
 
     fn has_everything(&self, account: usize) -> bool {
@@ -139,7 +161,7 @@ impl Shard {
                 .producers
                 .get((consumer.index / self.job.shards) as usize)
                 .filter(|producer| producer.index == consumer.index)
-                .map_or(0, |producer| producer.sent),
+                .map_or(0, ProducerAccount::left),
             Topology::Shared => {
                 return self.job.shared.unique.load(Ordering::SeqCst)
                     >= self.job.shared.sent.load(Ordering::SeqCst);
@@ -153,7 +175,8 @@ impl Shard {
     pub(super) fn settle(&mut self) {
         self.phase = Phase::Settled;
         for index in 0..self.links.len() as u32 {
-            let flights = self.links[index as usize].state.flights.take_all();
+            let traffic = self.links[index as usize].state.known_traffic();
+            let Some(flights) = traffic.map(|known| known.flights.take_all()) else { continue };
             for flight in &flights {
                 self.desk.fail(&self.links[index as usize].state, flight, Cause::Timeout);
             }
@@ -193,17 +216,21 @@ impl Shard {
                     self.give_up(io);
                 }
                 Phase::WarmingUp | Phase::Measuring => self.start_draining(),
-                Phase::Draining | Phase::Lingering(_) | Phase::Settled | Phase::Done => {}
+                Phase::Draining
+                | Phase::Lingering(_)
+                | Phase::Settled
+                | Phase::Parting(_)
+                | Phase::Done => {}
             }
         }
-        if level > 1 && !matches!(self.phase, Phase::Settled | Phase::Done) {
+        if level > 1 && !self.is_settled() {
             self.settle();
         }
     }
 
     /// Ends without waiting for anybody.
     fn give_up(&mut self, io: &mut dyn Io) {
-        if self.phase != Phase::Settled {
+        if !self.is_settled() {
             self.settle();
         }
         self.part(io);

@@ -2,11 +2,16 @@
 //! few numbers with the others, and everything it does is a step over an [`Io`], so that a
 //! whole trial can run on virtual time.
 
+mod batching;
 mod desk;
 mod finishing;
+mod metered;
 mod opening;
+mod polling;
 mod receiving;
 mod sending;
+mod stalling;
+mod streaming;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -14,16 +19,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use weigh_model::protocol::Role;
-use weigh_model::wire::Outbox;
 use weigh_model::{Arrival, Nanos, Pattern};
 
 use crate::io::Io;
 use crate::job::{Failure, Job, Progress, ShardInterval};
-use crate::link::{Link, LinkState};
+use crate::link::{Link, LinkState, Tick};
 use crate::outcome::ShardOutcome;
 use crate::schedule::{Due, Schedule};
+use batching::Gathered;
 use desk::Desk;
-use receiving::Loss;
+use metered::Metered;
+use polling::Reason;
+use receiving::{Loss, Spare};
+use stalling::Stall;
+use streaming::PIECE_BYTES;
 
 /// One shard of a trial.
 pub struct Shard {
@@ -53,9 +62,14 @@ pub struct Shard {
     /// Links that had no time to send all they could.
     eager: Vec<u32>,
     timers: BinaryHeap<Reverse<(Nanos, Timer, u32)>>,
+    /// When which consumer asks for what is new, and why.
+    asks: BinaryHeap<Reverse<(Nanos, Reason, u32)>>,
     /// Links to be connected again, and when.
     reopens: BinaryHeap<Reverse<(Nanos, u32)>>,
-    wakes: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// When which wire wants to be woken.
+    wakes: BinaryHeap<Reverse<(Tick, u32)>>,
+    /// Connections that were asked for, in the order of time; most of them stand by now.
+    openings: VecDeque<(Nanos, u32)>,
     next_unopened: usize,
     next_source: usize,
     last_release: Nanos,
@@ -64,6 +78,8 @@ pub struct Shard {
     /// Before this no wake-up for due messages: it moves on by a quantum with each.
     paced_until: Nanos,
     next_interval: Nanos,
+    /// Whether consumers read.
+    stall: Stall,
     /// When the last interval ended.
     told_at: Nanos,
     next_sweep: Nanos,
@@ -77,10 +93,13 @@ pub struct Shard {
     losses: Vec<Loss>,
     /// Links with bytes to flush.
     dirty: Vec<u32>,
-    /// Outboxes that no link needs now, so that an idle link holds none.
-    spare: Vec<Outbox>,
-    /// The body being composed.
+    /// Links whose sockets would take more of the object that they send.
+    streaming: Vec<u32>,
+    spare: Spare,
+    /// The body being composed, or those of one exchange.
     body: Vec<u8>,
+    /// The messages of the exchange that is being put together.
+    gathered: Vec<Gathered>,
     tag: u16,
     delivers_complete: bool,
     has_begun: bool,
@@ -89,6 +108,8 @@ pub struct Shard {
     is_told_complete: bool,
     told_unique: u64,
     progress: Box<dyn FnMut(Progress) + Send>,
+    /// What codecs count, where somebody listens on the wire.
+    metered: Option<Box<Metered>>,
     failure: Option<Failure>,
 }
 
@@ -109,6 +130,8 @@ pub enum Phase {
     Lingering(Nanos),
     /// The books are closed, the connections are not: what they cost can be looked at.
     Settled,
+    /// Goodbye is said; what the other side still says is listened to, because it is counted.
+    Parting(Nanos),
     /// Over.
     Done,
 }
@@ -132,30 +155,27 @@ impl Shard {
         let mut desk = Desk::new(Arc::clone(&job), consumers, producers);
         for consumer in mine(load.subscribers) {
             let account = desk.open_consumer(consumer);
-            links.push(Link {
-                wire: None,
-                state: LinkState::new(consumer, account, Role::Consumer),
-            });
+            let state = LinkState::new(consumer, account, Role::Consumer);
+            links.push(Link { wire: None, state });
         }
         let mut streams = Vec::new();
         let mut owed = 0;
         for producer in mine(load.connections) {
             let account = desk.open_producer(producer);
             let state = producer_state(&job, producer, account);
-            owed += state.quota + state.burst_left;
+            owed += state.traffic().quota + state.traffic().burst_left;
             streams.extend(Schedule::client(load, job.trial.seed, producer));
             links.push(Link { wire: None, state });
         }
-        let stream = Schedule::shared(load, &job.trace, job.trial.seed, index, job.shards);
         Shard {
             links,
             desk,
-            by_token: Vec::new(),
+            by_token: Vec::with_capacity(consumers + producers),
             phase: Phase::Opening,
             start: Nanos::NEVER,
             measure_from: Nanos::NEVER,
             end: Nanos::NEVER,
-            stream,
+            stream: Schedule::shared(load, &job.trace, job.trial.seed, index, job.shards),
             stream_next: None,
             backlog: VecDeque::new(),
             backlog_held_up: 0,
@@ -163,14 +183,17 @@ impl Shard {
             streams,
             eager: Vec::new(),
             timers: BinaryHeap::new(),
+            asks: BinaryHeap::new(),
             reopens: BinaryHeap::new(),
-            wakes: BinaryHeap::new(),
+            wakes: BinaryHeap::with_capacity(consumers + producers),
+            openings: VecDeque::new(),
             next_unopened: 0,
             next_source: index as usize,
             last_release: Nanos(0),
             newest_due: Nanos(0),
             paced_until: Nanos(0),
             next_interval: Nanos(0),
+            stall: Stall::of(load),
             told_at: Nanos(0),
             next_sweep: Nanos(0),
             owed,
@@ -178,8 +201,10 @@ impl Shard {
             dead: (0, 0),
             losses: Vec::new(),
             dirty: Vec::new(),
-            spare: Vec::new(),
-            body: Vec::with_capacity(job.composer.bytes_max()),
+            streaming: Vec::new(),
+            spare: Spare::default(),
+            body: Vec::with_capacity(body_room(&job)),
+            gathered: Vec::new(),
             tag: job.trial.tag(),
             delivers_complete: job.completes_on_delivery(),
             has_begun: false,
@@ -187,9 +212,15 @@ impl Shard {
             is_told_complete: false,
             told_unique: 0,
             progress,
+            metered: job.is_metered.then(Box::default),
             failure: None,
             job,
         }
+    }
+
+    /// True once the books are closed.
+    fn is_settled(&self) -> bool {
+        matches!(self.phase, Phase::Settled | Phase::Parting(_) | Phase::Done)
     }
 
     /// How far it is.
@@ -201,6 +232,7 @@ impl Shard {
     /// is over for this shard.
     pub fn step(&mut self, io: &mut dyn Io) -> bool {
         let until = self.next_moment(io);
+        self.desk.epoch = io.epoch();
         io.turn(until, &mut |now, happening| self.happened(now, happening));
         self.drop_lost(io);
         let now = io.now();
@@ -209,6 +241,7 @@ impl Shard {
             self.sweep(now);
         }
         self.reopen(io, now);
+        self.stall_consumers(io, now);
         self.flush_consumers(io);
         match self.phase {
             Phase::Opening => self.open_more(io),
@@ -220,15 +253,21 @@ impl Shard {
                 }
                 self.is_past_end = now >= self.end;
                 self.send_due(io, now);
+                self.ask_due(io, now);
             }
-            Phase::Draining => self.drain(now),
+            Phase::Draining => {
+                self.ask_due(io, now);
+                self.drain(now);
+            }
             Phase::Lingering(until) if now >= until => self.settle(),
             Phase::Lingering(_) => {}
-            Phase::Settled if !self.job.shared.is_looked_at.load(Ordering::SeqCst) => self.part(io),
-            Phase::Settled => {}
+            Phase::Settled if self.job.shared.is_looked_at.load(Ordering::SeqCst) => {}
+            Phase::Settled if self.metered.is_some() => self.say_goodbye(io),
+            Phase::Settled => self.part(io),
+            Phase::Parting(until) => self.await_goodbyes(until, io),
             Phase::Done => return false,
         }
-        self.wake_wires(io, now);
+        self.wake_wires(now);
         self.flush_dirty(io);
         self.drop_lost(io);
         self.tell_interval(now);
@@ -239,7 +278,8 @@ impl Shard {
 
     /// What the shard has to tell when it is done.
     pub fn outcome(self) -> ShardOutcome {
-        self.desk.into_outcome(self.failure)
+        let contents = self.metered.map(|metered| metered.contents);
+        ShardOutcome { contents, ..self.desk.into_outcome(self.failure) }
     }
 
     /// The next moment at which something must be done even if nothing happens.
@@ -249,13 +289,16 @@ impl Shard {
         if is_sending && self.has_begun && (is_stirred || !self.eager.is_empty()) {
             return Nanos(0);
         }
+        if !self.streaming.is_empty() {
+            return Nanos(0);
+        }
         let mut until = match self.phase {
             Phase::Opening if self.has_openable() => return Nanos(0),
             Phase::Waiting if self.start == Nanos::NEVER => io.now() + SHARD_POLL,
             Phase::Waiting => self.start - START_LEAD,
             _ if is_sending && !self.has_begun => self.start,
-            Phase::Draining => self.drain_moment(io),
-            Phase::Lingering(until) => until,
+            Phase::Draining => self.drain_moment(io).min(self.next_ask().max(self.paced_until)),
+            Phase::Lingering(until) | Phase::Parting(until) => until,
             Phase::Settled if !self.job.shared.is_looked_at.load(Ordering::SeqCst) => {
                 return Nanos(0);
             }
@@ -263,9 +306,9 @@ impl Shard {
             Phase::WarmingUp => self.next_interval.min(self.measure_from),
             _ => self.next_interval,
         };
-        until = until.min(self.next_sweep);
+        until = until.min(self.next_sweep).min(self.stall.ends());
         if let Some(Reverse((at, _))) = self.wakes.peek() {
-            until = until.min(*at);
+            until = until.min(at.moment());
         }
         if is_sending && self.has_begun {
             until = until.min(self.next_due_moment());
@@ -286,7 +329,7 @@ impl Shard {
     fn next_due_moment(&self) -> Nanos {
         let stream = self.stream_next.map_or(Nanos::NEVER, |due| self.start + due.at);
         let timer = self.timers.peek().map_or(Nanos::NEVER, |Reverse((at, _, _))| *at);
-        match stream.min(timer) {
+        match stream.min(timer).min(self.next_ask()) {
             Nanos::NEVER => Nanos::NEVER,
             due => due.max(self.paced_until),
         }
@@ -323,6 +366,7 @@ impl Shard {
     /// The load starts: slots open, streams begin.
     fn begin(&mut self, now: Nanos) {
         self.has_begun = true;
+        self.begin_polling();
         self.stream_next = self.stream.as_mut().and_then(Schedule::next_due);
         let load = self.job.load().clone();
         let mut stream = 0;
@@ -351,7 +395,7 @@ impl Shard {
                 }
                 _ => {}
             }
-            let burst = self.links[index as usize].state.burst_left;
+            let burst = self.links[index as usize].state.traffic().burst_left;
             self.desk.scheduled_many(burst);
             if burst > 0 {
                 self.eager.push(index);
@@ -365,7 +409,7 @@ impl Shard {
     /// Tells what was done since the last border, and at the very end since then.
     fn tell_interval(&mut self, now: Nanos) {
         let has_started = !matches!(self.phase, Phase::Opening | Phase::Waiting);
-        let is_over = matches!(self.phase, Phase::Settled | Phase::Done);
+        let is_over = self.is_settled();
         let is_told = is_over && self.desk.recorder.is_interval_empty();
         if !has_started || self.start == Nanos::NEVER || is_told {
             return;
@@ -403,15 +447,25 @@ impl Shard {
 fn producer_state(job: &Job, producer: u32, account: u32) -> LinkState {
     let load = job.load();
     let mut state = LinkState::new(producer, account, Role::Producer);
+    if load.pattern != Pattern::Hold {
+        // Now, not when the first message is due.
+        state.traffic_mut();
+    }
     let share =
         load.messages.map_or(0, |total| load.split.share(total, load.connections, producer));
     if job.has_quotas() {
-        state.quota = share;
+        state.traffic_mut().quota = share;
     }
     if load.arrival == Arrival::Burst {
-        state.burst_left = share;
+        state.traffic_mut().burst_left = share;
     }
     state
+}
+
+/// The memory that composing takes: a whole body, or a piece of it.
+fn body_room(job: &Job) -> usize {
+    let whole = job.composer.bytes_max();
+    if job.composer.makes_pieces() { whole.min(PIECE_BYTES) } else { whole }
 }
 
 /// How long after the last connection stood the load starts: long enough for all shards to

@@ -5,14 +5,15 @@ use std::sync::atomic::Ordering;
 
 use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::protocol::{Lifetime, Role, Seat};
-use weigh_model::{Nanos, Pattern, Topology};
+use weigh_model::{Load, Nanos, Pattern, Topology};
 
 use super::receiving::Loss;
 use super::{Phase, Shard};
 use crate::io::{Close, Io, IoFault};
 use crate::job::{Failure, Progress};
-use crate::link::LinkPhase;
+use crate::link::{Link, LinkPhase, NO_BATCH};
 use crate::outcome::SILENCE;
+use crate::outlet::made_through;
 
 impl Shard {
     /// Opens more of the connections that stand during the whole trial. Consumers come first:
@@ -73,12 +74,24 @@ impl Shard {
         state.connections += 1;
         state.phase = LinkPhase::Opening;
         state.is_lost = false;
-        state.first_here = state.sequence;
+        if let Some(traffic) = state.known_traffic() {
+            traffic.first_here = traffic.sequence;
+        }
         let seat = Seat { index: state.index, role: state.role };
-        match io.connect(self.job.address, source) {
+        self.openings.push_back((state.connecting_since, index));
+        let outlet = match seat.role {
+            Role::Consumer => self.job.consumers.as_deref(),
+            Role::Producer => None,
+        };
+        match made_through(outlet, || io.connect(self.job.address, source)) {
             Ok(token) => {
                 self.set_token(index, Some(token));
-                self.links[index as usize].wire = Some((self.job.dial.make)(seat));
+                let mut wire = (self.job.dial.make)(seat);
+                if let Some(metered) = &mut self.metered {
+                    wire.meter();
+                    metered.opened(index, io.local(token));
+                }
+                self.links[index as usize].wire = Some(wire);
             }
             Err(fault) => {
                 // Ports come back when closed connections have had their time; descriptors are
@@ -98,33 +111,51 @@ impl Shard {
     }
 
     fn take_down(&mut self, loss: &Loss, io: &mut dyn Io) {
+        let is_ending = self.is_settled() || matches!(self.phase, Phase::Lingering(_));
+        let stays_away = is_ending || !self.comes_back(loss.link);
         let state = &mut self.links[loss.link as usize].state;
         if matches!(state.phase, LinkPhase::Idle | LinkPhase::Dead) {
             return;
         }
         let was_ready = state.is_standing;
         let is_planned = loss.reason.is_empty();
-        let is_ending = matches!(self.phase, Phase::Lingering(_) | Phase::Settled | Phase::Done);
-        let stays_away = is_ending || self.phase == Phase::Draining;
-        let flights = state.flights.take_all();
-        if state.role == Role::Producer && !is_planned && state.first_here < state.sequence {
-            let cut = state.first_here..state.sequence;
+        let flights = state.known_traffic().map(|known| known.flights.take_all());
+        let flights = flights.unwrap_or_default();
+        let cut = state.traffic().first_here..state.traffic().sequence;
+        if state.role == Role::Producer && !is_planned && !cut.is_empty() {
             self.desk.accounts.producers[state.account as usize].cut.push(cut);
         }
         if let Some(token) = state.token {
             self.set_token(loss.link, None);
-            io.close(token, if is_planned { Close::Graceful } else { Close::Abort });
+            let is_answered = self.job.dial.is_answered || self.job.is_metered;
+            let has_parted = matches!(self.phase, Phase::Parting(_));
+            let how = match is_planned {
+                true if is_answered && was_ready && !has_parted => Close::Answered,
+                true => Close::Graceful,
+                false => Close::Abort,
+            };
+            io.close(token, how);
         }
+        let now = io.now();
+        self.forget_request(loss.link, now);
         let link = &mut self.links[loss.link as usize];
+        if let Some(metered) = &mut self.metered {
+            metered.closed(loss.link, link);
+        }
         link.wire = None;
+        let began = link.state.connecting_since;
         link.state.forget_connection();
         link.state.attempts = if was_ready { 0 } else { link.state.attempts + 1 };
-        let now = io.now();
+        let is_whole = is_planned && was_ready && began >= self.measure_from;
+        if is_whole && self.job.dial.lifetime == Lifetime::PerMessage {
+            self.desk.recorder.session.record((now - began).0);
+        }
         self.desk.in_flight -= flights.len() as u64;
         for flight in &flights {
             let cause = if flight.is_expired { Cause::Timeout } else { Cause::ConnectionClosed };
             self.desk.fail(&self.links[loss.link as usize].state, flight, cause);
-            self.desk.free_slot(loss.link, flight, now);
+            let state = &mut self.links[loss.link as usize].state;
+            self.desk.free_slot(loss.link, state, flight, now);
         }
         self.desk.open_links -= u64::from(was_ready);
         if !is_planned && !is_ending {
@@ -140,24 +171,38 @@ impl Shard {
     /// Whether the link comes back, stays away, or ends the trial before it began.
     fn decide_after_loss(&mut self, loss: &Loss, was_ready: bool, now: Nanos) {
         let attempts = self.links[loss.link as usize].state.attempts;
+        let is_cut_off = loss.reason == NO_SESSION && self.job.may_be_cut_off;
         let is_hopeless = loss.is_final || attempts > ATTEMPTS_MAX;
         let nothing_stood = self.desk.opened == 0;
         let must_stand = !matches!(self.job.load().pattern, Pattern::Hold | Pattern::Session);
         if is_hopeless
+            && !is_cut_off
             && !was_ready
             && (nothing_stood || (must_stand && self.phase == Phase::Opening))
         {
             self.fail_trial(loss);
             return;
         }
-        let misses_messages = self.is_consumer(loss.link) && self.phase != Phase::Opening;
+        let misses_messages =
+            self.is_consumer(loss.link) && self.phase != Phase::Opening && !self.asks(loss.link);
         if is_hopeless || misses_messages {
             self.bury(loss.link);
             self.silence_partner(loss.link);
-        } else if self.phase != Phase::Draining {
+        } else if self.comes_back(loss.link) {
             let wait = Nanos(RETRY_FIRST.0 << attempts.min(ATTEMPTS_MAX));
             self.reopens.push(Reverse((now + wait, loss.link)));
         }
+    }
+
+    /// True for a consumer that asks: what it has missed it asks for when it is back.
+    fn asks(&self, link: u32) -> bool {
+        self.is_consumer(link) && self.job.load().polling().is_some()
+    }
+
+    /// True for a connection that is made again if it ends: once nothing more is sent, those that
+    /// fetch what was sent are the only ones.
+    pub(super) fn comes_back(&self, link: u32) -> bool {
+        self.phase != Phase::Draining || self.asks(link)
     }
 
     fn fail_trial(&mut self, loss: &Loss) {
@@ -184,9 +229,12 @@ impl Shard {
             let account = &mut self.desk.accounts.consumers[state.account as usize];
             account.was_disconnected = true;
         }
-        let waiting = std::mem::take(&mut state.waiting);
-        let waiting = waiting.iter().filter(|due| **due >= measure_from).count() as u64;
-        let unsent = std::mem::take(&mut state.quota) + std::mem::take(&mut state.burst_left);
+        let (mut waiting, mut unsent) = (0, 0);
+        if let Some(traffic) = state.known_traffic() {
+            let dues = std::mem::take(&mut traffic.waiting);
+            waiting = dues.iter().filter(|due| **due >= measure_from).count() as u64;
+            unsent = std::mem::take(&mut traffic.quota) + std::mem::take(&mut traffic.burst_left);
+        }
         self.owed -= unsent;
         let is_open = self.job.load().arrival.is_open();
         self.desk.note_not_sent(
@@ -205,7 +253,8 @@ impl Shard {
         }
         let partner = self.links[consumer as usize].state.index;
         if let Some(link) = self.producer_link(partner) {
-            let unsent = std::mem::take(&mut self.links[link as usize].state.quota);
+            let traffic = self.links[link as usize].state.traffic_mut();
+            let unsent = std::mem::take(&mut traffic.quota);
             self.owed -= unsent;
             self.desk.note_not_sent(NotSentCause::ConnectionClosed, unsent);
         }
@@ -213,9 +262,15 @@ impl Shard {
 
     /// Says goodbye and closes; the link may open again for what is left to send.
     pub(super) fn close_link(&mut self, index: u32, io: &mut dyn Io) {
-        let link = &mut self.links[index as usize];
-        if let Some(wire) = &mut link.wire {
-            wire.close(&mut link.state.out);
+        let Link { wire, state } = &mut self.links[index as usize];
+        let unfinished = state.known_traffic().and_then(|traffic| traffic.outgoing.take());
+        // In the middle of an object nothing can be said any more.
+        if unfinished.is_none()
+            && let Some(wire) = wire
+        {
+            let mut staged = self.spare.lend(state);
+            wire.close(&mut staged.out);
+            self.spare.settle(state, staged);
         }
         self.flush(index, io);
         self.lose(index, String::new(), false);
@@ -231,7 +286,8 @@ impl Shard {
             self.reopens.pop();
             let state = &self.links[link as usize].state;
             let is_kept = (link as usize) < self.kept_links();
-            if state.phase == LinkPhase::Idle && (is_kept || !state.waiting.is_empty()) {
+            let has_message = !state.traffic().waiting.is_empty();
+            if state.phase == LinkPhase::Idle && (is_kept || has_message) {
                 self.open(link, io);
             } else {
                 self.desk.stirred.push(link);
@@ -241,17 +297,56 @@ impl Shard {
 
     /// Gives up attempts to connect and messages in flight that take too long.
     pub(super) fn sweep(&mut self, now: Nanos) {
-        for index in 0..self.links.len() as u32 {
+        if self.phase == Phase::Opening
+            && self.job.may_be_cut_off
+            && now > opening_time_max(self.job.load())
+        {
+            self.go_on_without();
+        }
+        while let Some((since, index)) = self.openings.front().copied() {
             let state = &self.links[index as usize].state;
-            let has_begun = state.phase == LinkPhase::Opening && !state.is_lost;
-            if has_begun && now - state.connecting_since > OPEN_TIME_MAX {
+            let is_opening = state.phase == LinkPhase::Opening && !state.is_lost;
+            let is_stale = !is_opening || state.connecting_since != since;
+            if !is_stale && now - since <= OPEN_TIME_MAX {
+                break;
+            }
+            self.openings.pop_front();
+            if !is_stale {
                 // Whoever has let nobody in by then lets nobody in: trying again would only wait.
-                let is_final = self.desk.opened == 0;
-                self.lose(index, "no session within 10 s".to_owned(), is_final);
+                let is_final = self.desk.opened == 0 && !self.job.may_be_cut_off;
+                self.lose(index, NO_SESSION.to_owned(), is_final);
             }
         }
         if self.desk.in_flight > 0 {
             self.expire_flights(now);
+        }
+        self.expire_requests(now);
+    }
+
+    /// Begins the load without the connections that the path lets nobody make: what they were to
+    /// carry is accounted for as not sent.
+    fn go_on_without(&mut self) {
+        let load = self.job.load();
+        // In a closed loop this many messages of each connection are due when it begins.
+        let is_by_time =
+            !load.arrival.is_open() && !self.job.has_quotas() && load.pattern != Pattern::Hold;
+        let due_at_once = u64::from(load.window.unwrap_or(1)) * self.slot_messages() as u64;
+        self.next_unopened = self.kept_links();
+        for index in 0..self.links.len() as u32 {
+            let state = &self.links[index as usize].state;
+            if state.is_standing || state.phase == LinkPhase::Dead {
+                continue;
+            }
+            let is_idle = state.phase == LinkPhase::Idle;
+            let owes = is_by_time && state.role == Role::Producer;
+            self.desk
+                .note_not_sent(NotSentCause::ConnectionClosed, if owes { due_at_once } else { 0 });
+            if is_idle {
+                self.desk.note_loss(NO_SESSION);
+                self.bury(index);
+            } else {
+                self.lose(index, NO_SESSION.to_owned(), true);
+            }
         }
     }
 
@@ -265,18 +360,25 @@ impl Shard {
         let before = now - timeout;
         for index in 0..self.links.len() as u32 {
             let link = &mut self.links[index as usize];
-            if link.state.flights.live() == 0 {
+            let Some(traffic) = link.state.known_traffic() else { continue };
+            if traffic.flights.live() == 0 {
                 continue;
             }
             let desk = &mut self.desk;
             let mut freed = 0;
-            link.state.flights.expire(before, |_| freed += 1);
+            let batches = &mut traffic.batches;
+            traffic.flights.expire(before, |flight| {
+                let is_alone = flight.batch == NO_BATCH;
+                let is_over = is_alone || batches.end_one(flight.batch, false).is_some();
+                freed += usize::from(is_over);
+            });
+            let nothing_awaited = traffic.flights.awaited() == 0;
             if freed > 0 && !self.job.load().arrival.is_open() {
                 desk.freed.extend(std::iter::repeat_n((index, now), freed));
             }
             let takes_no_more = self.job.dial.lifetime == Lifetime::PerMessage
                 || link.wire.as_ref().is_some_and(|wire| wire.room() == 0);
-            let is_stuck = link.state.flights.awaited() == 0 && takes_no_more;
+            let is_stuck = nothing_awaited && takes_no_more;
             if is_stuck && !link.state.is_lost {
                 self.lose(index, SILENCE.to_owned(), false);
             }
@@ -287,8 +389,19 @@ impl Shard {
 /// Connections of one shard that may be opening at once.
 const OPENING_MAX: u64 = 128;
 
+/// How long connections across a path may take to stand: as long as the load and its last answer
+/// would have taken, within limits. The kernel sends a SYN again after 1 and 3 s (RFC 6298).
+fn opening_time_max(load: &Load) -> Nanos {
+    let whole = load.duration.map_or(OPEN_TIME_MAX, |d| load.warmup + d + load.timeout);
+    whole.clamp(OPEN_TIME_MIN, OPEN_TIME_MAX)
+}
+
 /// How long one connection may take to stand.
 const OPEN_TIME_MAX: Nanos = Nanos::from_secs(10);
+const OPEN_TIME_MIN: Nanos = Nanos::from_secs(4);
+
+/// Why a connection is given up that never stood.
+const NO_SESSION: &str = "no session within the time limit";
 
 /// Failed attempts in a row after which a link is given up.
 const ATTEMPTS_MAX: u8 = 4;

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 
 use weigh_model::Nanos;
 use weigh_model::protocol::Role;
-use weigh_model::wire::{Fault, Outbox};
+use weigh_model::wire::{Fault, Signal};
 
-use super::Shard;
+use super::{Phase, Shard};
 use crate::io::{Happening, Io, Token};
-use crate::link::{Link, LinkPhase};
+use crate::link::{Link, LinkPhase, LinkState, Staged, Tick};
 
 /// Why a connection is lost.
 #[derive(Clone, Debug)]
@@ -83,40 +83,37 @@ impl Shard {
         let Some(index) = self.link_of(token) else { return };
         let Link { wire, state } = &mut self.links[index as usize];
         let Some(wire) = wire else { return };
-        let mut out = borrow(&mut self.spare, &mut state.out);
-        wire.open(now, &mut out, &mut |signal| self.desk.signal(index, state, now, signal));
-        state.out = out;
-        state.wake_at = now;
-        self.wakes.push(Reverse((now, index)));
+        let mut staged = self.spare.lend(state);
+        let desk = &mut self.desk;
+        wire.open(now, &mut staged.out, &mut |signal| desk.signal(index, state, now, signal));
+        self.spare.settle(state, staged);
+        self.wake_wire(index, now);
         self.mark_dirty(index);
     }
 
     fn received(&mut self, now: Nanos, index: u32, bytes: &[u8]) {
         let Link { wire, state } = &mut self.links[index as usize];
         let Some(wire) = wire else { return };
-        let mut out = borrow(&mut self.spare, &mut state.out);
-        let mut carry = std::mem::take(&mut state.carry);
+        let mut staged = self.spare.lend(state);
+        let Staged { out, carry, .. } = &mut *staged;
         let before = out.len();
         let desk = &mut self.desk;
-        let result = if carry.is_empty() {
-            let taken = wire.receive(bytes, now, &mut out, &mut |signal| {
+        let is_told = !matches!(self.phase, Phase::Parting(_));
+        let mut book = |state: &mut LinkState, signal: Signal<'_>| {
+            if is_told {
                 desk.signal(index, state, now, signal);
-            });
+            }
+        };
+        let result = if carry.is_empty() {
+            let taken = wire.receive(bytes, now, out, &mut |signal| book(state, signal));
             taken.map(|taken| carry.extend_from_slice(bytes.get(taken..).unwrap_or(&[])))
         } else {
             carry.extend_from_slice(bytes);
-            let taken = wire.receive(&carry, now, &mut out, &mut |signal| {
-                desk.signal(index, state, now, signal);
-            });
-            taken.map(|taken| drop_front(&mut carry, taken))
+            let taken = wire.receive(carry, now, out, &mut |signal| book(state, signal));
+            taken.map(|taken| drop(carry.drain(..taken.min(carry.len()))))
         };
-        state.carry = carry;
         let has_answer = out.len() > before;
-        if out.is_empty() {
-            give_back(&mut self.spare, out);
-        } else {
-            state.out = out;
-        }
+        self.spare.settle(state, staged);
         let is_closing = state.phase == LinkPhase::Closing;
         if has_answer || is_closing {
             self.mark_dirty(index);
@@ -129,12 +126,13 @@ impl Shard {
     fn ended(&mut self, now: Nanos, index: u32) {
         let Link { wire, state } = &mut self.links[index as usize];
         let Some(wire) = wire else { return };
-        let rest = std::mem::take(&mut state.carry);
+        let staged = self.spare.lend(state);
         let desk = &mut self.desk;
-        let result = wire.end(&rest, &mut |signal| desk.signal(index, state, now, signal));
+        let result = wire.end(&staged.carry, &mut |signal| desk.signal(index, state, now, signal));
+        self.spare.settle(state, staged);
         let is_closing = state.phase == LinkPhase::Closing;
         let is_standing = state.is_standing;
-        let awaits = state.flights.live() > 0;
+        let awaits = state.traffic().flights.live() > 0;
         match result {
             Err(fault) => self.lose_by_fault(index, &fault),
             Ok(()) if is_closing && !awaits => self.lose(index, String::new(), false),
@@ -146,7 +144,8 @@ impl Shard {
     }
 
     pub(super) fn lose_by_fault(&mut self, link: u32, fault: &Fault) {
-        let is_final = matches!(fault, Fault::Refused { .. } | Fault::OtherProtocol(_));
+        let is_final =
+            matches!(fault, Fault::Refused { .. } | Fault::OtherProtocol(_) | Fault::Untrusted(_));
         self.lose(link, fault.to_string(), is_final);
     }
 
@@ -180,12 +179,16 @@ impl Shard {
 
     /// Sends what wires left in their outboxes, and closes those that only waited for that.
     pub(super) fn flush_dirty(&mut self, io: &mut dyn Io) {
+        for link in std::mem::take(&mut self.streaming) {
+            self.mark_dirty(link);
+        }
         let mut dirty = std::mem::take(&mut self.dirty);
         for link in dirty.drain(..) {
             self.links[link as usize].state.is_dirty = false;
             self.flush(link, io);
             let state = &self.links[link as usize].state;
-            if state.phase == LinkPhase::Closing && state.out.is_empty() && !state.is_lost {
+            let is_over = state.phase == LinkPhase::Closing && state.out_bytes() == 0;
+            if is_over && !state.is_lost && !matches!(self.phase, Phase::Parting(_)) {
                 self.close_link(link, io);
             }
         }
@@ -195,20 +198,30 @@ impl Shard {
 
     /// Hands the outbox of a link to its socket, as far as it takes it.
     pub(super) fn flush(&mut self, link: u32, io: &mut dyn Io) {
+        self.hand_over(link, io);
+        if self.links[link as usize].state.traffic().outgoing.is_some() {
+            self.send_on(link, io);
+        }
+    }
+
+    /// Hands what is composed to the socket.
+    pub(super) fn hand_over(&mut self, link: u32, io: &mut dyn Io) {
         let state = &mut self.links[link as usize].state;
         let Some(token) = state.token else {
-            state.out.clear();
+            state.staged = None;
             return;
         };
-        if state.is_blocked || state.is_lost || state.out.is_empty() {
+        let Some(staged) = &mut state.staged else { return };
+        if state.is_blocked || state.is_lost || staged.out.is_empty() {
             return;
         }
-        match io.write(token, &state.out.bytes()[state.out_taken..]) {
+        match io.write(token, &staged.out.bytes()[staged.taken..]) {
             Ok(taken) => {
-                state.out_taken += taken;
-                if state.out_taken == state.out.len() {
-                    state.out_taken = 0;
-                    give_back(&mut self.spare, std::mem::take(&mut state.out));
+                staged.taken += taken;
+                if staged.taken == staged.out.len() {
+                    staged.taken = 0;
+                    staged.out.clear();
+                    self.spare.take_back(state);
                 } else {
                     state.is_blocked = true;
                 }
@@ -219,33 +232,42 @@ impl Shard {
     }
 
     /// Lets the wires whose time has come speak: keep-alive, retransmission.
-    pub(super) fn wake_wires(&mut self, _io: &mut dyn Io, now: Nanos) {
+    pub(super) fn wake_wires(&mut self, now: Nanos) {
         while let Some(Reverse((at, index))) = self.wakes.peek().copied() {
-            if at > now {
+            if at.moment() > now {
                 return;
             }
             self.wakes.pop();
-            let Link { wire, state } = &mut self.links[index as usize];
-            let (Some(wire), Some(_)) = (wire, state.token) else { continue };
-            if state.wake_at != at || state.is_lost {
-                continue;
+            if self.links[index as usize].state.wake_at == at {
+                self.wake_wire(index, now);
             }
-            state.out = borrow(&mut self.spare, &mut state.out);
-            let next = wire.wake(now, &mut state.out);
-            if state.out.is_empty() {
-                give_back(&mut self.spare, std::mem::take(&mut state.out));
-            } else {
-                self.mark_dirty(index);
+        }
+    }
+
+    /// Lets one wire speak, and notes when it wants to again.
+    fn wake_wire(&mut self, index: u32, now: Nanos) {
+        let Link { wire, state } = &mut self.links[index as usize];
+        state.wake_at = Tick::NEVER;
+        let (Some(wire), Some(_)) = (wire, state.token) else { return };
+        if state.is_lost {
+            return;
+        }
+        let mut staged = self.spare.lend(state);
+        let before = staged.out.len();
+        let next = wire.wake(now, &mut staged.out);
+        let has_spoken = staged.out.len() > before;
+        self.spare.settle(state, staged);
+        match next {
+            Ok(Some(at)) => {
+                state.wake_at = Tick::at(at.max(now + Nanos(1)));
+                self.wakes.push(Reverse((state.wake_at, index)));
             }
-            match next {
-                Ok(Some(at)) => {
-                    let at = at.max(now + Nanos(1));
-                    self.links[index as usize].state.wake_at = at;
-                    self.wakes.push(Reverse((at, index)));
-                }
-                Ok(None) => {}
-                Err(fault) => self.lose_by_fault(index, &fault),
-            }
+            Ok(None) => {}
+            Err(fault) => self.lose_by_fault(index, &fault),
+        }
+        if has_spoken {
+            self.desk.note_sign_of_life(self.phase == Phase::Measuring);
+            self.mark_dirty(index);
         }
     }
 
@@ -255,31 +277,52 @@ impl Shard {
     }
 }
 
-fn drop_front(bytes: &mut Vec<u8>, count: usize) {
-    if count >= bytes.len() {
-        *bytes = Vec::new();
-    } else {
-        bytes.drain(..count);
+/// Buffers that no link needs now, so that an idle link holds none and a busy one need not wait
+/// for memory.
+#[derive(Default)]
+pub(super) struct Spare {
+    #[expect(clippy::vec_box, reason = "boxes go to links and come back: no byte is copied")]
+    buffers: Vec<Box<Staged>>,
+}
+
+impl Spare {
+    /// The buffers of a link, or spare ones if it has none.
+    #[inline]
+    pub(super) fn lend(&mut self, state: &mut LinkState) -> Box<Staged> {
+        state.staged.take().or_else(|| self.buffers.pop()).unwrap_or_default()
     }
-}
 
-/// The outbox of a link to append to; from the spare ones if it has none.
-pub(super) fn borrow(spare: &mut Vec<Outbox>, out: &mut Outbox) -> Outbox {
-    let own = std::mem::take(out);
-    if own.is_empty() { spare.pop().unwrap_or(own) } else { own }
-}
+    /// Leaves the buffers with the link if they hold something.
+    #[inline]
+    pub(super) fn settle(&mut self, state: &mut LinkState, staged: Box<Staged>) {
+        if staged.is_empty() {
+            self.keep(staged);
+        } else {
+            state.staged = Some(staged);
+        }
+    }
 
-/// Keeps an outbox for the next link with something to say, unless it has grown large.
-fn give_back(spare: &mut Vec<Outbox>, mut out: Outbox) {
-    if spare.len() < OUTBOXES_KEPT && out.buffer().capacity() <= OUTBOX_KEPT_BYTES {
-        out.clear();
-        spare.push(out);
+    /// Takes the buffers of a link back if they hold nothing.
+    #[inline]
+    fn take_back(&mut self, state: &mut LinkState) {
+        if let Some(staged) = state.staged.take() {
+            self.settle(state, staged);
+        }
+    }
+
+    /// Keeps buffers for the next link with something to say, unless they have grown large.
+    fn keep(&mut self, mut staged: Box<Staged>) {
+        let is_small = |bytes: &Vec<u8>| bytes.capacity() <= BUFFER_KEPT_BYTES;
+        let is_kept = is_small(staged.out.buffer()) && is_small(&staged.carry);
+        if is_kept && self.buffers.len() < BUFFERS_KEPT {
+            self.buffers.push(staged);
+        }
     }
 }
 
 /// An entry of the token table that belongs to no link.
 const NO_LINK: u32 = u32::MAX;
 
-/// The largest outbox that is kept between turns, and how many are.
-const OUTBOX_KEPT_BYTES: usize = 128 * 1024;
-const OUTBOXES_KEPT: usize = 64;
+/// The largest buffer that is kept between turns, and how many pairs of them are.
+const BUFFER_KEPT_BYTES: usize = 128 * 1024;
+const BUFFERS_KEPT: usize = 64;

@@ -5,12 +5,13 @@ use std::cmp::Reverse;
 use weigh_model::mark::Mark;
 use weigh_model::protocol::{Lifetime, Role};
 use weigh_model::wire::{Op, Reply};
-use weigh_model::{Arrival, Nanos, Pattern, Topology};
+use weigh_model::{Arrival, Nanos, Pattern, Topology, Writes};
 
-use super::receiving::borrow;
+use super::streaming::{Composed, compose};
 use super::{PACE_CREDIT, Phase, QUANTUM, Shard, Timer};
+use crate::accounts::ProducerAccount;
 use crate::io::Io;
-use crate::link::{Flight, Link, LinkPhase};
+use crate::link::{Flight, Link, LinkPhase, NO_BATCH, Traffic};
 use crate::schedule::{Due, Schedule};
 
 impl Shard {
@@ -23,14 +24,19 @@ impl Shard {
         self.settle_deliveries();
         let released_before = self.last_release;
         self.release(now);
+        self.keep_pace(released_before, now);
+        self.serve_all(io);
+        self.end_sending(now);
+    }
+
+    /// Puts the next wake-up off if this one released something.
+    pub(super) fn keep_pace(&mut self, released_before: Nanos, now: Nanos) {
         if self.last_release > released_before {
             // Releases that answers brought about cost no wake-up of their own: they must not
             // push the next one further away than a quantum.
             let paced_until = self.paced_until.max(now - PACE_CREDIT) + QUANTUM;
             self.paced_until = paced_until.min(now + QUANTUM);
         }
-        self.serve_all(io);
-        self.end_sending(now);
     }
 
     /// Puts everything that is due by `now` where it waits for a link.
@@ -68,8 +74,9 @@ impl Shard {
     /// The first due time of a ramp's client opens all its slots; later ones are single slots.
     fn open_or_offer_slot(&mut self, link: u32, at: Nanos) {
         let state = &self.links[link as usize].state;
+        let traffic = state.traffic();
         let is_fresh =
-            state.sequence == 0 && state.warmup_sequence == 0 && state.flights.live() == 0;
+            traffic.sequence == 0 && traffic.warmup_sequence == 0 && traffic.flights.live() == 0;
         if is_fresh && matches!(self.job.load().arrival, Arrival::Ramp(_)) {
             self.open_slots(link, at);
         } else {
@@ -103,10 +110,13 @@ impl Shard {
     }
 
     fn offer_slot(&mut self, link: u32, since: Nanos) {
+        let messages = self.slot_messages();
         let state = &mut self.links[link as usize].state;
-        let is_spent = self.job.has_quotas() && since >= self.measure_from && state.quota == 0;
-        if state.phase != LinkPhase::Dead && since < self.end && !is_spent {
-            state.waiting.push_back(since);
+        let is_dead = state.phase == LinkPhase::Dead;
+        let traffic = state.traffic_mut();
+        let is_spent = self.job.has_quotas() && since >= self.measure_from && traffic.quota == 0;
+        if !is_dead && since < self.end && !is_spent {
+            traffic.waiting.extend(std::iter::repeat_n(since, messages));
             self.eager.push(link);
         }
     }
@@ -120,13 +130,16 @@ impl Shard {
             self.timers.push(Reverse((self.start + at, Timer::Client, link)));
         } else {
             self.streams_left -= 1;
+            if self.streams_left == 0 && self.is_batched() {
+                self.send_what_is_gathered();
+            }
         }
         let state = &mut self.links[link as usize].state;
         if state.phase == LinkPhase::Dead {
             let cause = weigh_model::ledger::NotSentCause::ConnectionClosed;
             self.desk.note_not_sent(cause, u64::from(at >= self.measure_from));
         } else {
-            state.waiting.push_back(at);
+            state.traffic_mut().waiting.push_back(at);
             self.newest_due = self.newest_due.max(at);
             self.eager.push(link);
         }
@@ -137,8 +150,8 @@ impl Shard {
     fn serve_all(&mut self, io: &mut dyn Io) {
         let mut stirred = std::mem::take(&mut self.desk.stirred);
         for link in stirred.drain(..) {
-            let state = &self.links[link as usize].state;
-            if !state.waiting.is_empty() || state.burst_left > 0 {
+            let traffic = self.links[link as usize].state.traffic();
+            if !traffic.waiting.is_empty() || traffic.burst_left > 0 {
                 self.eager.push(link);
             } else {
                 self.offer(link);
@@ -166,10 +179,10 @@ impl Shard {
         }
     }
 
-    fn may_take(&self, link: u32) -> bool {
+    pub(super) fn may_take(&self, link: u32) -> bool {
         match (self.job.dial.lifetime, self.links[link as usize].state.phase) {
             (Lifetime::PerMessage, LinkPhase::Idle) => {
-                self.links[link as usize].state.waiting.is_empty()
+                self.links[link as usize].state.traffic().waiting.is_empty()
             }
             (_, LinkPhase::Ready) => self.has_window(link),
             _ => false,
@@ -178,21 +191,29 @@ impl Shard {
 
     /// True if one more message may be in flight on a link that stands.
     fn has_window(&self, link: u32) -> bool {
+        if self.is_batched() {
+            return self.may_begin_batch(link);
+        }
         let Link { wire, state } = &self.links[link as usize];
         let Some(wire) = wire else { return false };
         let room = wire.room();
         // A connection that lives for one message takes no second one.
-        if self.job.dial.lifetime == Lifetime::PerMessage && state.flights.live() > 0 {
+        let Traffic { flights, outgoing, .. } = state.traffic();
+        if self.job.dial.lifetime == Lifetime::PerMessage && flights.live() > 0 {
             return false;
         }
         !state.is_blocked
             && !state.is_lost
+            && outgoing.is_none()
             && room > 0
-            && state.flights.awaited() < self.job.load().window.unwrap_or(u32::MAX)
+            && flights.awaited() < self.job.load().window.unwrap_or(u32::MAX)
     }
 
     /// Hands shared messages to links in turn, one at a time.
     fn serve_backlog(&mut self, io: &mut dyn Io) {
+        if self.is_batched() {
+            return self.serve_gathered_backlog(io);
+        }
         while !self.backlog.is_empty() {
             let Some(link) = self.takers.pop_front() else { break };
             self.links[link as usize].state.is_queued = false;
@@ -203,10 +224,15 @@ impl Shard {
             let was_held_up = self.backlog_held_up > 0;
             self.backlog_held_up = self.backlog_held_up.saturating_sub(1);
             if self.links[link as usize].state.phase == LinkPhase::Idle {
-                self.links[link as usize].state.waiting.push_back(due);
+                self.links[link as usize].state.traffic_mut().waiting.push_back(due);
                 self.open(link, io);
             } else {
-                self.send_one(link, due, was_held_up, &mut Stamp::default(), io);
+                let is_joining = self.links[link as usize].state.out_bytes() > 0;
+                let mut write = Write { is_open: is_joining, ..Write::default() };
+                self.send_one(link, due, was_held_up, &mut write, io);
+                if self.job.load().writes == Writes::Single {
+                    self.flush(link, io);
+                }
                 self.mark_dirty(link);
                 self.offer(link);
             }
@@ -222,52 +248,63 @@ impl Shard {
     fn serve(&mut self, link: u32, io: &mut dyn Io) -> bool {
         let state = &self.links[link as usize].state;
         if state.phase == LinkPhase::Idle && self.job.dial.lifetime == Lifetime::PerMessage {
-            if self.next_due_of(link).is_some() {
+            let has_enough = !self.is_batched() || self.gathered(link) > 0;
+            if has_enough && self.next_due_of(link).is_some() {
                 self.open(link, io);
             }
             return false;
         }
+        if self.is_batched() {
+            return self.serve_batches(link, io);
+        }
         let mut could_more = false;
-        let mut stamp = Stamp::default();
+        let is_single = self.job.load().writes == Writes::Single;
+        let mut write = Write::default();
         while self.links[link as usize].state.phase == LinkPhase::Ready && self.has_window(link) {
             let Some(due) = self.next_due_of(link) else { break };
-            if self.links[link as usize].state.out.len() >= TURN_BYTES {
+            if self.links[link as usize].state.out_bytes() >= TURN_BYTES {
                 could_more = true;
                 break;
             }
             let was_held_up = self.take_due_of(link);
-            self.send_one(link, due, was_held_up, &mut stamp, io);
+            self.send_one(link, due, was_held_up, &mut write, io);
+            // The others first: of two writes in a row to one socket the second would find the
+            // receiver at work on the first, and wait for its lock.
+            if is_single {
+                could_more = self.has_window(link) && self.next_due_of(link).is_some();
+                break;
+            }
         }
-        let state = &mut self.links[link as usize].state;
-        state.held_up = if could_more { 0 } else { state.waiting.len() as u32 };
+        let traffic = self.links[link as usize].state.traffic_mut();
+        traffic.held_up = if could_more { 0 } else { traffic.waiting.len() as u32 };
         self.flush(link, io);
         could_more && !self.links[link as usize].state.is_blocked
     }
 
     /// The due time of the next message that waits for this link.
-    fn next_due_of(&self, link: u32) -> Option<Nanos> {
-        let state = &self.links[link as usize].state;
-        match state.waiting.front() {
+    pub(super) fn next_due_of(&self, link: u32) -> Option<Nanos> {
+        let traffic = self.links[link as usize].state.traffic();
+        match traffic.waiting.front() {
             Some(due) if self.job.has_quotas() => {
                 let is_warmup = *due < self.measure_from;
-                (is_warmup || state.quota > 0).then_some(*due)
+                (is_warmup || traffic.quota > 0).then_some(*due)
             }
             Some(due) => Some(*due),
-            None if state.burst_left > 0 => Some(self.start),
+            None if traffic.burst_left > 0 => Some(self.start),
             None => None,
         }
     }
 
     /// Takes it; true if it had to wait for the window.
-    fn take_due_of(&mut self, link: u32) -> bool {
-        let state = &mut self.links[link as usize].state;
-        if state.waiting.pop_front().is_none() {
-            state.burst_left -= 1;
+    pub(super) fn take_due_of(&mut self, link: u32) -> bool {
+        let traffic = self.links[link as usize].state.traffic_mut();
+        if traffic.waiting.pop_front().is_none() {
+            traffic.burst_left -= 1;
             self.owed -= 1;
             return true;
         }
-        let was_held_up = state.held_up > 0;
-        state.held_up = state.held_up.saturating_sub(1);
+        let was_held_up = traffic.held_up > 0;
+        traffic.held_up = traffic.held_up.saturating_sub(1);
         was_held_up
     }
 
@@ -277,54 +314,55 @@ impl Shard {
         index: u32,
         due: Nanos,
         was_held_up: bool,
-        stamp: &mut Stamp,
+        write: &mut Write,
         io: &mut dyn Io,
     ) {
         let warmup = due < self.measure_from;
-        let sent = stamp.take(io);
+        let sent = write.stamp(io);
         let copies = self.copies_awaited();
         let Link { wire, state } = &mut self.links[index as usize];
         let Some(wire) = wire else { return };
         let account = &mut self.desk.accounts.producers[state.account as usize];
-        let number = if warmup { state.warmup_sequence } else { state.sequence };
-        let mark = Mark {
-            tag: self.tag,
-            warmup,
-            producer: state.index,
-            sequence: number,
-            due,
-            lag: sent - due,
-        };
+        let (producer, mut staged) = (state.index, self.spare.lend(state));
+        let traffic = state.traffic_mut();
+        let number = if warmup { traffic.warmup_sequence } else { traffic.sequence };
+        let mark = Mark { tag: self.tag, warmup, producer, sequence: number, due, lag: sent - due };
         self.body.clear();
-        self.job.composer.compose(&mark, &mut self.body);
-        let is_expired = false;
-        let ticket = state.flights.start(Flight { due, sent, number, copies, warmup, is_expired });
+        let composed = compose(&self.job, &mark, &mut self.body);
+        let body_bytes = composed.whole_bytes(&self.body);
+        let (batch, is_expired) = (NO_BATCH, false);
+        let flight = Flight { due, sent, number, copies, batch, warmup, is_expired };
+        let ticket = traffic.flights.start(flight);
         let op = Op { ticket, body: &self.body };
-        if state.out.is_empty() {
-            state.out = borrow(&mut self.spare, &mut state.out);
-        }
-        let reply = wire.send(&op, sent, &mut state.out);
-        if warmup {
-            state.warmup_sequence += 1;
-            account.warmup_sent += 1;
-        } else {
-            state.sequence += 1;
-            account.sent += 1;
-            if state.quota > 0 {
-                state.quota -= 1;
-                self.owed -= 1;
-            }
+        let reply = match &composed {
+            Composed::Whole => wire.send(&op, sent, &mut staged.out),
+            Composed::Part(maker) => wire.begin(&op, maker.left(), sent, &mut staged.out),
+            Composed::Nothing(_) => Reply::Awaited,
+        };
+        count_sent(traffic, account, &mut self.owed, warmup);
+        if !warmup {
             self.desk.last_due = self.desk.last_due.max(due);
         }
-        if reply == Reply::Awaited {
-            stamp.spend();
+        let is_unanswered = reply == Reply::None && !self.delivers_complete;
+        let object = composed.object(ticket, is_unanswered);
+        if is_unanswered && object.is_none() {
+            traffic.flights.end(ticket);
         }
+        state.staged = Some(staged);
+        // Sealing takes far longer than encoding.
+        if reply == Reply::Awaited || self.job.composer.seals() {
+            write.spend();
+        }
+        let opens_write = !std::mem::replace(&mut write.is_open, true);
         if !warmup {
-            self.desk.note_sent(&mark, state, sent, self.body.len());
+            self.desk.recorder.writes += u64::from(opens_write);
+            self.desk.note_sent(&mark, state, sent, body_bytes);
         }
         self.desk.recorder.sent(due, sent, warmup, was_held_up);
-        if reply == Reply::None && !self.delivers_complete {
-            state.flights.end(ticket);
+        if let Some(object) = object {
+            return self.object_begun(index, object, sent);
+        }
+        if is_unanswered {
             if !warmup {
                 self.desk.recorder.done(sent);
             }
@@ -350,14 +388,15 @@ impl Shard {
 
     /// A message that nobody will answer has left: in a closed loop its slot is free at once,
     /// and the next one may follow in the same write.
-    fn free_unanswered(&mut self, link: u32, sent: Nanos) {
+    #[inline]
+    pub(super) fn free_unanswered(&mut self, link: u32, sent: Nanos) {
         let load = self.job.load();
         if load.arrival.is_open() {
             return;
         }
         if load.think.0 == 0 && self.job.dial.lifetime == Lifetime::Kept {
             if sent < self.end {
-                self.links[link as usize].state.waiting.push_back(sent);
+                self.links[link as usize].state.traffic_mut().waiting.push_back(sent);
             }
         } else {
             self.desk.freed.push((link, sent));
@@ -370,8 +409,8 @@ impl Shard {
         for (producer, number, warmup, now) in deliveries.drain(..) {
             let Some(link) = self.producer_link(producer) else { continue };
             let state = &mut self.links[link as usize].state;
-            if let Some(flight) = state.flights.deliver(number, warmup) {
-                self.desk.completed_by_delivery(link, &flight, now);
+            if let Some(flight) = state.traffic_mut().flights.deliver(number, warmup) {
+                self.desk.completed_by_delivery(link, state, &flight, now);
             }
         }
         self.desk.deliveries = deliveries;
@@ -397,10 +436,14 @@ impl Shard {
             (Arrival::Burst, _) => self.owed == 0 || self.is_stalled(now),
             _ => {
                 let is_spent = self.stream_next.is_none() && self.streams_left == 0;
-                is_spent && (!self.has_backlog() || self.is_past_waiting(now))
+                // Consumers that ask go on asking as long as the load lasts.
+                let is_asked = load.polling().is_some() && load.duration.is_some();
+                is_spent
+                    && (!is_asked || is_out_of_time)
+                    && (!self.has_backlog() || self.is_past_waiting(now))
             }
         };
-        let producers = self.desk.accounts.producers.len();
+        let producers = self.desk.producers;
         let nobody_sends = producers > 0 && self.dead.0 == producers;
         let consumers = self.desk.accounts.consumers.len();
         let nobody_hears = self.delivers_complete && consumers > 0 && self.dead.1 == consumers;
@@ -410,7 +453,8 @@ impl Shard {
     }
 
     fn has_backlog(&self) -> bool {
-        !self.backlog.is_empty() || self.links.iter().any(|link| !link.state.waiting.is_empty())
+        !self.backlog.is_empty()
+            || self.links.iter().any(|link| !link.state.traffic().waiting.is_empty())
     }
 
     /// True once even the last message that became due has waited for longer than Tmax.
@@ -430,19 +474,43 @@ impl Shard {
     }
 }
 
+/// One more message of a link was handed over.
+#[inline]
+pub(super) fn count_sent(
+    traffic: &mut Traffic,
+    account: &mut ProducerAccount,
+    owed: &mut u64,
+    warmup: bool,
+) {
+    if warmup {
+        traffic.warmup_sequence += 1;
+        account.warmup_sent += 1;
+        return;
+    }
+    traffic.sequence += 1;
+    account.sent += 1;
+    if traffic.quota > 0 {
+        traffic.quota -= 1;
+        *owed -= 1;
+    }
+}
+
 /// So many times Tmax without a sign of the target end a load that is limited by count.
 const STALLED_TIMEOUTS: u64 = 3;
 
-/// The time that messages are stamped with. Each that is answered gets a reading of the clock of
-/// its own; of those that nobody answers, a few that leave in one write share one.
+/// One write to a link's socket while messages are staged for it, and the time that they are
+/// stamped with. Each that is answered gets a reading of the clock of its own; of those that nobody
+/// answers, a few that leave in one write share one.
 #[derive(Default)]
-struct Stamp {
+struct Write {
     last: Nanos,
     shares_left: u32,
+    /// True once a message is staged: the next one joins it.
+    is_open: bool,
 }
 
-impl Stamp {
-    fn take(&mut self, io: &mut dyn Io) -> Nanos {
+impl Write {
+    fn stamp(&mut self, io: &mut dyn Io) -> Nanos {
         if self.shares_left == 0 {
             self.last = io.now();
             self.shares_left = STAMP_SHARES;
@@ -461,7 +529,7 @@ impl Stamp {
 const STAMP_SHARES: u32 = 16;
 
 /// Bytes one link may stage in one turn before the next link has its turn.
-const TURN_BYTES: usize = 64 * 1024;
+pub(super) const TURN_BYTES: usize = 64 * 1024;
 
 /// Links with staged bytes after which they are flushed, so that the time a message is stamped
 /// with stays close to the time the kernel gets it.

@@ -13,7 +13,7 @@ use weigh_model::load::Split;
 use weigh_model::message::{LossCause, MessageState};
 use weigh_model::protocol::{Dial, Lifetime};
 use weigh_model::units::Bytes;
-use weigh_model::{Load, Topology, Trial};
+use weigh_model::{Doubt, Load, Topology, Trial, Writes};
 
 use super::*;
 use crate::generator::{Attendant, Generator};
@@ -38,6 +38,8 @@ struct Scene {
     refuse: Option<(Nanos, Nanos)>,
     /// When the trial is told to stop.
     stops: Vec<Nanos>,
+    is_metered: bool,
+    may_be_cut_off: bool,
 }
 
 /// What came of it.
@@ -64,6 +66,12 @@ fn scene(manner: Manner) -> Scene {
             arrival: Arrival::Closed,
             rate: None,
             window: None,
+            writes: Writes::default(),
+            poll_period: None,
+            poll_wait: None,
+            poll_limit: None,
+            stall: None,
+            batch: None,
             think: Nanos(0),
             split: Split::Exact,
             body: BodySource::Filler,
@@ -78,6 +86,8 @@ fn scene(manner: Manner) -> Scene {
         way: Way { delay: Nanos::from_micros(50), ..Way::default() },
         refuse: None,
         stops: Vec::new(),
+        is_metered: false,
+        may_be_cut_off: false,
     }
 }
 
@@ -101,6 +111,7 @@ impl Scene {
             dial: Dial {
                 lifetime: self.lifetime,
                 confirms,
+                is_answered: false,
                 producer_of: None,
                 make: Box::new(move |seat| {
                     let in_flight = Vec::new();
@@ -108,12 +119,16 @@ impl Scene {
                 }),
             },
             composer: Composer::new(&self.load.body, b"", size, &largest, 0).unwrap(),
+            object: None,
             address,
             sources: Vec::new(),
+            consumers: None,
             trace: Vec::new(),
             shards: self.shards,
             every: Nanos::from_millis(100),
             messages,
+            is_metered: self.is_metered,
+            may_be_cut_off: self.may_be_cut_off,
             shared: Shared::default(),
         })
     }
@@ -362,6 +377,45 @@ fn refused_connections_are_tried_again_later_and_not_at_once() {
     assert!(played.steps < 2_000, "{} steps", played.steps);
 }
 
+/// Whoever listens on the wire changes how connections end, and no figure of the ledger.
+#[test]
+fn a_metered_trial_comes_to_the_same() {
+    for lifetime in [Lifetime::Kept, Lifetime::PerMessage] {
+        let mut scene = scene(Manner::Answers);
+        scene.lifetime = lifetime;
+        let (plain, _) = scene.played();
+        scene.is_metered = true;
+        let (metered, _) = scene.played();
+        assert_eq!(plain.ledger, metered.ledger);
+        assert_eq!(plain.bytes, metered.bytes);
+        assert!(plain.contents.is_none() && metered.contents.is_some());
+    }
+}
+
+/// Behind a path that lets nothing through a trial ends, and everything has its place.
+#[test]
+fn what_a_path_swallows_whole_is_not_sent() {
+    let mut scene = scene(Manner::Answers);
+    scene.way.delay = Nanos::from_secs(3_600);
+    assert!(scene.play().outcome.is_err(), "without a path of ours the target is not there");
+    scene.may_be_cut_off = true;
+    for (lifetime, duration) in [
+        (Lifetime::Kept, None),
+        (Lifetime::Kept, Some(Nanos::from_secs(2))),
+        (Lifetime::PerMessage, Some(Nanos::from_secs(2))),
+    ] {
+        scene.lifetime = lifetime;
+        scene.load.duration = duration;
+        scene.load.messages = duration.is_none().then_some(200);
+        let played = scene.play();
+        let outcome = played.outcome.unwrap();
+        // By time, each of four connections had one message that was due.
+        let due = if duration.is_none() { 200 } else { 4 };
+        assert_eq!((outcome.ledger.scheduled, outcome.ledger.not_sent), (due, due));
+        assert!(played.ended <= Nanos::from_secs(11), "{:?}", played.ended);
+    }
+}
+
 /// A shard whose own deadline is long past waits for the others, asleep.
 #[test]
 fn shards_wait_for_each_other() {
@@ -511,5 +565,29 @@ fn real_sockets_tell_the_same() {
 #[test]
 fn a_connection_is_small() {
     let account = size_of::<crate::accounts::ProducerAccount>();
-    assert!(size_of::<Link>() + account <= 512, "{} + {account}", size_of::<Link>());
+    assert!(size_of::<Link>() + account <= 256, "{} + {account}", size_of::<Link>());
+}
+
+/// A burst leaves in few writes, or each message in one of its own; either way every message has
+/// its own send time and its place in the ledger.
+#[test]
+fn bursts_leave_together_or_singly() {
+    let mut scene = scene(Manner::Answers);
+    scene.load.arrival = Arrival::Burst;
+    let (together, _) = scene.played();
+    scene.load.writes = Writes::Single;
+    let (singly, _) = scene.played();
+    for outcome in [&together, &singly] {
+        assert_eq!(outcome.ledger.sent, 200);
+        assert_eq!(outcome.recorder.send_lag.count(), 200);
+    }
+    assert_eq!(singly.messages_per_write(&scene.load), Some(1.0));
+    assert_eq!(singly.recorder.writes, 200);
+    // Four clients, 50 messages each, 16 in flight: 16, 16, 16, 2.
+    assert_eq!(together.recorder.writes, 16);
+    let says = |outcome: &Outcome| {
+        let doubts = outcome.doubts(&scene.load, true);
+        doubts.iter().any(|doubt| matches!(doubt, Doubt::Burst(_)))
+    };
+    assert!(says(&together) && !says(&singly));
 }

@@ -90,6 +90,43 @@ fn zipped_axes_advance_together_and_multiply_the_rest() {
     );
 }
 
+/// The body in the clear differs from sealed ones in one key, so that they can be compared.
+#[test]
+fn recipients_of_sealed_bodies_are_an_axis() {
+    let text = r#"
+        protocol = "tcp"
+        [load]
+        body = { sealed = "filler", signed = false, cipher = "aes-256-gcm" }
+        size = "64B"
+        [vary]
+        load.body.recipients = [0, 3]
+    "#;
+    assert_eq!(
+        lines(text),
+        [
+            "load.body.recipients=0 load.connections=2 protocol=tcp",
+            "load.body.recipients=3 load.connections=2 protocol=tcp",
+        ]
+    );
+    let bodies = |text: &str| -> Vec<String> {
+        let plan = resolved(text).plan;
+        let load = |case| matrix::load_of(&plan, case).unwrap().body.to_string();
+        plan.cases.iter().map(load).collect()
+    };
+    let sealed = "sealed,recipients=3,cipher=aes-256-gcm,unsigned:filler";
+    assert_eq!(bodies(text), ["filler", sealed]);
+    assert_eq!(bodies(&toml::to_string(&resolved(text).plan).unwrap()), ["filler", sealed]);
+    let as_text = format!("protocol = \"tcp\"\nload.size = \"64B\"\nload.body = {sealed:?}");
+    assert_eq!(bodies(&as_text), [sealed]);
+    let ciphers = text
+        .replace(", cipher = \"aes-256-gcm\"", "")
+        .replace("recipients = [0, 3]", "cipher = [\"aes-128-gcm\", \"chacha20-poly1305\"]");
+    let both = ["sealed,unsigned:filler", "sealed,cipher=chacha20-poly1305,unsigned:filler"];
+    assert_eq!(bodies(&ciphers), both);
+    let plain = "protocol = \"tcp\"\n[vary]\nload.body.recipients = [0, 1]";
+    assert_eq!(bodies(plain), ["readings", "sealed:readings"]);
+}
+
 #[test]
 fn a_zip_with_a_key_of_one_protocol_leaves_no_duplicates_to_the_other() {
     let text = r#"

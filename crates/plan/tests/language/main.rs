@@ -1,6 +1,7 @@
 //! The language of plans as users meet it: what is resolved to which cases, what is refused with
 //! which words, and what editors are told.
 
+mod background;
 mod cases;
 mod errors;
 mod examples;

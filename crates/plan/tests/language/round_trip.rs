@@ -40,6 +40,7 @@ fn axes() -> impl Strategy<Value = Vec<(&'static str, Vec<&'static str>)>> {
         ("load.think", vec!["\"0s\"", "\"5ms\""]),
         ("load.warmup", vec!["\"0s\"", "\"300ms\""]),
         ("load.split", vec!["\"exact\"", "\"ceil\""]),
+        ("load.writes", vec!["\"coalesced\"", "\"single\""]),
         ("load.size", vec!["\"64B\"", "\"1KiB\"", "\"1KB\""]),
         ("load.body", vec!["\"readings\"", "\"template:{seq}\"", "\"filler\""]),
         ("load.timeout", vec!["\"1s\"", "\"2s\""]),

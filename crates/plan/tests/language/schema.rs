@@ -21,12 +21,7 @@ fn every_key_is_in_it_with_its_meaning() {
     let keys = Keys::new(weigh_protocols::PROTOCOLS);
     for key in keys.iter() {
         for written in keys.written(&key.name) {
-            let place = match written.as_str() {
-                "target" => "/properties/target/anyOf/0".to_owned(),
-                "target.name" => "/properties/target/anyOf/1/properties/name".to_owned(),
-                "target.overload" => "/properties/target/anyOf/1/properties/overload".to_owned(),
-                name => format!("/properties/{}", name.replace('.', "/properties/")),
-            };
+            let place = place(&written);
             let reference = schema.pointer(&place).and_then(|found| found["$ref"].as_str());
             let reference = reference.unwrap_or_else(|| panic!("{place} is not there"));
             let found = schema.pointer(reference.trim_start_matches('#'));
@@ -34,4 +29,24 @@ fn every_key_is_in_it_with_its_meaning() {
             assert_eq!(told, Some(key.doc.as_str()), "{place}");
         }
     }
+}
+
+/// Where a key stands in the schema. What is a value, or a table of more, has two forms.
+fn place(written: &str) -> String {
+    let (mut place, mut name) = (String::new(), String::new());
+    let parts: Vec<&str> = written.split('.').collect();
+    for (index, part) in parts.iter().enumerate() {
+        name = if name.is_empty() { (*part).to_owned() } else { format!("{name}.{part}") };
+        place += &format!("/properties/{part}");
+        let plain = name.strip_prefix("background.").unwrap_or(&name);
+        let has_two_forms = match plain {
+            "load.body" => true,
+            "target" | "path" | "background" => plain == name,
+            _ => false,
+        };
+        if has_two_forms {
+            place += if index + 1 == parts.len() { "/anyOf/0" } else { "/anyOf/1" };
+        }
+    }
+    place
 }

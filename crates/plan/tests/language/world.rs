@@ -3,7 +3,7 @@
 use weigh_model::Protocol;
 use weigh_model::protocol::Invalid;
 use weigh_plan::matrix::Decided;
-use weigh_plan::world::{REFERENCE, TargetWord, World};
+use weigh_plan::world::{PIPELINE, REFERENCE, TargetWord, World};
 use weigh_plan::{Problems, Resolved};
 
 pub struct TestWorld;
@@ -16,11 +16,14 @@ impl World for TestWorld {
     fn target(&self, word: &str) -> Result<TargetWord, String> {
         let speaks = match word {
             REFERENCE => None,
+            PIPELINE => Some("mqtt http1 grpc"),
             "mosquitto" | "mosquitto@no-limits" | "mqtt://127.0.0.1:1883" => Some("mqtt"),
+            "hivemq" | "rabbitmq" | "artemis" | "ejabberd" | "nats" | "mochi" | "moquette"
+            | "aedes" => Some("mqtt"),
             "nginx" | "http://127.0.0.1:80" => Some("http1"),
             _ => return Err(format!("{word:?} is no target: there are: mosquitto, nginx")),
         };
-        let speaks = speaks.map(|protocol| vec![protocol.to_owned()]);
+        let speaks = speaks.map(|names| names.split(' ').map(str::to_owned).collect());
         Ok(TargetWord { name: word.to_owned(), speaks })
     }
 
@@ -28,7 +31,7 @@ impl World for TestWorld {
         ["reference", "mosquitto", "nginx"].map(str::to_owned).to_vec()
     }
 
-    fn is_secret(&self, key: &str) -> bool {
+    fn is_secret(&self, key: &str, _value: &str) -> bool {
         key.ends_with(".broker_password")
     }
 

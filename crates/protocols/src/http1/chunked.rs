@@ -1,5 +1,7 @@
 //! The chunked transfer coding (RFC 9112, section 7.1), taken apart piece by piece as it comes.
 
+use crate::fields::is_token;
+
 /// Where a chunked body stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chunked {
@@ -103,12 +105,6 @@ impl Chunked {
         let is_field = name.len() < text.len() && is_token(name);
         if is_field { Ok(()) } else { Err(ChunkFlaw::BadTrailer) }
     }
-}
-
-/// True for a token (RFC 9110, section 5.6.2).
-pub(super) fn is_token(text: &[u8]) -> bool {
-    let is_tchar = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
-    !text.is_empty() && text.iter().all(is_tchar)
 }
 
 /// The first line of `input` without its end, and its length with it.

@@ -4,17 +4,22 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use weigh_model::Nanos;
+use weigh_model::content::{Meter, Phase, StreamCounts};
 use weigh_model::wire::{Emit, Fault, Op, Outbox, Reply, Signal, Ticket, Wire};
 
 use super::answer::{self, Answer, Body};
 use super::chunked::Chunked;
 use super::codec::Memory;
-use super::request::Template;
+use super::list;
+use super::request::{Rendered, Template};
 
 /// A client connection.
 pub(super) struct HttpWire {
     template: Arc<Template>,
     in_flight: VecDeque<Ticket>,
+    /// Where a request holds several messages: how many each in flight does.
+    #[expect(clippy::box_collection, reason = "a connection without batches stays small")]
+    batches: Option<Box<VecDeque<u32>>>,
     memory: Memory<Answer>,
     state: State,
     /// Status of the answer whose body is coming in, and whether the connection outlives it.
@@ -22,6 +27,9 @@ pub(super) struct HttpWire {
     keeps_alive: bool,
     has_heard: bool,
     held: Option<Box<Held>>,
+    /// Bytes of the object that is sent in pieces which are still to come.
+    rest: u64,
+    meter: Meter,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,12 +54,15 @@ impl HttpWire {
         HttpWire {
             template,
             in_flight: VecDeque::new(),
+            batches: None,
             memory: Memory::new(Box::default()),
             state: State::Unopened,
             status: 0,
             keeps_alive: true,
             has_heard: false,
             held: None,
+            rest: 0,
+            meter: Meter::default(),
         }
     }
 
@@ -68,7 +79,8 @@ impl HttpWire {
         }
         if !self.has_heard && !input.iter().zip(b"HTTP/").all(|(byte, due)| byte == due) {
             let start = &input[..input.len().min(SHOWN_BYTES_MAX)];
-            let text = format!("it starts with \"{}\"", start.escape_ascii());
+            let text = || format!("it starts with \"{}\"", start.escape_ascii());
+            let text = crate::answers_in_tls(start).unwrap_or_else(text);
             return Err(Fault::OtherProtocol(text));
         }
         let Some((answer, head_bytes)) = answer::read(input, self.template.is_head())? else {
@@ -115,9 +127,11 @@ impl HttpWire {
     }
 
     fn finish(&mut self, emit: Emit<'_>) {
-        if let Some(ticket) = self.in_flight.pop_front() {
+        let batch = self.batches.as_mut().and_then(|batches| batches.pop_front());
+        for ticket in self.in_flight.drain(..self.in_flight.len().min(batch.unwrap_or(1) as usize))
+        {
             match self.status {
-                200..=299 => emit(Signal::Done(ticket)),
+                status if self.template.confirms(status) => emit(Signal::Done(ticket)),
                 status => emit(Signal::Refused(ticket, status)),
             }
         }
@@ -131,6 +145,7 @@ impl HttpWire {
     fn release(&mut self, out: &mut Outbox) {
         if let Some(held) = self.held.take() {
             out.put(&held.body);
+            self.meter.wrote(Phase::Messages, held.body.len(), held.body.len());
         }
     }
 }
@@ -144,16 +159,61 @@ impl Wire for HttpWire {
     fn room(&self) -> u32 {
         match self.state {
             State::Unopened | State::Closing | State::UntilClose => 0,
-            _ => self.template.pipeline.saturating_sub(self.in_flight.len() as u32),
+            _ => {
+                let batches = self.batches.as_ref().map(|batches| batches.len());
+                let requests = batches.unwrap_or(self.in_flight.len());
+                self.template.pipeline.saturating_sub(requests as u32)
+            }
         }
     }
 
+    /// Any number of messages goes into one request.
+    fn room_together(&self) -> u32 {
+        if self.room() > 0 { u32::MAX } else { 0 }
+    }
+
+    fn send_together(&mut self, ops: &[Op<'_>], _now: Nanos, out: &mut Outbox) -> Reply {
+        let before = out.len();
+        let mut batch = Vec::new();
+        list::put_batch(&mut batch, ops.iter().map(|op| op.body));
+        self.template.render(&batch, out.buffer());
+        let payload = ops.iter().map(|op| op.body.len()).sum();
+        self.meter.wrote(Phase::Messages, out.len() - before, payload);
+        self.in_flight.extend(ops.iter().map(|op| op.ticket));
+        self.batches.get_or_insert_default().push_back(ops.len() as u32);
+        Reply::Awaited
+    }
+
     fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply {
-        if !self.template.render(op.body, out.buffer()) {
-            self.held = Some(Box::new(Held { body: op.body.to_vec(), since: now }));
-        }
+        let before = out.len();
+        let payload = match self.template.render(op.body, out.buffer()) {
+            Rendered::Whole => op.body.len(),
+            Rendered::WithoutBody => 0,
+            Rendered::BodyHeld => {
+                self.held = Some(Box::new(Held { body: op.body.to_vec(), since: now }));
+                0
+            }
+        };
+        self.meter.wrote(Phase::Messages, out.len() - before, payload);
         self.in_flight.push_back(op.ticket);
         Reply::Awaited
+    }
+
+    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
+        self.rest = rest + op.body.len() as u64;
+        let before = out.len();
+        self.template.render_head(self.rest, out.buffer());
+        self.meter.wrote(Phase::Messages, out.len() - before, 0);
+        self.more(op.body, now, out);
+        self.in_flight.push_back(op.ticket);
+        Reply::Awaited
+    }
+
+    fn more(&mut self, piece: &[u8], _now: Nanos, out: &mut Outbox) {
+        self.rest = self.rest.saturating_sub(piece.len() as u64);
+        let before = out.len();
+        self.template.put_piece(piece, self.rest, out.buffer());
+        self.meter.wrote(Phase::Messages, out.len() - before, piece.len());
     }
 
     fn receive(
@@ -166,21 +226,22 @@ impl Wire for HttpWire {
         let mut taken = 0;
         while taken < input.len() {
             let rest = &input[taken..];
-            taken += match &mut self.state {
+            let mut payload = 0;
+            let here = match &mut self.state {
                 State::Unopened | State::Head => match self.take_head(rest, out, emit)? {
                     0 => break,
                     head_bytes => head_bytes,
                 },
                 State::Length(length) => {
-                    let here = rest.len().min(usize::try_from(*length).unwrap_or(usize::MAX));
-                    *length -= here as u64;
+                    payload = rest.len().min(usize::try_from(*length).unwrap_or(usize::MAX));
+                    *length -= payload as u64;
                     if *length == 0 {
                         self.finish(emit);
                     }
-                    here
+                    payload
                 }
                 State::Chunked(chunked) => {
-                    let advance = chunked.advance(rest, &mut |_| {});
+                    let advance = chunked.advance(rest, &mut |piece| payload += piece.len());
                     let advance = advance.map_err(|flaw| Fault::Malformed(flaw.to_string()))?;
                     if advance.is_whole {
                         self.finish(emit);
@@ -189,10 +250,24 @@ impl Wire for HttpWire {
                     }
                     advance.taken
                 }
-                State::UntilClose | State::Closing => rest.len(),
+                State::UntilClose => {
+                    payload = rest.len();
+                    payload
+                }
+                State::Closing => rest.len(),
             };
+            self.meter.read(Phase::Messages, here, payload);
+            taken += here;
         }
         Ok(taken)
+    }
+
+    fn meter(&mut self) {
+        self.meter.start();
+    }
+
+    fn counts(&self) -> Option<StreamCounts> {
+        self.meter.counts()
     }
 
     fn end(&mut self, rest: &[u8], emit: Emit<'_>) -> Result<(), Fault> {

@@ -5,7 +5,11 @@ use std::mem::MaybeUninit;
 
 use httparse::{Error, Header, ParserConfig, Request, Status};
 
-use super::codec::{FIELDS_MAX, Flaw, Framing, HEAD_BYTES_MAX};
+use weigh_model::Nanos;
+use weigh_model::units::parse_duration;
+
+use super::codec::{FIELDS_MAX, Flaw, Framing, HEAD_BYTES_MAX, decimal};
+use super::readings::Query;
 
 /// A request without its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,14 +27,20 @@ pub(super) struct Intake {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
     Store,
+    /// Several messages in one.
+    Batch,
+    /// A reading for those who poll this list.
+    Keep(u32),
+    /// What is new in a list; where nothing is, the answer may wait so long.
+    Poll(Query, Nanos),
     List {
         since: u64,
         limit: u64,
     },
     Count,
     Health,
-    /// The query makes no sense.
-    BadQuery,
+    /// The query makes no sense, and why.
+    BadQuery(&'static str),
     Missing,
     /// The path exists for these methods only.
     Allows(&'static str),
@@ -50,9 +60,30 @@ pub(super) struct Refusal {
     pub(super) reason: &'static str,
 }
 
-/// Reads the head at the start of `input`; `None` if it is not all there. Messages are stored
-/// under `path`.
-pub(super) fn read(input: &[u8], path: &str) -> Result<Option<(Intake, usize)>, Refusal> {
+/// Where the server has what.
+pub(super) struct Paths {
+    /// Messages are stored here, beside `/messages`.
+    pub(super) store: String,
+    /// Batches of messages are stored here.
+    pub(super) batch: String,
+    /// The list of readings; below it those of single producers, by their index.
+    pub(super) readings: String,
+}
+
+impl Route {
+    /// True for a body that is needed whole.
+    pub(super) fn needs_whole(self) -> bool {
+        matches!(self, Route::Batch | Route::Keep(_))
+    }
+
+    /// True for a message, or several.
+    pub(super) fn takes_messages(self) -> bool {
+        matches!(self, Route::Store | Route::Batch | Route::Keep(_))
+    }
+}
+
+/// Reads the head at the start of `input`; `None` if it is not all there.
+pub(super) fn read(input: &[u8], paths: &Paths) -> Result<Option<(Intake, usize)>, Refusal> {
     let mut headers = [const { MaybeUninit::uninit() }; FIELDS_MAX];
     let mut request = Request::new(&mut []);
     let seen = &input[..input.len().min(HEAD_BYTES_MAX)];
@@ -71,7 +102,7 @@ pub(super) fn read(input: &[u8], path: &str) -> Result<Option<(Intake, usize)>, 
     else {
         return Err(refusal(400, "the request line is not whole"));
     };
-    let intake = understand(method, target, minor, request.headers, path)?;
+    let intake = understand(method, target, minor, request.headers, paths)?;
     Ok(Some((intake, head_bytes)))
 }
 
@@ -80,7 +111,7 @@ fn understand(
     target: &str,
     minor: u8,
     headers: &[Header<'_>],
-    path: &str,
+    paths: &Paths,
 ) -> Result<Intake, Refusal> {
     let framing = Framing::of(headers, minor).map_err(framing_refusal)?;
     let mut hosts = 0;
@@ -103,7 +134,7 @@ fn understand(
     if !KNOWN_METHODS.contains(&method) {
         return Err(refusal(501, "the method is not known"));
     }
-    let route = route(method, target, path)?;
+    let route = route(method, target, paths)?;
     let body = match framing.length {
         _ if framing.has_other_coding && framing.is_chunked => {
             return Err(refusal(501, "the only transfer coding it knows is chunked"));
@@ -113,7 +144,7 @@ fn understand(
         }
         _ if framing.is_chunked => Body::Chunked,
         Some(length) => Body::Length(length),
-        None if route == Route::Store => {
+        None if route.takes_messages() => {
             return Err(refusal(411, "a message needs Content-Length or chunked"));
         }
         None => Body::Length(0),
@@ -123,7 +154,7 @@ fn understand(
 }
 
 /// Finds what a target in origin form or absolute form (RFC 9112, section 3.2) names.
-fn route(method: &str, target: &str, path: &str) -> Result<Route, Refusal> {
+fn route(method: &str, target: &str, paths: &Paths) -> Result<Route, Refusal> {
     let origin = match target.split_once("://") {
         Some((scheme, rest)) if !scheme.contains('/') => {
             rest.find('/').map_or("/", |slash| &rest[slash..])
@@ -135,7 +166,19 @@ fn route(method: &str, target: &str, path: &str) -> Result<Route, Refusal> {
     }
     let (place, query) = origin.split_once('?').unwrap_or((origin, ""));
     let reads = method == "GET" || method == "HEAD";
+    let path = paths.store.as_str();
+    if let Some(list) = list_at(place, &paths.readings).filter(|_| place != path) {
+        return Ok(match method {
+            "POST" => Route::Keep(list),
+            _ if reads => poll(list, query),
+            _ => Route::Allows("GET, HEAD, POST"),
+        });
+    }
     Ok(match place {
+        _ if place == paths.batch && place != path => match method {
+            "POST" => Route::Batch,
+            _ => Route::Allows("POST"),
+        },
         _ if place == path && method == "POST" => Route::Store,
         "/messages" if method == "POST" => Route::Store,
         "/messages/count" if reads => Route::Count,
@@ -151,15 +194,59 @@ fn list(query: &str) -> Route {
     let (mut since, mut limit) = (0, LIMIT_DEFAULT);
     for part in query.split('&').filter(|part| !part.is_empty()) {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
-        let number = super::codec::decimal(value.as_bytes());
+        let number = decimal(value.as_bytes());
         match (key, number) {
             ("since", Some(number)) => since = number,
             ("limit", Some(number)) => limit = number.min(LIMIT_MAX),
-            ("since" | "limit", None) => return Route::BadQuery,
+            ("since" | "limit", None) => {
+                return Route::BadQuery("since and limit are whole numbers\n");
+            }
             _ => {}
         }
     }
     Route::List { since, limit }
+}
+
+/// The list of readings at `place`: 0 where all producers bring theirs, else one more than the
+/// index of the one that does.
+fn list_at(place: &str, readings: &str) -> Option<u32> {
+    match place.strip_prefix(readings)? {
+        "" => Some(0),
+        below => {
+            let index = decimal(below.strip_prefix('/')?.as_bytes())?;
+            u32::try_from(index).ok()?.checked_add(1)
+        }
+    }
+}
+
+fn poll(list: u32, query: &str) -> Route {
+    let mut asked = Query { list, since: None, limit: READINGS_DEFAULT };
+    let mut wait = Nanos(0);
+    for part in query.split('&').filter(|part| !part.is_empty()) {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        let number = decimal(value.as_bytes());
+        match (key, number) {
+            ("since", Some(number)) => asked.since = Some(number),
+            ("limit", Some(number)) => asked.limit = number.min(READINGS_MAX),
+            ("since", None) => {
+                return Route::BadQuery(
+                    "since is no cursor of this list: give the next of its last answer, or leave \
+                     it out for all readings there are\n",
+                );
+            }
+            ("limit", None) => return Route::BadQuery("limit is a whole number\n"),
+            ("wait", _) => match parse_duration(value).ok().filter(|wait| *wait <= WAIT_MAX) {
+                Some(time) => wait = time,
+                None => {
+                    return Route::BadQuery(
+                        "wait is a time with its unit, such as 30s, of at most 5m\n",
+                    );
+                }
+            },
+            _ => {}
+        }
+    }
+    Route::Poll(asked, wait)
 }
 
 fn flawed(error: Error, seen: &[u8]) -> Refusal {
@@ -202,6 +289,12 @@ fn refusal(status: u16, reason: &'static str) -> Refusal {
 /// RFC 9110, section 9.1, and PATCH of RFC 5789.
 const KNOWN_METHODS: [&str; 9] =
     ["POST", "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PATCH"];
+
+const READINGS_DEFAULT: u64 = 1000;
+const READINGS_MAX: u64 = 10_000;
+
+/// How long a request is held at most.
+const WAIT_MAX: Nanos = Nanos::from_secs(300);
 
 const LIMIT_DEFAULT: u64 = 100;
 const LIMIT_MAX: u64 = 1000;

@@ -2,17 +2,29 @@
 
 use std::sync::Arc;
 
-use weigh_model::load::Pattern;
+use weigh_model::load::{Pattern, Polling, Topology};
+use weigh_model::mark::MARK_BYTES;
 use weigh_model::protocol::{
-    Dial, Guarantee, Host, Invalid, Lifetime, Protocol, Setting, SettingKind,
+    Dial, Guarantee, Host, Invalid, Lifetime, PacketName, Protocol, Role, Seat, Setting,
+    SettingKind,
 };
+use weigh_model::tls;
 use weigh_model::trial::{Settings, Trial};
+use weigh_model::wire::Wire;
+
+use crate::{fields, requests, statuses};
 
 mod answer;
 mod chunked;
 mod client;
 mod codec;
+mod held;
 mod intake;
+mod list;
+mod names;
+mod poll;
+mod readings;
+mod reply;
 mod request;
 mod server;
 mod store;
@@ -34,7 +46,15 @@ impl Protocol for Http1 {
     }
 
     fn patterns(&self) -> &'static [Pattern] {
-        &[Pattern::Request, Pattern::Publish, Pattern::Session, Pattern::Hold]
+        &[
+            Pattern::Request,
+            Pattern::Publish,
+            Pattern::Poll,
+            Pattern::Batch,
+            Pattern::Session,
+            Pattern::Transfer,
+            Pattern::Hold,
+        ]
     }
 
     fn settings(&self) -> &'static [Setting] {
@@ -46,40 +66,106 @@ impl Protocol for Http1 {
         Guarantee::AtLeastOnce
     }
 
-    /// GET and HEAD only ask.
+    /// GET and HEAD only ask, and DELETE brings nothing.
     fn carries(&self, settings: &Settings) -> bool {
-        settings.text("method") == "POST"
+        matches!(settings.text("method"), "POST" | "PUT" | "PATCH")
+    }
+
+    fn packet_name(&self, from_client: bool, head: &[u8]) -> Option<PacketName> {
+        names::name(from_client, head)
     }
 
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
         let is_kept = trial.settings.flag("keep_alive") && trial.load.pattern != Pattern::Session;
-        let template = Arc::new(request::Template::new(trial, is_kept)?);
+        let path = request::path(trial)?;
+        let make: MakeWire = match trial.load.polling() {
+            Some(polling) => polled(trial, path, polling, is_kept)?,
+            None => {
+                let template = Arc::new(request::Template::new(trial, path, is_kept)?);
+                Box::new(move |_seat| Box::new(client::HttpWire::new(template.clone())))
+            }
+        };
         Ok(Dial {
             lifetime: if is_kept { Lifetime::Kept } else { Lifetime::PerMessage },
             confirms: true,
+            is_answered: false,
             producer_of: None,
-            make: Box::new(move |_seat| Box::new(client::HttpWire::new(template.clone()))),
+            make,
         })
     }
 
     fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
         let rules = Arc::new(server::Rules::new(settings)?);
-        Ok(Host { make: Box::new(move |_shard| Box::new(server::HttpServer::new(rules.clone()))) })
+        Ok(Host {
+            make: Box::new(move |shard| Box::new(server::HttpServer::new(rules.clone(), shard))),
+        })
     }
 }
 
-static SETTINGS: &[Setting] = &[
+/// Makes the wire of a seat.
+type MakeWire = Box<dyn Fn(Seat) -> Box<dyn Wire> + Send + Sync>;
+
+/// The wires of a trial whose consumers ask at `path`, where its producers bring the messages to.
+/// In pairs each producer has a list of its own below it.
+fn polled(trial: &Trial, path: &str, polling: Polling, is_kept: bool) -> Result<MakeWire, Invalid> {
+    let load = &trial.load;
+    if load.topology == Topology::Shared {
+        return Err(Invalid::new(
+            "load.topology",
+            "consumers that ask do not share one cursor",
+            "type --topology fan-in, fan-out or pairs",
+        ));
+    }
+    if !is_kept {
+        return Err(Invalid::new(
+            "http1.keep_alive",
+            "a consumer that asks again and again keeps its connection",
+            "leave http1.keep_alive at true",
+        ));
+    }
+    if load.connections > 1 && load.size.is_some_and(|size| size.0 < MARK_BYTES as u64) {
+        return Err(Invalid::new(
+            "load.size",
+            "bodies without room for a mark cannot be told apart in one list of many producers",
+            format!("type at least {MARK_BYTES}B, or one producer (-c 1)"),
+        ));
+    }
+    let fields = request::fields(trial, is_kept, false)?;
+    let lists = if load.topology == Topology::Pairs { load.connections } else { 1 };
+    let path_of = |list: u32| match load.topology {
+        Topology::Pairs => format!("{path}/{list}"),
+        _ => path.to_owned(),
+    };
+    let templates =
+        (0..lists).map(|list| request::Template::new(trial, &path_of(list), is_kept).map(Arc::new));
+    let templates = templates.collect::<Result<Vec<_>, _>>()?;
+    let questions: Vec<_> = (0..lists)
+        .map(|list| Arc::new(poll::Question::new(&path_of(list), &fields, polling)))
+        .collect();
+    Ok(Box::new(move |seat| {
+        let list = seat.index as usize % templates.len();
+        match seat.role {
+            Role::Producer => Box::new(client::HttpWire::new(templates[list].clone())),
+            Role::Consumer => Box::new(poll::PollWire::new(questions[list].clone(), seat.index)),
+        }
+    }))
+}
+
+const OWN: &[Setting] = &[
+    requests::METHOD,
+    statuses::STATUS,
+    requests::PATH,
     Setting {
-        key: "method",
-        kind: SettingKind::Choice(&["POST", "GET", "HEAD"]),
-        default: "POST",
-        doc: "Method of every request; GET and HEAD carry no body.",
+        key: "poll_path",
+        kind: SettingKind::Text,
+        default: "/readings",
+        doc: "The same in poll: producers POST there, consumers GET; in pairs with /INDEX behind.",
     },
     Setting {
-        key: "path",
+        key: "batch_path",
         kind: SettingKind::Text,
-        default: "/messages",
-        doc: "Path of every request, unless the target's URL has one; the server stores there.",
+        default: "/messages/batch",
+        doc: "The same in batch: each POST brings a JSON array of messages.",
     },
     Setting {
         key: "content_type",
@@ -87,12 +173,8 @@ static SETTINGS: &[Setting] = &[
         default: "application/json",
         doc: "Content-Type of every POST; empty for none.",
     },
-    Setting {
-        key: "headers",
-        kind: SettingKind::Text,
-        default: "",
-        doc: "Further header fields, separated by |: \"X-Site: 7|Accept: */*\".",
-    },
+    fields::HEADERS,
+    fields::SECRET_HEADERS,
     Setting {
         key: "keep_alive",
         kind: SettingKind::Flag,
@@ -112,15 +194,30 @@ static SETTINGS: &[Setting] = &[
         doc: "Whether a POST waits for 100 (Continue) before it sends its body.",
     },
     Setting {
+        key: "chunked",
+        kind: SettingKind::Flag,
+        default: "false",
+        doc: "Whether a POST sends its body in chunks, without its length; a transfer in many.",
+    },
+    Setting {
         key: "store",
         kind: SettingKind::Integer(0, 1_000_000),
         default: "1000",
-        doc: "Newest bodies the reference server keeps for GET.",
+        doc: "Newest bodies the reference server keeps for GET, of at most 64 KiB each.",
+    },
+    Setting {
+        key: "readings",
+        kind: SettingKind::Integer(1, 100_000_000),
+        default: "100000",
+        doc: "Newest readings the reference server keeps in each list for poll, in 256 MiB.",
     },
     Setting {
         key: "body_bytes_max",
-        kind: SettingKind::Integer(1, 1 << 30),
-        default: "16777216",
+        kind: SettingKind::Integer(1, 1 << 40),
+        default: "1073741824",
         doc: "Largest body the reference server takes; beyond it answers 413.",
     },
 ];
+
+/// Those, and the keys of TLS.
+static SETTINGS: &[Setting] = &tls::with::<{ OWN.len() + tls::KEYS }>(OWN, "http/1.1");

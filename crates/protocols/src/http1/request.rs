@@ -1,68 +1,101 @@
 //! The client's request, rendered once per trial: a connection only adds the length and the
 //! body.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use weigh_model::Endpoint;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::{Settings, Trial};
+use weigh_model::{Endpoint, Pattern};
 
-use super::chunked::is_token;
 use super::codec::put_decimal;
+use crate::fields;
+use crate::places::Places;
+use crate::statuses::Statuses;
 
 /// The request that all connections of a trial send.
 pub(super) struct Template {
     method: Method,
-    /// Everything up to `Content-Length: `, or up to the empty line where there is no body.
+    /// The path, where it differs from message to message; else it stands in the line.
+    places: Option<Places>,
+    /// The request line, up to the path where that differs.
+    line: Vec<u8>,
+    /// Everything behind it up to `Content-Length: `, or to the empty line where there is no body.
     head: Vec<u8>,
+    /// Which answers confirm.
+    statuses: Statuses,
     expects: bool,
+    is_chunked: bool,
     /// Requests in flight on one connection.
     pub(super) pipeline: u32,
 }
 
+/// What of a message is in its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rendered {
+    /// Head and body.
+    Whole,
+    /// The head of a method that has no body.
+    WithoutBody,
+    /// The head; the body is held back until the server asks for it.
+    BodyHeld,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {
+    /// With a body: POST, PUT, PATCH.
     Post,
+    /// Without: GET, DELETE.
     Get,
+    /// Without, and so is its answer.
     Head,
 }
 
 impl Template {
-    /// Renders the request of `trial`.
-    pub(super) fn new(trial: &Trial, is_kept: bool) -> Result<Template, Invalid> {
+    /// Renders the request of `trial` to `path`.
+    pub(super) fn new(trial: &Trial, path: &str, is_kept: bool) -> Result<Template, Invalid> {
         let settings = &trial.settings;
-        let endpoint = trial.endpoint.as_ref().ok_or_else(|| {
-            Invalid::new("target", "its address is not known", "type http://HOST:PORT")
-        })?;
         let (word, method) = match settings.text("method") {
-            "GET" => ("GET", Method::Get),
+            word @ ("GET" | "DELETE") => (word, Method::Get),
             "HEAD" => ("HEAD", Method::Head),
+            word @ ("PUT" | "PATCH") => (word, Method::Post),
             _ => ("POST", Method::Post),
         };
+        let places = Places::of(path);
+        if places.is_some() {
+            Places::check("http1.path", trial)?;
+        }
         let expects = settings.flag("expect");
+        let is_chunked = settings.flag("chunked");
         let pipeline = if is_kept { pipeline(trial) } else { 1 };
         contradictions(settings, method, expects, pipeline)?;
-        let mut text = format!("{word} {} HTTP/1.1\r\n", path(endpoint, settings)?);
-        add_field(&mut text, "Host", &host(endpoint));
-        if !is_kept {
-            add_field(&mut text, "Connection", "close");
+        transfer_contradictions(trial, method)?;
+        carrying_contradictions(trial, method)?;
+        let (line, mut text) = match &places {
+            Some(_) => (format!("{word} "), " HTTP/1.1\r\n".to_owned()),
+            None => (format!("{word} {path} HTTP/1.1\r\n"), String::new()),
+        };
+        text += &fields(trial, is_kept, method == Method::Post)?;
+        match method {
+            Method::Post if is_chunked => text.push_str("Transfer-Encoding: chunked"),
+            Method::Post => text.push_str("Content-Length: "),
+            _ => {}
         }
-        if let Some(who) = &endpoint.credentials {
-            let plain = format!("{}:{}", who.user, who.password);
-            add_field(&mut text, "Authorization", &format!("Basic {}", STANDARD.encode(plain)));
+        let statuses = Statuses::read(settings.text("status"), "http1.status")?;
+        let (line, head) = (line.into_bytes(), text.into_bytes());
+        Ok(Template { method, places, line, head, statuses, expects, is_chunked, pipeline })
+    }
+
+    /// True if an answer with this status confirms.
+    pub(super) fn confirms(&self, status: u16) -> bool {
+        self.statuses.hold(status)
+    }
+
+    /// Appends the request line and what follows it in every request.
+    #[inline]
+    fn put_head(&self, body: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.line);
+        if let Some(places) = &self.places {
+            places.fill(body, out);
         }
-        let content_type = settings.text("content_type");
-        if method == Method::Post && !content_type.is_empty() {
-            check_value("http1.content_type", content_type)?;
-            add_field(&mut text, "Content-Type", content_type);
-        }
-        for (name, value) in further_fields(settings, endpoint.credentials.is_some())? {
-            add_field(&mut text, name, value);
-        }
-        if method == Method::Post {
-            text.push_str("Content-Length: ");
-        }
-        Ok(Template { method, head: text.into_bytes(), expects, pipeline })
+        out.extend_from_slice(&self.head);
     }
 
     /// True if answers have no body, whatever their heads say.
@@ -70,23 +103,52 @@ impl Template {
         self.method == Method::Head
     }
 
-    /// Appends a request; false if its body is held back until the server asks for it. A request
-    /// without content expects nothing (RFC 9110, section 10.1.1).
-    pub(super) fn render(&self, body: &[u8], out: &mut Vec<u8>) -> bool {
-        out.reserve(self.head.len() + body.len() + TAIL_BYTES_MAX);
-        out.extend_from_slice(&self.head);
+    /// Appends a request. One without content expects nothing (RFC 9110, section 10.1.1).
+    pub(super) fn render(&self, body: &[u8], out: &mut Vec<u8>) -> Rendered {
+        out.reserve(self.line.len() + self.head.len() + body.len() + TAIL_BYTES_MAX);
+        self.put_head(body, out);
         if self.method != Method::Post {
             out.extend_from_slice(b"\r\n");
-            return true;
+            return Rendered::WithoutBody;
+        }
+        if self.is_chunked {
+            out.extend_from_slice(b"\r\n\r\n");
+            self.put_piece(body, 0, out);
+            return Rendered::Whole;
         }
         put_decimal(out, body.len() as u64);
         if self.expects && !body.is_empty() {
             out.extend_from_slice(b"\r\nExpect: 100-continue\r\n\r\n");
-            return false;
+            return Rendered::BodyHeld;
         }
         out.extend_from_slice(b"\r\n\r\n");
         out.extend_from_slice(body);
-        true
+        Rendered::Whole
+    }
+
+    /// Appends the head of a request whose body has `bytes` bytes and follows in pieces.
+    pub(super) fn render_head(&self, bytes: u64, out: &mut Vec<u8>) {
+        self.put_head(&[], out);
+        if !self.is_chunked {
+            put_decimal(out, bytes);
+        }
+        out.extend_from_slice(b"\r\n\r\n");
+    }
+
+    /// Appends a piece of a body of which `rest` bytes follow (RFC 9112, section 7.1).
+    pub(super) fn put_piece(&self, piece: &[u8], rest: u64, out: &mut Vec<u8>) {
+        if !self.is_chunked {
+            out.extend_from_slice(piece);
+            return;
+        }
+        if !piece.is_empty() {
+            out.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
+            out.extend_from_slice(piece);
+            out.extend_from_slice(b"\r\n");
+        }
+        if rest == 0 {
+            out.extend_from_slice(b"0\r\n\r\n");
+        }
     }
 
     /// True if some request may hold its body back.
@@ -100,6 +162,46 @@ impl Template {
 fn pipeline(trial: &Trial) -> u32 {
     let setting = trial.settings.integer("pipeline").max(1) as u32;
     trial.load.window.map_or(setting, |window| window.max(setting))
+}
+
+/// An object is brought by a POST, which must not wait for leave to send it: its length is told.
+fn transfer_contradictions(trial: &Trial, method: Method) -> Result<(), Invalid> {
+    let settings = &trial.settings;
+    if settings.flag("chunked") && method != Method::Post {
+        return Err(Invalid::new(
+            "http1.chunked",
+            format!("a {} has no body", settings.text("method")),
+            "leave http1.chunked at false or http1.method at POST",
+        ));
+    }
+    if settings.flag("chunked") && settings.flag("expect") {
+        return Err(Invalid::new(
+            "http1.chunked",
+            "only a body with its length is held back until the server asks for it",
+            "leave http1.chunked or http1.expect at false",
+        ));
+    }
+    if trial.load.pattern != Pattern::Transfer {
+        return Ok(());
+    }
+    if method != Method::Post {
+        return Err(Invalid::new(
+            "http1.method",
+            format!(
+                "a {} brings nothing, and a transfer brings an object",
+                settings.text("method")
+            ),
+            "leave http1.method at POST",
+        ));
+    }
+    if settings.flag("expect") {
+        return Err(Invalid::new(
+            "http1.expect",
+            "an object that is sent in pieces cannot be held back whole",
+            "leave http1.expect at false, or type --pattern request",
+        ));
+    }
+    Ok(())
 }
 
 fn contradictions(
@@ -125,10 +227,75 @@ fn contradictions(
     Ok(())
 }
 
-/// The path of the target's URL, else the setting's.
-fn path<'a>(endpoint: &'a Endpoint, settings: &'a Settings) -> Result<&'a str, Invalid> {
-    let (place, path) = match endpoint.path.as_str() {
-        "" => ("http1.path", settings.text("path")),
+/// The other end of a trial.
+fn endpoint(trial: &Trial) -> Result<&Endpoint, Invalid> {
+    trial
+        .endpoint
+        .as_ref()
+        .ok_or_else(|| Invalid::new("target", "its address is not known", "type http://HOST:PORT"))
+}
+
+/// The header fields of every request of a trial but those of its body, with their line ends.
+pub(super) fn fields(trial: &Trial, is_kept: bool, has_body: bool) -> Result<String, Invalid> {
+    let (settings, endpoint) = (&trial.settings, endpoint(trial)?);
+    let mut text = String::new();
+    add_field(&mut text, "Host", &host(endpoint));
+    if !is_kept {
+        add_field(&mut text, "Connection", "close");
+    }
+    if let Some(value) = crate::basic_authorization(endpoint) {
+        add_field(&mut text, "Authorization", &value);
+    }
+    let content_type = settings.text("content_type");
+    if has_body && !content_type.is_empty() {
+        check_value("http1.content_type", content_type)?;
+        add_field(&mut text, "Content-Type", content_type);
+    }
+    for (name, value) in
+        fields::read(settings, "http1", &OWN_FIELDS, endpoint.credentials.is_some())?
+    {
+        add_field(&mut text, &name, &value);
+    }
+    Ok(text)
+}
+
+/// A poll and a batch carry messages, and a batch must not wait for leave to send them.
+fn carrying_contradictions(trial: &Trial, method: Method) -> Result<(), Invalid> {
+    let pattern = trial.load.pattern;
+    if !matches!(pattern, Pattern::Poll | Pattern::Batch) {
+        return Ok(());
+    }
+    if method != Method::Post {
+        let problem = format!("the producers of {pattern} bring messages, and only a POST does");
+        return Err(Invalid::new("http1.method", problem, "leave http1.method at POST"));
+    }
+    if pattern == Pattern::Batch && trial.settings.flag("expect") {
+        return Err(Invalid::new(
+            "http1.expect",
+            "a batch is not held back until the server asks for it",
+            "leave http1.expect at false, or type --pattern publish",
+        ));
+    }
+    let bytes = trial.load.size.map_or(0, |size| size.0) * u64::from(trial.load.batch_size());
+    if pattern == Pattern::Batch && bytes > BATCH_BYTES_MAX {
+        return Err(Invalid::new(
+            "load.batch",
+            format!("one POST would hold {bytes} bytes, and at most {BATCH_BYTES_MAX} fit"),
+            "type fewer messages to a batch (--batch), or a smaller size",
+        ));
+    }
+    Ok(())
+}
+
+/// The path of the target's URL, else that of the setting for the pattern.
+pub(super) fn path(trial: &Trial) -> Result<&str, Invalid> {
+    let (place, key) = match trial.load.pattern {
+        Pattern::Poll => ("http1.poll_path", "poll_path"),
+        Pattern::Batch => ("http1.batch_path", "batch_path"),
+        _ => ("http1.path", "path"),
+    };
+    let (place, path) = match endpoint(trial)?.path.as_str() {
+        "" => (place, trial.settings.text(key)),
         path => ("target", path),
     };
     let path = path.split('#').next().unwrap_or_default();
@@ -152,34 +319,6 @@ fn host(endpoint: &Endpoint) -> String {
     }
 }
 
-fn further_fields(
-    settings: &Settings,
-    has_credentials: bool,
-) -> Result<Vec<(&str, &str)>, Invalid> {
-    let texts = settings.text("headers").split('|').filter(|text| !text.trim().is_empty());
-    texts.map(|text| further_field(text, has_credentials)).collect()
-}
-
-fn further_field(text: &str, has_credentials: bool) -> Result<(&str, &str), Invalid> {
-    let wrong = |problem: String, mend: &str| Err(Invalid::new("http1.headers", problem, mend));
-    let Some((name, value)) = text.split_once(':') else {
-        return wrong(format!("{text:?} is no field"), "type NAME: VALUE, several separated by |");
-    };
-    let (name, value) = (name.trim(), value.trim());
-    if !is_token(name.as_bytes()) {
-        return wrong(format!("{name:?} is no field name"), "type letters, digits and hyphens");
-    }
-    check_value("http1.headers", value)?;
-    let lower = name.to_ascii_lowercase();
-    match OWN_FIELDS.iter().find(|(own, _)| *own == lower) {
-        Some((_, mend)) => wrong(format!("{name} is not free to choose"), mend),
-        None if lower == "authorization" && has_credentials => {
-            wrong("Authorization twice".to_owned(), "leave it or the credentials away")
-        }
-        None => Ok((name, value)),
-    }
-}
-
 fn check_value(place: &str, value: &str) -> Result<(), Invalid> {
     if value.bytes().all(|byte| byte == b'\t' || !byte.is_ascii_control()) {
         return Ok(());
@@ -200,10 +339,13 @@ const OWN_FIELDS: [(&str, &str); 6] = [
     ("host", "it is taken from the target's URL"),
     ("content-length", "it is taken from the body"),
     ("content-type", "set http1.content_type"),
-    ("transfer-encoding", "bodies are sent with their length"),
+    ("transfer-encoding", "set http1.chunked"),
     ("connection", "set http1.keep_alive"),
     ("expect", "set http1.expect"),
 ];
+
+/// Bytes of the bodies of one batch; what JSON adds to them has as much room again.
+const BATCH_BYTES_MAX: u64 = 32 << 20;
 
 /// Bytes between the head and the body: digits of the length, `Expect`, line ends.
 const TAIL_BYTES_MAX: usize = 48;

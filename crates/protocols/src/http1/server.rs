@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use weigh_model::Nanos;
+use weigh_model::mark::Reading;
+use weigh_model::pieces::BodyReader;
 use weigh_model::protocol::Invalid;
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
 use weigh_model::trial::Settings;
@@ -11,15 +13,20 @@ use weigh_model::wire::Fault;
 
 use super::chunked::Chunked;
 use super::codec::{Memory, put_decimal};
-use super::intake::{self, Body, Intake, Refusal, Route};
+use super::held::Held;
+use super::intake::{self, Body, Intake, Paths, Refusal, Route};
+use super::list;
+use super::readings::{Found, Query, Readings};
+use super::reply::Answer;
 use super::store::Store;
 use crate::census::Census;
+use crate::passage::UNHEARD_BYTES_MAX;
 
 /// What all shards of one server go by.
 pub(super) struct Rules {
-    /// Where messages are stored, beside `/messages`.
-    path: String,
+    paths: Paths,
     body_bytes_max: u64,
+    readings: Readings,
     store: usize,
     /// Messages each shard has taken in.
     counts: Mutex<Vec<Arc<AtomicU64>>>,
@@ -28,7 +35,10 @@ pub(super) struct Rules {
 /// All connections of one shard.
 pub(super) struct HttpServer {
     rules: Arc<Rules>,
+    shard: u16,
     connections: Vec<Connection>,
+    /// Requests that wait for a reading.
+    held: Held,
     /// All clients of a trial send the same head, so one memory serves the whole shard.
     memory: Memory<Intake>,
     store: Store,
@@ -41,25 +51,52 @@ struct Connection {
     phase: Phase,
     /// A chunked body so far.
     body: Vec<u8>,
+    /// Reads a body that is too large to be kept.
+    passing: Option<Box<Passing>>,
+}
+
+/// A body of which only its check and its end are kept.
+#[derive(Default)]
+struct Passing {
+    reader: BodyReader,
+    bytes: u64,
+}
+
+/// What there is of a whole body.
+enum Content<'a> {
+    Whole(&'a [u8]),
+    Passed(Reading),
 }
 
 #[derive(Clone, Copy)]
 enum Phase {
     Head,
-    Length(Intake, usize),
+    Length(Intake, u64),
+    /// So many bytes of a body are still to pass.
+    Passing(Intake, u64),
     Chunked(Intake, Chunked),
+    /// Its request waits for a reading.
+    Held,
     Closing,
 }
 
 impl Rules {
     pub(super) fn new(settings: &Settings) -> Result<Rules, Invalid> {
-        let path = settings.text("path").split('?').next().unwrap_or_default();
-        if !path.starts_with('/') {
-            let problem = format!("{path:?} is no path");
-            return Err(Invalid::new("http1.path", problem, "type one that starts with /"));
-        }
+        let path = |key: &str| {
+            let path = settings.text(key).split('?').next().unwrap_or_default();
+            if path.starts_with('/') {
+                return Ok(path.to_owned());
+            }
+            let (place, problem) = (format!("http1.{key}"), format!("{path:?} is no path"));
+            Err(Invalid::new(place, problem, "type one that starts with /"))
+        };
         Ok(Rules {
-            path: path.to_owned(),
+            paths: Paths {
+                store: path("path")?,
+                batch: path("batch_path")?,
+                readings: path("poll_path")?,
+            },
+            readings: Readings::new(settings.integer("readings") as usize),
             body_bytes_max: settings.integer("body_bytes_max"),
             store: settings.integer("store") as usize,
             counts: Mutex::default(),
@@ -72,11 +109,13 @@ impl Rules {
 }
 
 impl HttpServer {
-    pub(super) fn new(rules: Arc<Rules>) -> HttpServer {
+    pub(super) fn new(rules: Arc<Rules>, shard: u16) -> HttpServer {
         let count = Arc::new(AtomicU64::new(0));
         rules.counts().push(count.clone());
         HttpServer {
+            shard,
             connections: Vec::new(),
+            held: Held::default(),
             memory: Memory::new(Box::default()),
             store: Store::new(rules.store),
             census: Census::default(),
@@ -91,13 +130,14 @@ impl HttpServer {
         &mut self,
         connection: ConnectionId,
         input: &[u8],
+        now: Nanos,
         out: &mut dyn Outlets,
     ) -> usize {
         if let Some((intake, head_bytes)) = self.memory.recall(input) {
             self.set_phase(connection, awaited(intake));
             return head_bytes;
         }
-        let read = intake::read(input, &self.rules.path);
+        let read = intake::read(input, &self.rules.paths);
         let (intake, head_bytes) = match read {
             Ok(Some(read)) => read,
             Ok(None) => return 0,
@@ -112,12 +152,13 @@ impl HttpServer {
         }
         let has_content = intake.body != Body::Length(0);
         if intake.expects && has_content {
-            if intake.route != Route::Store {
-                self.answer(connection, &Intake { keeps_alive: false, ..intake }, &[], out);
+            if !intake.route.takes_messages() {
+                let intake = Intake { keeps_alive: false, ..intake };
+                self.answer(connection, &intake, Content::Whole(&[]), now, out);
                 return input.len();
             }
             out.stage(connection).extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
-        } else if intake.route == Route::Store {
+        } else if intake.route.takes_messages() {
             self.memory.keep(&input[..head_bytes], intake);
         }
         self.set_phase(connection, awaited(intake));
@@ -125,9 +166,14 @@ impl HttpServer {
     }
 
     fn refusal(&self, intake: &Intake) -> Option<Refusal> {
-        let is_too_long =
-            matches!(intake.body, Body::Length(length) if length > self.rules.body_bytes_max);
+        let bytes_max = self.body_bytes_max(intake);
+        let is_too_long = matches!(intake.body, Body::Length(length) if length > bytes_max);
         is_too_long.then_some(TOO_LONG)
+    }
+
+    fn body_bytes_max(&self, intake: &Intake) -> u64 {
+        let whole = if intake.route.needs_whole() { WHOLE_BYTES_MAX } else { u64::MAX };
+        self.rules.body_bytes_max.min(whole)
     }
 
     fn refuse(&mut self, connection: ConnectionId, refusal: Refusal, out: &mut dyn Outlets) {
@@ -143,12 +189,15 @@ impl HttpServer {
         &mut self,
         connection: ConnectionId,
         intake: &Intake,
-        body: &[u8],
+        content: Content<'_>,
+        now: Nanos,
         out: &mut dyn Outlets,
     ) {
-        if intake.route == Route::Store {
-            self.census.note(body);
-            self.store.put(body);
+        if let Route::Poll(query, wait) = intake.route {
+            return self.answer_consumer(connection, intake, &query, wait, now, out);
+        }
+        let is_taken = self.take_messages(intake.route, content, now, out);
+        if intake.route.takes_messages() && is_taken {
             self.count.store(self.store.count(), Ordering::Relaxed);
             if intake.keeps_alive && intake.minor >= 1 {
                 out.stage(connection).extend_from_slice(CREATED);
@@ -158,7 +207,10 @@ impl HttpServer {
         }
         self.scratch.clear();
         let answer = match intake.route {
-            Route::Store => Answer { kind: "", ..Answer::plain(201, b"") },
+            Route::Batch if !is_taken => Answer::plain(400, NO_BATCH),
+            Route::Store | Route::Batch | Route::Keep(_) => {
+                Answer { kind: "", ..Answer::plain(201, b"") }
+            }
             Route::List { since, limit } => {
                 let count = self.count_of_all_shards();
                 self.store.list(since, limit, count, &mut self.scratch);
@@ -172,17 +224,111 @@ impl HttpServer {
                 Answer::json(&self.scratch)
             }
             Route::Health => Answer::plain(200, b"ok\n"),
-            Route::BadQuery => Answer::plain(400, b"since and limit are whole numbers\n"),
+            Route::BadQuery(why) => Answer::plain(400, why.as_bytes()),
+            Route::Poll(..) => return,
             Route::Missing => Answer::plain(404, b"nothing is here\n"),
             Route::Allows(allow) => {
                 Answer { allow, ..Answer::plain(405, b"the method does not fit the path\n") }
             }
         };
-        let Intake { is_head, minor, keeps_alive, .. } = *intake;
-        Answer { is_head, minor, keeps_alive, ..answer }.put(out.stage(connection));
-        self.set_phase(connection, if keeps_alive { Phase::Head } else { Phase::Closing });
-        if !keeps_alive {
-            out.close(connection);
+        answer.like(intake).put(out.stage(connection));
+        self.end_exchange(connection, intake, out);
+    }
+
+    fn end_exchange(&mut self, at: ConnectionId, intake: &Intake, out: &mut dyn Outlets) {
+        self.set_phase(at, if intake.keeps_alive { Phase::Head } else { Phase::Closing });
+        if !intake.keeps_alive {
+            out.close(at);
+        }
+    }
+
+    /// Takes in what a request brings; false for a batch that is none, of which nothing is taken.
+    fn take_messages(
+        &mut self,
+        route: Route,
+        content: Content<'_>,
+        now: Nanos,
+        out: &mut dyn Outlets,
+    ) -> bool {
+        match (route, content) {
+            (Route::Store, Content::Whole(body)) => {
+                self.census.note(body);
+                self.store.put(body);
+            }
+            (Route::Store, Content::Passed(reading)) => {
+                self.census.note_reading(reading);
+                self.store.pass_over();
+            }
+            (Route::Batch, Content::Whole(batch)) => {
+                let (census, store) = (&mut self.census, &mut self.store);
+                let read = list::each_of_batch(batch, |body| {
+                    census.note(body);
+                    store.put(body);
+                });
+                return read.is_ok();
+            }
+            (Route::Keep(list), Content::Whole(body)) => {
+                self.census.note(body);
+                let waiting = self.rules.readings.put(list, body);
+                for shard in waiting.into_iter().filter(|shard| *shard != self.shard) {
+                    out.poke(shard);
+                }
+                self.answer_held(list, now, out);
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// Answers a consumer, or lets it wait.
+    fn answer_consumer(
+        &mut self,
+        connection: ConnectionId,
+        intake: &Intake,
+        query: &Query,
+        wait: Nanos,
+        now: Nanos,
+        out: &mut dyn Outlets,
+    ) {
+        let may_wait = wait.0 > 0 && query.limit > 0;
+        if self.page(connection, intake, query, may_wait, out) {
+            return;
+        }
+        self.set_phase(connection, Phase::Held);
+        self.held.put(connection, *intake, *query, now + wait);
+    }
+
+    /// Answers a request for readings; false if there are none and it may wait for some.
+    fn page(
+        &mut self,
+        connection: ConnectionId,
+        intake: &Intake,
+        query: &Query,
+        may_wait: bool,
+        out: &mut dyn Outlets,
+    ) -> bool {
+        self.scratch.clear();
+        let waits_for = may_wait.then_some(self.shard);
+        let answer = match self.rules.readings.page(query, waits_for, &mut self.scratch) {
+            Found::Ahead => Answer::plain(400, CURSOR_AHEAD),
+            Found::Readings { count: 0, .. } if may_wait => return false,
+            Found::Readings { count, missed } => {
+                self.census.note_forwarded(count);
+                self.census.note_dropped_many(OVERFLOW, missed);
+                Answer::json(&self.scratch)
+            }
+        };
+        answer.like(intake).put(out.stage(connection));
+        self.end_exchange(connection, intake, out);
+        true
+    }
+
+    /// Answers those who wait for a reading of this list.
+    fn answer_held(&mut self, list: u32, now: Nanos, out: &mut dyn Outlets) {
+        for (connection, intake, query, until) in self.held.take_list(list) {
+            if !self.page(connection, &intake, &query, until > now, out) {
+                self.held.put(connection, intake, query, until);
+            }
         }
     }
 
@@ -196,21 +342,59 @@ impl HttpServer {
         }
     }
 
+    /// Takes more of a body that is not kept, of which `left` bytes follow; false if it is not all.
+    fn pass(
+        &mut self,
+        connection: ConnectionId,
+        (intake, left): (Intake, u64),
+        piece: &[u8],
+        now: Nanos,
+        out: &mut dyn Outlets,
+    ) -> bool {
+        let open = &mut self.connections[connection.0 as usize];
+        let Some(passing) = &mut open.passing else { return false };
+        passing.take(piece);
+        if left > 0 {
+            open.phase = Phase::Passing(intake, left);
+            return false;
+        }
+        let reading = passing.reader.finish();
+        open.passing = None;
+        self.answer(connection, &intake, Content::Passed(reading), now, out);
+        true
+    }
+
     /// Takes more of a chunked body; `None` if nothing could be taken.
     fn take_chunks(
         &mut self,
         connection: ConnectionId,
         (intake, mut chunked): (Intake, Chunked),
         input: &[u8],
+        now: Nanos,
         out: &mut dyn Outlets,
     ) -> Option<usize> {
-        let body = &mut self.connections[connection.0 as usize].body;
-        let body_bytes_max = self.rules.body_bytes_max;
+        let body_bytes_max = self.body_bytes_max(&intake);
+        let Connection { body, passing, .. } = &mut self.connections[connection.0 as usize];
+        let needs_whole = intake.route.needs_whole();
         let mut is_too_long = false;
         let advance = chunked.advance(input, &mut |piece| {
-            is_too_long |= (body.len() + piece.len()) as u64 > body_bytes_max;
-            if !is_too_long {
-                body.extend_from_slice(piece);
+            let so_far = passing.as_ref().map_or(body.len() as u64, |passing| passing.bytes);
+            is_too_long |= so_far + piece.len() as u64 > body_bytes_max;
+            if is_too_long {
+                return;
+            }
+            if !needs_whole
+                && passing.is_none()
+                && (body.len() + piece.len()) as u64 > UNHEARD_BYTES_MAX
+            {
+                let mut new = Box::new(Passing::default());
+                new.take(body);
+                *body = Vec::new();
+                *passing = Some(new);
+            }
+            match passing {
+                Some(passing) => passing.take(piece),
+                None => body.extend_from_slice(piece),
             }
         });
         let advance = match advance {
@@ -226,8 +410,13 @@ impl HttpServer {
             }
         };
         if advance.is_whole {
-            let body = std::mem::take(&mut self.connections[connection.0 as usize].body);
-            self.answer(connection, &intake, &body, out);
+            let open = &mut self.connections[connection.0 as usize];
+            let (body, passed) = (std::mem::take(&mut open.body), open.passing.take());
+            let content = match passed {
+                Some(passed) => Content::Passed(passed.reader.finish()),
+                None => Content::Whole(&body),
+            };
+            self.answer(connection, &intake, content, now, out);
         } else {
             self.set_phase(connection, Phase::Chunked(intake, chunked));
         }
@@ -235,9 +424,21 @@ impl HttpServer {
     }
 }
 
+impl Connection {
+    const UNUSED: Connection =
+        Connection { phase: Phase::Closing, body: Vec::new(), passing: None };
+}
+
+impl Passing {
+    fn take(&mut self, piece: &[u8]) {
+        self.reader.take(piece);
+        self.bytes += piece.len() as u64;
+    }
+}
+
 fn awaited(intake: Intake) -> Phase {
     match intake.body {
-        Body::Length(length) => Phase::Length(intake, length as usize),
+        Body::Length(length) => Phase::Length(intake, length),
         Body::Chunked => Phase::Chunked(intake, Chunked::START),
     }
 }
@@ -246,8 +447,7 @@ impl Server for HttpServer {
     fn accepted(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outlets) {
         let index = connection.0 as usize;
         if index >= self.connections.len() {
-            let unused = || Connection { phase: Phase::Closing, body: Vec::new() };
-            self.connections.resize_with(index + 1, unused);
+            self.connections.resize_with(index + 1, || Connection::UNUSED);
         }
         self.connections[index].phase = Phase::Head;
         self.census.note_connection();
@@ -257,7 +457,7 @@ impl Server for HttpServer {
         &mut self,
         connection: ConnectionId,
         input: &[u8],
-        _now: Nanos,
+        now: Nanos,
         out: &mut dyn Outlets,
     ) -> Result<usize, Fault> {
         let mut taken = 0;
@@ -266,18 +466,41 @@ impl Server for HttpServer {
             let phase = self.connections.get(connection.0 as usize).map(|open| open.phase);
             match phase.unwrap_or(Phase::Closing) {
                 Phase::Closing => return Ok(input.len()),
+                Phase::Held if rest.is_empty() => return Ok(taken),
+                // Whoever says more does not want to wait.
+                Phase::Held => match self.held.take(connection) {
+                    Some((intake, query)) => {
+                        self.page(connection, &intake, &query, false, out);
+                    }
+                    None => return Ok(input.len()),
+                },
                 Phase::Head if rest.is_empty() => return Ok(taken),
-                Phase::Head => match self.take_head(connection, rest, out) {
+                Phase::Head => match self.take_head(connection, rest, now, out) {
                     0 => return Ok(taken),
                     head_bytes => taken += head_bytes,
                 },
                 Phase::Length(intake, length) => {
-                    let Some(body) = rest.get(..length) else { return Ok(taken) };
-                    self.answer(connection, &intake, body, out);
-                    taken += length;
+                    let whole = usize::try_from(length).ok().and_then(|whole| rest.get(..whole));
+                    if let Some(body) = whole {
+                        self.answer(connection, &intake, Content::Whole(body), now, out);
+                        taken += body.len();
+                    } else if length > UNHEARD_BYTES_MAX && !intake.route.needs_whole() {
+                        self.connections[connection.0 as usize].passing = Some(Box::default());
+                        self.set_phase(connection, Phase::Passing(intake, length));
+                    } else {
+                        return Ok(taken);
+                    }
+                }
+                Phase::Passing(intake, left) => {
+                    let here = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                    taken += here;
+                    if !self.pass(connection, (intake, left - here as u64), &rest[..here], now, out)
+                    {
+                        return Ok(taken);
+                    }
                 }
                 Phase::Chunked(intake, chunked) => {
-                    match self.take_chunks(connection, (intake, chunked), rest, out) {
+                    match self.take_chunks(connection, (intake, chunked), rest, now, out) {
                         Some(bytes) => taken += bytes,
                         None => return Ok(taken),
                     }
@@ -287,8 +510,28 @@ impl Server for HttpServer {
     }
 
     fn closed(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outlets) {
+        self.held.take(connection);
         if let Some(connection) = self.connections.get_mut(connection.0 as usize) {
-            *connection = Connection { phase: Phase::Closing, body: Vec::new() };
+            *connection = Connection::UNUSED;
+        }
+    }
+
+    /// Those who have waited long enough get an empty answer.
+    fn wake(&mut self, now: Nanos, out: &mut dyn Outlets) -> Option<Nanos> {
+        for (connection, intake, query, _) in self.held.take_due(now) {
+            self.page(connection, &intake, &query, false, out);
+        }
+        self.held.next_due()
+    }
+
+    fn next_wake(&self) -> Option<Nanos> {
+        self.held.next_due()
+    }
+
+    /// Another shard took a reading in that somebody here waits for.
+    fn poked(&mut self, now: Nanos, out: &mut dyn Outlets) {
+        for list in self.held.lists() {
+            self.answer_held(list, now, out);
         }
     }
 
@@ -297,73 +540,16 @@ impl Server for HttpServer {
     }
 }
 
-/// An answer to be written. There is no Date field: the server has no clock that tells the time
-/// of day (RFC 9110, section 6.6.1).
-struct Answer<'a> {
-    status: u16,
-    kind: &'static str,
-    allow: &'static str,
-    body: &'a [u8],
-    is_head: bool,
-    minor: u8,
-    keeps_alive: bool,
-}
-
-impl<'a> Answer<'a> {
-    fn plain(status: u16, body: &'a [u8]) -> Answer<'a> {
-        let (kind, allow) = ("text/plain", "");
-        Answer { status, kind, allow, body, is_head: false, minor: 1, keeps_alive: true }
-    }
-
-    fn json(body: &'a [u8]) -> Answer<'a> {
-        Answer { kind: "application/json", ..Answer::plain(200, body) }
-    }
-
-    fn put(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"HTTP/1.1 ");
-        put_decimal(out, u64::from(self.status));
-        out.push(b' ');
-        out.extend_from_slice(phrase(self.status).as_bytes());
-        out.extend_from_slice(b"\r\nContent-Length: ");
-        put_decimal(out, self.body.len() as u64);
-        let connection = match (self.keeps_alive, self.minor) {
-            (false, _) => "close",
-            (true, 0) => "keep-alive",
-            (true, _) => "",
-        };
-        let fields =
-            [("Content-Type", self.kind), ("Allow", self.allow), ("Connection", connection)];
-        for (name, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
-            for part in ["\r\n", name, ": ", value] {
-                out.extend_from_slice(part.as_bytes());
-            }
-        }
-        out.extend_from_slice(b"\r\n\r\n");
-        if !self.is_head {
-            out.extend_from_slice(self.body);
-        }
-    }
-}
-
-fn phrase(status: u16) -> &'static str {
-    match status {
-        200 => "OK",
-        201 => "Created",
-        400 => "Bad Request",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        411 => "Length Required",
-        413 => "Content Too Large",
-        414 => "URI Too Long",
-        417 => "Expectation Failed",
-        431 => "Request Header Fields Too Large",
-        501 => "Not Implemented",
-        505 => "HTTP Version Not Supported",
-        _ => "",
-    }
-}
-
 const CREATED: &[u8] = b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n";
+const NO_BATCH: &[u8] = b"a batch is a JSON array, one message an element\n";
+const CURSOR_AHEAD: &[u8] = b"since lies ahead of this list: give the next of its last answer\n";
+
+/// Why consumers missed readings that they asked for: there were newer ones than the list holds.
+const OVERFLOW: &str = "readings_overflow";
+
+/// The largest body that is needed whole: a batch, a reading.
+const WHOLE_BYTES_MAX: u64 = 64 << 20;
+
 const TOO_LONG: Refusal = Refusal { status: 413, reason: "the body is longer than allowed" };
 
 #[cfg(test)]

@@ -20,12 +20,10 @@ impl Store {
 
     /// Keeps a body, and forgets the oldest ones beyond the bounds.
     pub(super) fn put(&mut self, body: &[u8]) {
-        self.next += 1;
         if self.bodies_max == 0 || body.len() > HELD_BYTES_MAX {
-            self.bodies.clear();
-            self.held_bytes = 0;
-            return;
+            return self.pass_over();
         }
+        self.next += 1;
         let mut place = Vec::new();
         while self.bodies.len() >= self.bodies_max || self.held_bytes + body.len() > HELD_BYTES_MAX
         {
@@ -41,6 +39,13 @@ impl Store {
         place.extend_from_slice(body);
         self.held_bytes += body.len();
         self.bodies.push_back(place);
+    }
+
+    /// Counts a body that is not kept. The list has no gaps, so it begins anew behind it.
+    pub(super) fn pass_over(&mut self) {
+        self.next += 1;
+        self.bodies.clear();
+        self.held_bytes = 0;
     }
 
     /// Bodies that ever came in.
@@ -77,7 +82,7 @@ impl Store {
 }
 
 /// RFC 8259, section 7.
-fn put_json_string(out: &mut Vec<u8>, text: &[u8]) {
+pub(super) fn put_json_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     for letter in String::from_utf8_lossy(text).chars() {
         match letter {

@@ -304,6 +304,64 @@ impl Hub {
         is_wanted
     }
 
+    /// Connections that a message of this topic would go to now.
+    pub(super) fn listeners(&mut self, topic: &str, from: u32) -> Vec<ConnectionId> {
+        let routes = self.routes_of(topic);
+        let shared = routes.shared.iter().flat_map(|group| &group.members);
+        let all = routes.direct.iter().filter(|route| !(route.no_local && route.session == from));
+        all.chain(shared)
+            .filter_map(|route| self.sessions.get(route.session as usize)?.as_deref()?.attached)
+            .map(|attached| attached.connection)
+            .collect()
+    }
+
+    /// Begins to bring a message whose body is not here to all who want it and can take it now:
+    /// their connections, and whether anybody wants it.
+    pub(super) fn pass(
+        &mut self,
+        publication: &Publication<'_>,
+        from: Option<u32>,
+        body_bytes: usize,
+        turn: &mut Turn<'_>,
+    ) -> (Vec<ConnectionId>, bool) {
+        let routes = self.routes_of(publication.topic);
+        let mut chosen: Vec<&Route> = routes.direct.iter().collect();
+        chosen.retain(|route| !(route.no_local && from == Some(route.session)));
+        for group in &routes.shared {
+            group.turn.fetch_add(1, Ordering::Relaxed);
+            let attached = group.members.iter().find(|route| self.is_attached(route.session));
+            chosen.extend(attached.or(group.members.first()));
+        }
+        let mut to = Vec::new();
+        for route in &chosen {
+            let manner = Manner {
+                qos: publication.qos.min(route.qos),
+                retain: publication.retain && route.retain_as_published,
+                ids: route.ids.clone(),
+            };
+            let mut passes = None;
+            self.with_session(route.session, turn, |session, turn, desk| {
+                let is_passed = session.pass(publication, &manner, body_bytes, turn, desk);
+                passes = session.attached.filter(|_| is_passed);
+                Outcome::Settled
+            });
+            to.extend(passes.map(|attached| attached.connection));
+        }
+        (to, !chosen.is_empty())
+    }
+
+    /// Counts copies of messages that passed.
+    pub(super) fn note_forwarded(&mut self, copies: u64) {
+        self.counts.forwarded += copies;
+    }
+
+    /// A QoS 2 message that was lost on its way may come again under its identifier.
+    pub(super) fn forget_unreleased(&mut self, key: u32, packet_id: u16) {
+        if let Some(Some(session)) = self.sessions.get_mut(key as usize) {
+            session.unreleased.remove(packet_id);
+        }
+    }
+
     fn routes_of(&mut self, topic: &str) -> Arc<Routes> {
         if let Some(routes) = self.routes.get(topic) {
             return Arc::clone(routes);

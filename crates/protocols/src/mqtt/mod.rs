@@ -3,12 +3,15 @@
 pub mod codec;
 pub mod overload;
 pub mod slots;
-pub mod topic;
+pub mod terms;
+mod topic;
 
 mod admission;
 mod client;
 mod hub;
 mod message;
+mod names;
+mod passing;
 mod plan;
 mod server;
 mod session;
@@ -19,7 +22,7 @@ mod trie;
 use std::sync::{Arc, Mutex};
 
 use weigh_model::protocol::{
-    Dial, Guarantee, Host, Invalid, Lifetime, ProducerOf, Protocol, Setting,
+    Dial, Guarantee, Host, Invalid, Lifetime, PacketName, ProducerOf, Protocol, Setting,
 };
 use weigh_model::trial::Settings;
 use weigh_model::{Pattern, Trial};
@@ -45,7 +48,14 @@ impl Protocol for Mqtt {
     }
 
     fn patterns(&self) -> &'static [Pattern] {
-        &[Pattern::Deliver, Pattern::Publish, Pattern::Session, Pattern::Hold]
+        &[
+            Pattern::Deliver,
+            Pattern::Publish,
+            Pattern::Batch,
+            Pattern::Session,
+            Pattern::Transfer,
+            Pattern::Hold,
+        ]
     }
 
     fn settings(&self) -> &'static [Setting] {
@@ -65,12 +75,16 @@ impl Protocol for Mqtt {
         vec![("maximum_qos", qos), ("granted_qos", qos)]
     }
 
+    fn packet_name(&self, from_client: bool, head: &[u8]) -> Option<PacketName> {
+        names::name(from_client, head)
+    }
+
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
         if !self.patterns().contains(&trial.load.pattern) {
             return Err(Invalid::new(
                 "load.pattern",
                 format!("mqtt has no pattern {}", trial.load.pattern),
-                "type deliver, publish, session or hold",
+                "type deliver, publish, session, transfer or hold",
             ));
         }
         let plan = Arc::new(Plan::read(trial)?);
@@ -83,6 +97,7 @@ impl Protocol for Mqtt {
                 _ => Lifetime::Kept,
             },
             confirms: plan.qos > Qos::AtMostOnce,
+            is_answered: false,
             producer_of,
             make: Box::new(move |seat| Box::new(Client::new(Arc::clone(&plan), seat))),
         })

@@ -7,7 +7,8 @@ use weigh_model::{Pattern, Topology, Trial};
 
 use super::codec::{Id, Properties, Publish, Qos, REMAINING_MAX, Section, Version};
 use super::settings;
-use super::topic::{self, IndexPlace, Names, Template};
+use super::topic::{self, IndexPlace, NUMBER, Names, Template};
+use crate::places::{self, Places};
 
 /// Everything about clients that does not differ between connections.
 #[derive(Debug)]
@@ -23,7 +24,13 @@ pub(super) struct Plan {
     /// 0 is no limit.
     pub(super) maximum_packet_size: u32,
     pub(super) uses_aliases: bool,
+    /// Every message has a topic of its own.
+    pub(super) numbers_topics: bool,
+    /// Messages are sent and taken in pieces.
+    pub(super) in_pieces: bool,
     pub(super) retain: bool,
+    /// False where connections are only held.
+    pub(super) publishes: bool,
     pub(super) will_body: String,
     pub(super) user: Option<String>,
     /// Empty is none; never there without a user.
@@ -54,7 +61,7 @@ impl Plan {
                 Invalid::new(
                     format!("mqtt.{key}"),
                     error,
-                    "type %i, %c, %u, %t, %r or %% for a percent sign",
+                    "type {client} (%i), {seq} (%s), %c, %u, %t, %r, or %% for a percent sign",
                 )
             })
         };
@@ -66,8 +73,10 @@ impl Plan {
         let properties = publish_properties(trial)?;
         let mut aliased_properties = Section::default();
         aliased_properties.number(Id::TopicAlias, 1).raw(properties.properties().raw());
+        let topic = template("topic")?;
         let plan = Plan {
             version,
+            numbers_topics: topic.has('s'),
             qos: settings::qos(settings),
             clean: settings.flag("clean"),
             keep_alive_s: settings::seconds(settings, "keep_alive", 65_535)? as u16,
@@ -76,14 +85,16 @@ impl Plan {
             window: unannounced_window(trial),
             maximum_packet_size: settings.integer("maximum_packet_size") as u32,
             uses_aliases: settings.flag("topic_alias"),
+            in_pieces: trial.load.pattern == Pattern::Transfer,
             retain: settings.flag("retain"),
+            publishes: trial.load.pattern != Pattern::Hold,
             will_body: settings.text("will_body").to_owned(),
             user: credentials.as_ref().map(|credentials| credentials.user.clone()),
             password: credentials.map(|credentials| credentials.password).unwrap_or_default(),
             properties,
             aliased_properties,
             client_id: template("client_id")?,
-            topic: template("topic")?,
+            topic,
             will_topic: optional("will_topic")?,
             filter: optional("filter")?,
             share: share(trial)?,
@@ -111,7 +122,7 @@ impl Plan {
             let seat = Seat { index: last, role };
             let client_id = self.client_id(seat, u32::MAX);
             check_text("mqtt.client_id", &client_id)?;
-            let topic = self.topic(seat.index, &client_id);
+            let topic = self.topic(seat.index, &client_id, Some(u64::MAX));
             if !topic::is_name(&topic) {
                 return Err(Invalid::new(
                     "mqtt.topic",
@@ -144,6 +155,7 @@ impl Plan {
             check_text("the password", &self.password)?;
         }
         self.check_slashes()?;
+        self.check_numbers(trial)?;
         self.check_size(trial)?;
         check_version(trial)
     }
@@ -161,13 +173,51 @@ impl Plan {
         Ok(())
     }
 
+    /// The number of a message stands in topics alone, and can be read from it.
+    fn check_numbers(&self, trial: &Trial) -> Result<(), Invalid> {
+        let others = [
+            ("client_id", self.client_id.has('s')),
+            ("filter", self.filter.as_ref().is_some_and(|filter| filter.has('s'))),
+            ("will_topic", self.will_topic.as_ref().is_some_and(|topic| topic.has('s'))),
+        ];
+        if let Some((key, _)) = others.iter().find(|(_, has)| *has) {
+            let mend = "leave {seq} (%s) out";
+            return Err(Invalid::new(format!("mqtt.{key}"), "is of no single message", mend));
+        }
+        if !self.numbers_topics {
+            return Ok(());
+        }
+        if self.uses_aliases {
+            return Err(Invalid::new(
+                "mqtt.topic_alias",
+                "every message has a topic of its own, so that none is used again",
+                "leave it out, or {seq} out of mqtt.topic",
+            ));
+        }
+        if trial.load.pattern == Pattern::Batch {
+            // A batch of MQTT is messages one by one.
+            return Ok(());
+        }
+        Places::check("mqtt.topic", trial)
+    }
+
+    /// The largest body is what the remaining length leaves (section 2.1.4): 2 bytes and the
+    /// topic, 2 bytes of packet identifier, the properties of MQTT 5.
     fn check_size(&self, trial: &Trial) -> Result<(), Invalid> {
         let size = trial.load.size.map_or(0, |size| size.0);
-        let room = u64::from(REMAINING_MAX - HEADER_ROOM);
+        let seat = Seat { index: trial.load.connections.saturating_sub(1), role: Role::Producer };
+        let topic = self.topic(seat.index, &self.client_id(seat, u32::MAX), Some(u64::MAX));
+        let mut head = self.publish(&topic, b"");
+        head.properties = self.publish_properties(self.uses_aliases);
+        let before_body = head.remaining(self.version) as u64;
+        let room = u64::from(REMAINING_MAX) - before_body;
         if size > room {
             return Err(Invalid::new(
                 "load.size",
-                format!("{size} bytes do not fit into an MQTT packet"),
+                format!(
+                    "{size} bytes do not fit into an MQTT packet, which has at most \
+                     {REMAINING_MAX} bytes after its fixed header (section 2.1.4)"
+                ),
                 format!("type at most {room}B"),
             ));
         }
@@ -177,8 +227,8 @@ impl Plan {
     /// The client identifier of the connection number `connection` of a seat.
     fn client_id(&self, seat: Seat, connection: u32) -> String {
         let role = role_letter(seat.role);
-        let names =
-            Names { client_id: "", index: seat.index, user: self.user(), tag: self.tag, role };
+        let (index, user, tag) = (seat.index, self.user(), self.tag);
+        let names = Names { client_id: "", index, user, tag, role, sequence: None };
         let mut client_id = self.client_id.fill(&names);
         if seat.role == Role::Consumer && !self.client_id.has('r') {
             client_id.push_str("-c");
@@ -205,27 +255,35 @@ impl Plan {
         self.user.as_deref().unwrap_or_default()
     }
 
-    /// The topic of producer `index`, whose client identifier is `client_id`.
-    pub(super) fn topic(&self, index: u32, client_id: &str) -> String {
+    /// The topic of producer `index`, whose client identifier is `client_id`, for its message
+    /// number `sequence`; without a number there is a gap for it where [`Plan::numbers_topics`].
+    pub(super) fn topic(&self, index: u32, client_id: &str, sequence: Option<u64>) -> String {
         let (user, tag) = (self.user(), self.tag);
-        self.topic.fill(&Names { client_id, index, user, tag, role: "p" })
+        self.topic.fill(&Names { client_id, index, user, tag, role: "p", sequence })
+    }
+
+    /// The topic for the message with this body, of one with gaps.
+    pub(super) fn numbered(&self, topic: &str, body: &[u8]) -> String {
+        topic.replace(NUMBER, &places::number(body).1.to_string())
     }
 
     pub(super) fn will_topic(&self, seat: Seat, client_id: &str) -> Option<String> {
         let (user, tag, role) = (self.user(), self.tag, role_letter(seat.role));
-        let names = Names { client_id, index: seat.index, user, tag, role };
+        let names = Names { client_id, index: seat.index, user, tag, role, sequence: None };
         self.will_topic.as_ref().map(|topic| topic.fill(&names))
     }
 
     /// What consumer `index` subscribes to.
     pub(super) fn filter(&self, index: u32) -> String {
         let (user, tag) = (self.user(), self.tag);
-        let names = Names { client_id: "", index, user, tag, role: "c" };
+        let names = Names { client_id: "", index, user, tag, role: "c", sequence: None };
         let filter = match (&self.filter, self.topology) {
             (Some(filter), _) => filter.fill(&names),
             (None, Topology::Pairs) => {
                 let producer = Seat { index, role: Role::Producer };
-                self.topic(index, &self.client_id(producer, 0))
+                let client_id = &*self.client_id(producer, 0);
+                let names = Names { client_id, role: "p", ..names };
+                self.topic.filter_of_one(&names)
             }
             (None, _) => self.topic.filter(&names),
         };
@@ -238,7 +296,8 @@ impl Plan {
     /// Where topics carry the index of their producer.
     pub(super) fn index_place(&self) -> Option<IndexPlace> {
         let (user, tag) = (self.user(), self.tag);
-        self.topic.index_place(&Names { client_id: "", index: 0, user, tag, role: "p" })
+        let names = Names { client_id: "", index: 0, user, tag, role: "p", sequence: None };
+        self.topic.index_place(&names)
     }
 
     /// The properties of a PUBLISH, with or without the topic alias.
@@ -330,9 +389,6 @@ fn check_text(place: &str, text: &str) -> Result<(), Invalid> {
     }
     Ok(())
 }
-
-/// Room for topic and properties, each at most 65,537 bytes but for several properties.
-const HEADER_ROOM: u32 = 400_000;
 
 /// Keys that 3.1.1 cannot say must stand at their defaults.
 fn check_version(trial: &Trial) -> Result<(), Invalid> {

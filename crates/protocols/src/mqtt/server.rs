@@ -15,21 +15,25 @@ use super::codec::{
 };
 use super::hub::{Hub, Mail, say_goodbye};
 use super::message::{Publication, forwarded_properties};
+use super::passing::{Passing, may_pass};
 use super::session::{Attached, Turn};
 use super::subscriptions::{take_subscribe, take_unsubscribe};
+use crate::passage::Passages;
 
 /// One shard of the broker.
 pub(super) struct Broker {
     hub: Arc<Mutex<Hub>>,
-    shard: u16,
+    pub(super) shard: u16,
     connections: Vec<Option<Connection>>,
     /// When to look whether a connection has been silent for too long, by number and serial.
     deadlines: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
     serial: u32,
     accepted: u64,
     /// Scratch space for what a message forwards.
-    forwarded: Vec<u8>,
-    topic: String,
+    pub(super) forwarded: Vec<u8>,
+    pub(super) topic: String,
+    /// Messages that are too large to be whole here.
+    pub(super) passages: Passages<Passing>,
 }
 
 #[derive(Debug)]
@@ -72,6 +76,7 @@ impl Broker {
             accepted: 0,
             forwarded: Vec::new(),
             topic: String::new(),
+            passages: Passages::default(),
         }
     }
 
@@ -80,7 +85,7 @@ impl Broker {
     }
 
     /// The session of a connection, unless it was taken away.
-    fn party(&mut self, id: ConnectionId, hub: &mut Hub) -> Option<Party> {
+    pub(super) fn party(&mut self, id: ConnectionId, hub: &mut Hub) -> Option<Party> {
         let shard = self.shard;
         let connection = self.connection(id)?;
         let Stage::Connected(key) = connection.stage else { return None };
@@ -90,7 +95,7 @@ impl Broker {
         Some(Party { key, version, attached })
     }
 
-    fn take_all(
+    pub(super) fn take_all(
         &mut self,
         id: ConnectionId,
         input: &[u8],
@@ -310,7 +315,13 @@ impl Broker {
     }
 
     /// Parts with a client that broke the protocol: the engine closes, the will is due.
-    fn give_up(&mut self, party: &Party, reason: u8, hub: &mut Hub, turn: &mut Turn<'_>) {
+    pub(super) fn give_up(
+        &mut self,
+        party: &Party,
+        reason: u8,
+        hub: &mut Hub,
+        turn: &mut Turn<'_>,
+    ) {
         let id = party.attached.connection;
         if party.version == Version::V5 {
             Disconnect::new(reason).encode(party.version, turn.out.stage(id));
@@ -401,27 +412,41 @@ impl Server for Broker {
         }
         let shared = Arc::clone(&self.hub);
         let mut hub = lock(&shared);
-        let mut turn = Turn { out, now, shard: self.shard };
-        self.take_all(connection, input, &mut hub, &mut turn)
+        if !self.passages.is_idle() {
+            return self.receive_passing(connection, input, now, &mut hub, out);
+        }
+        let mut turn = Turn { out: &mut *out, now, shard: self.shard };
+        let used = self.take_all(connection, input, &mut hub, &mut turn)?;
+        match input.get(used..) {
+            Some(rest) if may_pass(rest) => {
+                let more = self.receive_passing(connection, rest, now, &mut hub, out)?;
+                Ok(used + more)
+            }
+            _ => Ok(used),
+        }
     }
 
     fn drained(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outlets) {
         let shared = Arc::clone(&self.hub);
         let mut hub = lock(&shared);
-        let mut turn = Turn { out, now, shard: self.shard };
-        if let Some(party) = self.party(connection, &mut hub) {
-            hub.drained(party.key, &mut turn);
-        }
+        self.passages.drained(connection, out);
+        self.beside(now, &mut hub, out, |own, hub, turn| {
+            if let Some(party) = own.party(connection, hub) {
+                hub.drained(party.key, turn);
+            }
+        });
     }
 
     fn closed(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outlets) {
         let shared = Arc::clone(&self.hub);
         let mut hub = lock(&shared);
-        let mut turn = Turn { out, now, shard: self.shard };
-        if let Some(party) = self.party(connection, &mut hub) {
-            hub.detach(party.key, now);
-            hub.settle(&mut turn);
-        }
+        self.end_passage(connection, &mut hub, out);
+        self.beside(now, &mut hub, out, |own, hub, turn| {
+            if let Some(party) = own.party(connection, hub) {
+                hub.detach(party.key, now);
+                hub.settle(turn);
+            }
+        });
         if let Some(place) = self.connections.get_mut(connection.0 as usize) {
             *place = None;
         }
@@ -430,31 +455,33 @@ impl Server for Broker {
     fn wake(&mut self, now: Nanos, out: &mut dyn Outlets) -> Option<Nanos> {
         let shared = Arc::clone(&self.hub);
         let mut hub = lock(&shared);
-        let mut turn = Turn { out, now, shard: self.shard };
-        let silent = self.end_silent(&mut hub, &mut turn);
-        let timer = hub.wake(&mut turn);
-        Some(silent.min(timer).min(now + WAKE_AT_LEAST))
+        let next = self.beside(now, &mut hub, out, |own, hub, turn| {
+            let silent = own.end_silent(hub, turn);
+            silent.min(hub.wake(turn))
+        });
+        Some(next.min(now + WAKE_AT_LEAST))
     }
 
     fn poked(&mut self, now: Nanos, out: &mut dyn Outlets) {
         let shared = Arc::clone(&self.hub);
         let mut hub = lock(&shared);
-        let mut turn = Turn { out, now, shard: self.shard };
-        for mail in hub.take_mail(self.shard) {
-            match mail {
-                Mail::Pump(key) => hub.pump(key, &mut turn),
-                Mail::TakenOver(id, serial, version) => {
-                    if let Some(connection) = self.connection(id)
-                        && connection.serial == serial
-                        && connection.stage != Stage::Ending
-                    {
-                        connection.stage = Stage::Ending;
-                        say_goodbye(id, version, SESSION_TAKEN_OVER, &mut turn);
+        self.beside(now, &mut hub, out, |own, hub, turn| {
+            for mail in hub.take_mail(own.shard) {
+                match mail {
+                    Mail::Pump(key) => hub.pump(key, turn),
+                    Mail::TakenOver(id, serial, version) => {
+                        if let Some(connection) = own.connection(id)
+                            && connection.serial == serial
+                            && connection.stage != Stage::Ending
+                        {
+                            connection.stage = Stage::Ending;
+                            say_goodbye(id, version, SESSION_TAKEN_OVER, turn);
+                        }
                     }
                 }
             }
-        }
-        hub.settle(&mut turn);
+            hub.settle(turn);
+        });
     }
 
     /// Connections are counted by shard; everything else is common and told by shard 0 alone,
@@ -473,7 +500,7 @@ fn lock(hub: &Mutex<Hub>) -> MutexGuard<'_, Hub> {
     hub.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn check_publish(party: &Party, publish: &Publish<'_>, hub: &Hub) -> Result<(), Fault> {
+pub(super) fn check_publish(party: &Party, publish: &Publish<'_>, hub: &Hub) -> Result<(), Fault> {
     if party.version == Version::V311 {
         return Ok(());
     }
@@ -497,7 +524,7 @@ fn check_publish(party: &Party, publish: &Publish<'_>, hub: &Hub) -> Result<(), 
 }
 
 /// Stores or looks up a topic alias of the client and leaves its topic in `name`.
-fn resolve(
+pub(super) fn resolve(
     aliases: &mut Vec<Box<str>>,
     alias: usize,
     topic: &str,
@@ -533,7 +560,7 @@ const UNACCEPTABLE_VERSION: [u8; 4] = [0x20, 2, 0, 1];
 
 const CONNECT_FIRST: u8 = 0x10;
 const DISCONNECT_WITH_WILL: u8 = 0x04;
-const NO_SUBSCRIBERS: u8 = 0x10;
+pub(super) const NO_SUBSCRIBERS: u8 = 0x10;
 const UNSUPPORTED_VERSION: u8 = 0x84;
 const KEEP_ALIVE_TIMEOUT: u8 = 0x8D;
 const SESSION_TAKEN_OVER: u8 = 0x8E;

@@ -394,6 +394,53 @@ impl Session {
         self.sends_until_check = self.sends_until_check.saturating_sub(1);
     }
 
+    /// Begins to send a message of which only the head is here, and whose body of `body_bytes`
+    /// follows as it comes. False, and dropped, if it would have to wait: it is never whole.
+    pub(super) fn pass(
+        &mut self,
+        publication: &Publication<'_>,
+        manner: &Manner,
+        body_bytes: usize,
+        turn: &mut Turn<'_>,
+        desk: &mut Desk<'_>,
+    ) -> bool {
+        let Some(attached) = self.attached.filter(|attached| attached.shard == turn.shard) else {
+            desk.counts.drop("too_large_to_keep", 1);
+            return false;
+        };
+        let is_in_window = manner.qos == Qos::AtMostOnce
+            || self.in_flight.len() < usize::from(self.limits.receive_maximum);
+        if !self.queue.is_empty() || !is_in_window {
+            desk.counts.drop("too_large_to_keep", 1);
+            return false;
+        }
+        compose(publication, manner, turn.now, desk.scratch);
+        let mut publish = Publish {
+            dup: false,
+            qos: manner.qos,
+            retain: manner.retain,
+            topic: publication.topic,
+            packet_id: 0,
+            properties: match self.version {
+                Version::V5 => desk.scratch.properties(),
+                Version::V311 => Properties::NONE,
+            },
+            body: b"",
+        };
+        if publish.size(self.version) + body_bytes > self.limits.packet_bytes_max as usize {
+            desk.counts.drop("packet_too_large", 1);
+            return false;
+        }
+        if manner.qos > Qos::AtMostOnce {
+            self.sent_serial = self.sent_serial.wrapping_add(1);
+            let sent = Sent { again: None, serial: self.sent_serial, is_released: false };
+            let Some(id) = self.in_flight.insert(sent) else { return false };
+            publish.packet_id = id;
+        }
+        publish.encode_head(self.version, body_bytes, turn.out.stage(attached.connection));
+        true
+    }
+
     /// The alias of `topic` and whether the client knows it already; `None` if there is none
     /// left (section 3.3.2.3.4).
     fn alias(&mut self, topic: &str) -> Option<(u16, bool)> {

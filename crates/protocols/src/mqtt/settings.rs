@@ -2,6 +2,7 @@
 
 use weigh_model::protocol::{Guarantee, Invalid, Setting, SettingKind};
 use weigh_model::trial::Settings;
+use weigh_model::{tls, websocket};
 
 use super::codec::{Qos, Version};
 use super::overload::Overload;
@@ -29,7 +30,7 @@ const fn integer(
 
 /// All keys. Version 3.1.1 is the default because several real brokers (aedes, amqtt, Moquette,
 /// NATS, RabbitMQ before 3.13) refuse 5, and none refuses 3.1.1.
-pub(super) const SETTINGS: &[Setting] = &[
+const OWN: &[Setting] = &[
     integer("qos", (0, 2), "0", "Quality of service of publishing and of subscribing."),
     Setting {
         key: "version",
@@ -40,7 +41,8 @@ pub(super) const SETTINGS: &[Setting] = &[
     text(
         "topic",
         "weigh/%t/%i",
-        "Topic of each producer: %i is its index, %c its client id, %u the user, %t the trial.",
+        "Topic: {client} or %i is the producer, {seq} or %s the message, %c the client id, %u the \
+         user, %t the trial.",
     ),
     text("filter", "", "What consumers subscribe to; empty derives it from topic and topology."),
     text("share", "", "Group of the shared subscription of the topology shared; empty: weigh."),
@@ -91,7 +93,12 @@ pub(super) const SETTINGS: &[Setting] = &[
     duration("broker_keep_alive", "0s", "Reference broker: keep-alive it imposes (MQTT 5)."),
     text("broker_user", "", "Reference broker: user it demands; empty lets everybody in."),
     text("broker_password", "", "Reference broker: password it demands of that user."),
+    websocket::ON,
+    websocket::PATH,
 ];
+
+/// Those, and the keys of TLS.
+pub(super) const SETTINGS: &[Setting] = &tls::with::<{ OWN.len() + tls::KEYS }>(OWN, "mqtt");
 
 /// Keys of clients that 3.1.1 has no field for.
 pub(super) const ONLY_IN_5: &[&str] = &[

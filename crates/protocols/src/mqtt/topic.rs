@@ -74,9 +74,15 @@ pub struct Names<'a> {
     pub tag: u16,
     /// `%r`: the role, `p` or `c`.
     pub role: &'a str,
+    /// `%s`: the number of the message; without one [`NUMBER`] stands there.
+    pub sequence: Option<u64>,
 }
 
-/// A text with placeholders: `%c`, `%i`, `%u`, `%t`, `%r`, and `%%` for a percent sign.
+/// Stands where the number of each message is filled in later; no topic has it (section 1.5.4).
+pub const NUMBER: char = '\0';
+
+/// A text with placeholders: `%c`, `%i`, `%u`, `%t`, `%r`, `%s`, and `%%` for a percent sign;
+/// `{client}` and `{seq}` are `%i` and `%s`, as in bodies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     text: String,
@@ -85,18 +91,19 @@ pub struct Template {
 impl Template {
     /// Takes `text`; an unknown placeholder is an error that names it.
     pub fn parse(text: &str) -> Result<Template, String> {
+        let text = text.replace("{client}", "%i").replace("{seq}", "%s");
         let mut characters = text.chars();
         while let Some(character) = characters.next() {
             if character != '%' {
                 continue;
             }
             match characters.next() {
-                Some('c' | 'i' | 'u' | 't' | 'r' | '%') => {}
+                Some('c' | 'i' | 'u' | 't' | 'r' | 's' | '%') => {}
                 Some(other) => return Err(format!("there is no placeholder %{other}")),
                 None => return Err("it ends with a single %".to_owned()),
             }
         }
-        Ok(Template { text: text.to_owned() })
+        Ok(Template { text })
     }
 
     /// True if the placeholder `%letter` occurs.
@@ -111,8 +118,17 @@ impl Template {
 
     /// A filter for the topics of all connections: levels that differ between them become `+`.
     pub fn filter(&self, names: &Names<'_>) -> String {
+        self.filter_but(&['c', 'i', 'r', 's'], names)
+    }
+
+    /// A filter for the topics of one connection: levels that differ between messages become `+`.
+    pub fn filter_of_one(&self, names: &Names<'_>) -> String {
+        self.filter_but(&['s'], names)
+    }
+
+    fn filter_but(&self, letters: &[char], names: &Names<'_>) -> String {
         let levels = self.text.split('/').map(|level| {
-            let differs = ['c', 'i', 'r'].into_iter().any(|letter| has_placeholder(level, letter));
+            let differs = letters.iter().any(|letter| has_placeholder(level, *letter));
             if differs { "+".to_owned() } else { fill(level, names) }
         });
         levels.collect::<Vec<_>>().join("/")
@@ -122,7 +138,9 @@ impl Template {
     pub fn index_place(&self, names: &Names<'_>) -> Option<IndexPlace> {
         let level = self.text.split('/').position(|level| has_placeholder(level, 'i'))?;
         let (before, after) = self.text.split('/').nth(level)?.split_once("%i")?;
-        let is_fixed = |part: &str| !['c', 'i', 'r'].into_iter().any(|l| has_placeholder(part, l));
+        let is_fixed = |part: &str| {
+            !['c', 'i', 'r', 's'].into_iter().any(|letter| has_placeholder(part, letter))
+        };
         if !is_fixed(before) || !is_fixed(after) {
             return None;
         }
@@ -176,6 +194,10 @@ fn fill(text: &str, names: &Names<'_>) -> String {
             Some('u') => filled.push_str(names.user),
             Some('t') => filled.push_str(&format!("{:04x}", names.tag)),
             Some('r') => filled.push_str(names.role),
+            Some('s') => match names.sequence {
+                Some(sequence) => filled.push_str(&sequence.to_string()),
+                None => filled.push(NUMBER),
+            },
             _ => filled.push('%'),
         }
     }
@@ -233,7 +255,14 @@ mod tests {
 
     #[test]
     fn templates_fill_derive_a_filter_and_read_the_index_back() {
-        let names = Names { client_id: "c1", index: 7, user: "me", tag: 0xBEEF, role: "p" };
+        let names = Names {
+            client_id: "c1",
+            index: 7,
+            user: "me",
+            tag: 0xBEEF,
+            role: "p",
+            sequence: Some(9),
+        };
         let template = Template::parse("weigh/%t/s%i-x/%u/100%%").unwrap();
         assert_eq!(template.fill(&names), "weigh/beef/s7-x/me/100%");
         assert_eq!(template.filter(&names), "weigh/beef/+/me/100%");
@@ -241,6 +270,12 @@ mod tests {
         assert_eq!(place.read(b"weigh/beef/s41-x/me/100%"), Some(41));
         assert_eq!(place.read(b"weigh/beef/s-x/me"), None);
         assert_eq!(place.read(b"weigh/beef/s99999999999-x/me"), None);
+        let numbered = Template::parse("farm/{client}/n{seq}").unwrap();
+        assert_eq!(numbered.fill(&names), "farm/7/n9");
+        assert_eq!(numbered.filter(&names), "farm/+/+");
+        assert_eq!(numbered.filter_of_one(&names), "farm/7/+");
+        assert_eq!(numbered.fill(&Names { sequence: None, ..names }), "farm/7/n\0");
+        assert_eq!(numbered.index_place(&names).unwrap().read(b"farm/41/n3"), Some(41));
         assert!(Template::parse("%i%c").unwrap().index_place(&names).is_none());
         assert!(Template::parse("a/%x").unwrap_err().contains("%x"));
         assert!(!Template::parse("%%i").unwrap().has('i'));

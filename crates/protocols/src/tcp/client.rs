@@ -4,9 +4,10 @@
 use std::collections::VecDeque;
 
 use weigh_model::Nanos;
+use weigh_model::content::{Meter, Phase, StreamCounts};
 use weigh_model::wire::{Emit, Fault, Op, Outbox, Reply, Signal, Ticket, Wire};
 
-use super::codec::{self, Frame};
+use super::codec::{self, Frame, Head};
 
 /// What the client asks of the server for each message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,14 +25,26 @@ pub(super) enum Greeting {
     Subscribe(u32),
 }
 
+/// What a client takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) frame_bytes_max: usize,
+    /// Messages for a consumer are passed on piece by piece.
+    pub(super) in_pieces: bool,
+}
+
 /// A client connection.
 pub(super) struct TcpWire {
     asks: Asks,
     greeting: Greeting,
     is_ready: bool,
     has_heard: bool,
+    in_pieces: bool,
+    /// Bytes that are still to come of the message that comes in pieces.
+    incoming_bytes: u32,
     frame_bytes_max: usize,
     in_flight: VecDeque<InFlight>,
+    meter: Meter,
 }
 
 struct InFlight {
@@ -41,9 +54,41 @@ struct InFlight {
 }
 
 impl TcpWire {
-    pub(super) fn new(asks: Asks, greeting: Greeting, frame_bytes_max: usize) -> TcpWire {
-        let in_flight = VecDeque::new();
-        TcpWire { asks, greeting, is_ready: false, has_heard: false, frame_bytes_max, in_flight }
+    pub(super) fn new(asks: Asks, greeting: Greeting, limits: Limits) -> TcpWire {
+        let Limits { frame_bytes_max, in_pieces } = limits;
+        TcpWire {
+            asks,
+            greeting,
+            is_ready: false,
+            has_heard: false,
+            in_pieces,
+            incoming_bytes: 0,
+            frame_bytes_max,
+            in_flight: VecDeque::new(),
+            meter: Meter::default(),
+        }
+    }
+
+    /// Takes what there is of a message that comes in pieces: how many bytes that was.
+    fn take_pieces(&mut self, input: &[u8], emit: Emit<'_>) -> usize {
+        if self.incoming_bytes == 0 {
+            let Some(head) = codec::read_head(input) else { return 0 };
+            if head.kind != codec::DELIVERED || !self.is_ready {
+                return 0;
+            }
+            let bytes = u64::from(head.body_bytes);
+            self.meter.read(Phase::Messages, codec::HEAD_BYTES, 0);
+            self.incoming_bytes = head.body_bytes;
+            emit(Signal::Head { topic: &head.id.to_be_bytes(), bytes });
+            return codec::HEAD_BYTES;
+        }
+        let here = input.len().min(self.incoming_bytes as usize);
+        if here > 0 {
+            self.incoming_bytes -= here as u32;
+            self.meter.read(Phase::Messages, here, here);
+            emit(Signal::Piece(&input[..here]));
+        }
+        here
     }
 
     fn take(&mut self, frame: Frame<'_>, emit: Emit<'_>) -> Result<(), Fault> {
@@ -108,13 +153,17 @@ impl TcpWire {
 
 impl Wire for TcpWire {
     fn open(&mut self, _now: Nanos, out: &mut Outbox, emit: Emit<'_>) {
-        match self.greeting {
-            Greeting::None => {}
-            Greeting::Hello(index) => codec::write(out.buffer(), codec::HELLO, index, b""),
-            Greeting::Subscribe(index) => {
-                codec::write(out.buffer(), codec::SUBSCRIBE, index, b"");
-                return;
-            }
+        let (kind, index) = match self.greeting {
+            Greeting::None => (None, 0),
+            Greeting::Hello(index) => (Some(codec::HELLO), index),
+            Greeting::Subscribe(index) => (Some(codec::SUBSCRIBE), index),
+        };
+        if let Some(kind) = kind {
+            codec::write(out.buffer(), kind, index, b"");
+            self.meter.wrote(Phase::SetUp, codec::HEAD_BYTES, 0);
+        }
+        if kind == Some(codec::SUBSCRIBE) {
+            return;
         }
         self.is_ready = true;
         emit(Signal::Ready);
@@ -134,6 +183,8 @@ impl Wire for TcpWire {
             Asks::Echo => (codec::ECHO, Some(crc32fast::hash(op.body))),
         };
         codec::write(out.buffer(), kind, op.ticket.0, op.body);
+        let payload = op.body.len();
+        self.meter.wrote(Phase::Messages, codec::HEAD_BYTES + payload, payload);
         match check {
             Some(check) => {
                 self.in_flight.push_back(InFlight { ticket: op.ticket, check });
@@ -141,6 +192,27 @@ impl Wire for TcpWire {
             }
             None => Reply::None,
         }
+    }
+
+    fn begin(&mut self, op: &Op<'_>, rest: u64, _now: Nanos, out: &mut Outbox) -> Reply {
+        let kind = match self.asks {
+            Asks::Nothing => codec::MESSAGE,
+            _ => codec::ASK,
+        };
+        let body_bytes = (op.body.len() as u64 + rest) as u32;
+        codec::write_head(out.buffer(), Head { kind, id: op.ticket.0, body_bytes });
+        out.put(op.body);
+        self.meter.wrote(Phase::Messages, codec::HEAD_BYTES + op.body.len(), op.body.len());
+        if kind == codec::MESSAGE {
+            return Reply::None;
+        }
+        self.in_flight.push_back(InFlight { ticket: op.ticket, check: 0 });
+        Reply::Awaited
+    }
+
+    fn more(&mut self, piece: &[u8], _now: Nanos, out: &mut Outbox) {
+        out.put(piece);
+        self.meter.wrote(Phase::Messages, piece.len(), piece.len());
     }
 
     fn receive(
@@ -153,19 +225,39 @@ impl Wire for TcpWire {
         let mut taken = 0;
         loop {
             let rest = &input[taken..];
+            if self.in_pieces {
+                let pieces = self.take_pieces(rest, emit);
+                taken += pieces;
+                if pieces > 0 || self.incoming_bytes > 0 {
+                    if taken == input.len() {
+                        return Ok(taken);
+                    }
+                    continue;
+                }
+            }
             let read = codec::read(rest, self.frame_bytes_max);
             let Some((frame, bytes)) = read.map_err(|fault| self.judged(fault, rest))? else {
                 return Ok(taken);
             };
             self.has_heard = true;
+            let phase = if self.is_ready { Phase::Messages } else { Phase::SetUp };
+            self.meter.read(phase, bytes, frame.body.len());
             self.take(frame, emit)?;
             taken += bytes;
         }
     }
 
+    fn meter(&mut self) {
+        self.meter.start();
+    }
+
+    fn counts(&self) -> Option<StreamCounts> {
+        self.meter.counts()
+    }
+
     fn end(&mut self, rest: &[u8], _emit: Emit<'_>) -> Result<(), Fault> {
         match rest {
-            [] => Ok(()),
+            [] if self.incoming_bytes == 0 => Ok(()),
             _ => Err(Fault::Ended("in the middle of a frame".to_owned())),
         }
     }
@@ -179,6 +271,6 @@ mod tests {
 
     #[test]
     fn an_idle_connection_is_small() {
-        assert!(size_of::<TcpWire>() <= 64, "{}", size_of::<TcpWire>());
+        assert!(size_of::<TcpWire>() <= 72, "{}", size_of::<TcpWire>());
     }
 }

@@ -67,18 +67,46 @@ pub(super) fn read(
     Ok(Some((Frame { kind: head[0], id, body }, LENGTH_BYTES + length)))
 }
 
+/// What stands before the body of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) kind: u8,
+    pub(super) id: u32,
+    /// Bytes of the body.
+    pub(super) body_bytes: u32,
+}
+
+/// The head of the frame that `input` begins with; `None` if it is not all there. Its length has
+/// been checked by [`read`].
+pub(super) fn read_head(input: &[u8]) -> Option<Head> {
+    let (length, rest) = input.split_first_chunk()?;
+    let (head, _) = rest.split_first_chunk::<COUNTED_HEAD_BYTES>()?;
+    let body_bytes = u32::from_be_bytes(*length).checked_sub(COUNTED_HEAD_BYTES as u32)?;
+    let id = u32::from_be_bytes([head[1], head[2], head[3], head[4]]);
+    Some(Head { kind: head[0], id, body_bytes })
+}
+
 /// Appends a frame. A body beyond 4 GiB cannot be framed; the limits of the settings keep every
-/// body far below that.
+/// body below that.
 pub(super) fn write(out: &mut Vec<u8>, kind: u8, id: u32, body: &[u8]) {
-    let length = (COUNTED_HEAD_BYTES + body.len()) as u32;
-    let mut head = [0; HEAD_BYTES];
-    head[..4].copy_from_slice(&length.to_be_bytes());
-    head[4] = kind;
-    head[5..].copy_from_slice(&id.to_be_bytes());
     out.reserve(HEAD_BYTES + body.len());
-    out.extend_from_slice(&head);
+    write_head(out, Head { kind, id, body_bytes: body.len() as u32 });
     out.extend_from_slice(body);
 }
+
+/// Appends what stands before a body.
+#[inline]
+pub(super) fn write_head(out: &mut Vec<u8>, of: Head) {
+    let length = COUNTED_HEAD_BYTES as u32 + of.body_bytes;
+    let mut head = [0; HEAD_BYTES];
+    head[..4].copy_from_slice(&length.to_be_bytes());
+    head[4] = of.kind;
+    head[5..].copy_from_slice(&of.id.to_be_bytes());
+    out.extend_from_slice(&head);
+}
+
+/// The largest frame that there can be: four bytes of length, and as many as they can tell.
+pub(super) const FRAME_BYTES_MAX: u64 = LENGTH_BYTES as u64 + u32::MAX as u64;
 
 /// The producer in the topic of a delivery, which is its index as four bytes.
 pub(super) fn producer_of(topic: &[u8]) -> Option<u32> {
@@ -99,6 +127,8 @@ mod tests {
         assert_eq!(read(&out, 64), Ok(Some((frame, 11))));
         for cut in 0..out.len() {
             assert_eq!(read(&out[..cut], 64), Ok(None));
+            let head = Head { kind: ASK, id: 0x0102_0304, body_bytes: 2 };
+            assert_eq!(read_head(&out[..cut]), (cut >= HEAD_BYTES).then_some(head));
         }
     }
 

@@ -3,12 +3,15 @@
 
 use weigh_model::load::{Pattern, Topology};
 use weigh_model::protocol::{
-    Dial, Guarantee, Host, Invalid, Lifetime, Protocol, Role, Seat, Setting, SettingKind,
+    Dial, Guarantee, Host, Invalid, Lifetime, PacketName, Protocol, Role, Seat, Setting,
+    SettingKind,
 };
+use weigh_model::tls;
 use weigh_model::trial::{Settings, Trial};
 
 mod client;
 mod codec;
+mod names;
 mod server;
 
 /// The protocol `tcp`.
@@ -24,7 +27,15 @@ impl Protocol for Tcp {
     }
 
     fn patterns(&self) -> &'static [Pattern] {
-        &[Pattern::Request, Pattern::Publish, Pattern::Deliver, Pattern::Session, Pattern::Hold]
+        &[
+            Pattern::Request,
+            Pattern::Publish,
+            Pattern::Deliver,
+            Pattern::Batch,
+            Pattern::Session,
+            Pattern::Transfer,
+            Pattern::Hold,
+        ]
     }
 
     fn settings(&self) -> &'static [Setting] {
@@ -36,6 +47,10 @@ impl Protocol for Tcp {
             true => Guarantee::AtLeastOnce,
             false => Guarantee::AtMostOnce,
         }
+    }
+
+    fn packet_name(&self, from_client: bool, head: &[u8]) -> Option<PacketName> {
+        names::name(from_client, head)
     }
 
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
@@ -50,13 +65,22 @@ impl Protocol for Tcp {
         let frame_bytes_max = frame_bytes_max(&trial.settings);
         let body_bytes_max = frame_bytes_max - codec::HEAD_BYTES;
         if let Some(size) = trial.load.size.filter(|size| size.0 > body_bytes_max as u64) {
+            let mend = match frame_bytes_max as u64 {
+                codec::FRAME_BYTES_MAX => format!("make bodies at most {body_bytes_max}B"),
+                _ => format!("make bodies at most {body_bytes_max}B or raise tcp.frame_bytes_max"),
+            };
+            let problem = format!("{size} do not fit into a frame of {frame_bytes_max} bytes");
+            return Err(Invalid::new("load.size", problem, mend));
+        }
+        let in_pieces = trial.load.pattern == Pattern::Transfer;
+        if in_pieces && asks == client::Asks::Echo {
             return Err(Invalid::new(
-                "load.size",
-                format!("{size} do not fit into a frame of {frame_bytes_max} bytes"),
-                format!("make bodies at most {body_bytes_max}B or raise tcp.frame_bytes_max"),
+                "tcp.echo",
+                "a transfer moves its object one way",
+                "leave tcp.echo at false, or type --pattern request",
             ));
         }
-        let deliver = (trial.load.pattern == Pattern::Deliver).then_some(trial.load.topology);
+        let deliver = trial.load.delivers().then_some(trial.load.topology);
         let greeting = move |seat: Seat| match (deliver, seat.role) {
             (Some(Topology::Pairs), Role::Consumer) => client::Greeting::Subscribe(seat.index),
             (_, Role::Consumer) => client::Greeting::Subscribe(codec::EVERYONE),
@@ -69,9 +93,11 @@ impl Protocol for Tcp {
                 _ => Lifetime::Kept,
             },
             confirms: asks != client::Asks::Nothing,
+            is_answered: false,
             producer_of: Some(Box::new(codec::producer_of)),
             make: Box::new(move |seat| {
-                Box::new(client::TcpWire::new(asks, greeting(seat), frame_bytes_max))
+                let limits = client::Limits { frame_bytes_max, in_pieces };
+                Box::new(client::TcpWire::new(asks, greeting(seat), limits))
             }),
         })
     }
@@ -109,7 +135,7 @@ fn frame_bytes_max(settings: &Settings) -> usize {
     settings.integer("frame_bytes_max") as usize
 }
 
-static SETTINGS: &[Setting] = &[
+const OWN: &[Setting] = &[
     Setting {
         key: "acknowledge",
         kind: SettingKind::Flag,
@@ -124,8 +150,8 @@ static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "frame_bytes_max",
-        kind: SettingKind::Integer(64, 1 << 30),
-        default: "16777216",
+        kind: SettingKind::Integer(64, codec::FRAME_BYTES_MAX),
+        default: "1073741824",
         doc: "Largest frame taken or sent, its 9 bytes of head included.",
     },
     Setting {
@@ -135,3 +161,6 @@ static SETTINGS: &[Setting] = &[
         doc: "Bytes the server keeps for a slow consumer before it drops messages; 0 is no limit.",
     },
 ];
+
+/// Those, and the keys of TLS.
+static SETTINGS: &[Setting] = &tls::with::<{ OWN.len() + tls::KEYS }>(OWN, "");

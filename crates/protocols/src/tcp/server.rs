@@ -8,8 +8,9 @@ use weigh_model::Nanos;
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
 use weigh_model::wire::Fault;
 
-use super::codec::{self, EVERYONE, Frame};
+use super::codec::{self, EVERYONE, Frame, Head};
 use crate::census::Census;
+use crate::passage::{Passages, UNHEARD_BYTES_MAX, WHOLE_BYTES_MAX};
 
 /// What the shards of one server share: where to leave messages for each other's consumers.
 #[derive(Clone, Default)]
@@ -34,8 +35,16 @@ pub(super) struct TcpServer {
     peers: Vec<Peer>,
     consumers: Vec<Consumer>,
     census: Census,
+    passages: Passages<Passing>,
     frame_bytes_max: usize,
     queue_bytes_max: usize,
+}
+
+/// A message that passes through.
+#[derive(Clone, Copy)]
+struct Passing {
+    head: Head,
+    is_heard: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -66,6 +75,7 @@ impl TcpServer {
             peers: Vec::new(),
             consumers: Vec::new(),
             census: Census::default(),
+            passages: Passages::default(),
             frame_bytes_max,
             queue_bytes_max,
         }
@@ -104,6 +114,80 @@ impl TcpServer {
             }
         }
         Ok(())
+    }
+
+    /// The same while messages may be passing through.
+    fn take_beside(
+        &mut self,
+        from: ConnectionId,
+        frame: Frame<'_>,
+        out: &mut dyn Outlets,
+    ) -> Result<(), Fault> {
+        if self.passages.is_idle() {
+            return self.take(from, frame, out);
+        }
+        let mut passages = std::mem::take(&mut self.passages);
+        let result = self.take(from, frame, &mut passages.beside(out));
+        self.passages = passages;
+        result
+    }
+
+    /// Begins to pass on a message of which `input` is the beginning, if it is too large to be
+    /// waited for: how many bytes that took.
+    fn begin_passage(
+        &mut self,
+        from: ConnectionId,
+        input: &[u8],
+        out: &mut dyn Outlets,
+    ) -> Option<usize> {
+        let head = codec::read_head(input)?;
+        let consumers = self.exchange.consumers.load(Ordering::Acquire);
+        let most = if consumers == 0 { UNHEARD_BYTES_MAX } else { WHOLE_BYTES_MAX };
+        let passes = matches!(head.kind, codec::MESSAGE | codec::ASK);
+        if !passes || u64::from(head.body_bytes) <= most {
+            return None;
+        }
+        let producer = match self.peer(from) {
+            Peer::Producer(producer) => producer,
+            _ => EVERYONE,
+        };
+        let hears = |of: &&Consumer| of.producer == EVERYONE || of.producer == producer;
+        let to = self.consumers.iter().filter(hears).map(|of| of.connection);
+        let to: Vec<ConnectionId> = to.collect();
+        if to.iter().any(|listener| self.passages.is_listener(*listener)) {
+            self.passages.wait(from, out);
+            return None;
+        }
+        // What is never whole cannot be left for another shard.
+        let elsewhere = consumers as usize - self.consumers.len();
+        (0..elsewhere).for_each(|_| self.census.note_dropped("too_large_for_other_shard"));
+        for listener in &to {
+            let kind = codec::DELIVERED;
+            codec::write_head(out.stage(*listener), Head { kind, id: producer, ..head });
+        }
+        let is_plain = self.peer(from) == Peer::Plain;
+        let passing = Passing { head, is_heard: !to.is_empty() || elsewhere > 0 || is_plain };
+        self.passages.begin(from, to, u64::from(head.body_bytes), passing);
+        Some(codec::HEAD_BYTES)
+    }
+
+    /// Passes on what is there of a message: how many bytes that took, and whether it was all.
+    fn pass_on(
+        &mut self,
+        from: ConnectionId,
+        input: &[u8],
+        out: &mut dyn Outlets,
+    ) -> (usize, bool) {
+        let taken = self.passages.take(from, input, out);
+        let Some(passed) = self.passages.finish(from, out) else { return (taken, false) };
+        self.census.note_reading(passed.reading);
+        self.census.note_forwarded(passed.to.len() as u64);
+        let Passing { head, is_heard } = passed.about;
+        if head.kind == codec::ASK {
+            let answer = if is_heard { codec::ACKNOWLEDGED } else { codec::NO_SUBSCRIBER };
+            codec::write(out.stage(from), answer, head.id, b"");
+        }
+        (taken, true)
     }
 
     fn become_producer(&mut self, from: ConnectionId, index: u32) -> Result<(), Fault> {
@@ -215,14 +299,31 @@ impl Server for TcpServer {
         out: &mut dyn Outlets,
     ) -> Result<usize, Fault> {
         let mut taken = 0;
-        while let Some((frame, bytes)) = codec::read(&input[taken..], self.frame_bytes_max)? {
-            self.take(connection, frame, out)?;
-            taken += bytes;
+        loop {
+            if !self.passages.is_idle() && self.passages.is_sender(connection) {
+                let (bytes, is_over) = self.pass_on(connection, &input[taken..], out);
+                taken += bytes;
+                if !is_over {
+                    return Ok(taken);
+                }
+            }
+            while let Some((frame, bytes)) = codec::read(&input[taken..], self.frame_bytes_max)? {
+                self.take_beside(connection, frame, out)?;
+                taken += bytes;
+            }
+            match self.begin_passage(connection, &input[taken..], out) {
+                Some(bytes) => taken += bytes,
+                None => return Ok(taken),
+            }
         }
-        Ok(taken)
     }
 
-    fn closed(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outlets) {
+    fn drained(&mut self, connection: ConnectionId, _now: Nanos, out: &mut dyn Outlets) {
+        self.passages.drained(connection, out);
+    }
+
+    fn closed(&mut self, connection: ConnectionId, _now: Nanos, out: &mut dyn Outlets) {
+        self.passages.closed(connection, out);
         if self.peer(connection) == Peer::Consumer {
             self.consumers.retain(|consumer| consumer.connection != connection);
             self.own.consumers.fetch_sub(1, Ordering::AcqRel);
@@ -237,11 +338,13 @@ impl Server for TcpServer {
         let mut frames = self.own.frames.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = std::mem::take(&mut *frames);
         drop(frames);
+        let mut passages = std::mem::take(&mut self.passages);
         let mut rest = &taken[..];
         while let Ok(Some((frame, bytes))) = codec::read(rest, usize::MAX) {
-            self.forward(frame.id, frame.body, out);
+            self.forward(frame.id, frame.body, &mut passages.beside(out));
             rest = &rest[bytes..];
         }
+        self.passages = passages;
     }
 
     fn report(&self) -> ServerReport {

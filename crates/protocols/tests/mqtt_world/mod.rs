@@ -69,6 +69,10 @@ impl Outlets for Net {
         self.link(of).wants_drain = true;
     }
 
+    fn hold(&mut self, _which: ConnectionId) {}
+
+    fn release(&mut self, _which: ConnectionId) {}
+
     fn close(&mut self, which: ConnectionId) {
         self.link(which).is_closing = true;
     }
@@ -303,6 +307,12 @@ pub(crate) fn trial(given: &[(&str, &str)], connections: u32, subscribers: u32) 
             arrival: Arrival::Closed,
             rate: None,
             window: None,
+            writes: Default::default(),
+            poll_period: None,
+            poll_wait: None,
+            poll_limit: None,
+            stall: None,
+            batch: None,
             think: Nanos(0),
             split: Split::Exact,
             body: BodySource::Filler,
@@ -321,6 +331,7 @@ pub(crate) fn dial(trial: &Trial) -> Dial {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Said {
     Ready,
+    Alive,
     Done(u32),
     Refused(u32, u16),
     NoSubscriber(u32),
@@ -338,6 +349,9 @@ pub(crate) fn keep(said: &mut Vec<Said>, signal: Signal<'_>) {
             Said::Message(String::from_utf8(topic.to_vec()).unwrap(), body.to_vec())
         }
         Signal::Granted(name, value) => Said::Granted(name, value),
+        Signal::Alive => Said::Alive,
+        Signal::Head { .. } | Signal::Piece(_) => unreachable!("no transfer is tested here"),
+        Signal::Answered(_) => unreachable!("MQTT has nothing to ask for"),
         Signal::Closing => unreachable!("MQTT wires never ask to be closed"),
     });
 }

@@ -20,7 +20,9 @@ pub enum Heard {
     Refused(u32, u16),
     NoSubscriber(u32),
     Message(Vec<u8>, Vec<u8>),
+    Answered(Result<(), u16>),
     Granted(&'static str, u64),
+    Alive,
     Closing,
 }
 
@@ -32,7 +34,10 @@ impl From<Signal<'_>> for Heard {
             Signal::Refused(ticket, status) => Heard::Refused(ticket.0, status),
             Signal::NoSubscriber(ticket) => Heard::NoSubscriber(ticket.0),
             Signal::Message { topic, body } => Heard::Message(topic.to_vec(), body.to_vec()),
+            Signal::Answered(result) => Heard::Answered(result),
             Signal::Granted(what, value) => Heard::Granted(what, value),
+            Signal::Alive => Heard::Alive,
+            Signal::Head { .. } | Signal::Piece(_) => unreachable!("no transfer is tested here"),
             Signal::Closing => Heard::Closing,
         }
     }
@@ -65,6 +70,12 @@ pub fn trial(
             arrival: Arrival::Closed,
             rate: None,
             window: None,
+            writes: Default::default(),
+            poll_period: None,
+            poll_wait: None,
+            poll_limit: None,
+            stall: None,
+            batch: None,
             think: Nanos(0),
             split: Split::Exact,
             body: BodySource::Filler,
@@ -81,12 +92,27 @@ pub struct Client {
     pub out: Outbox,
     pub heard: Vec<Heard>,
     carry: Vec<u8>,
+    /// Bytes taken out of `out`, and bytes fed; `None` after a fault.
+    moved: (usize, Option<usize>),
+}
+
+/// Whatever a test does with a client: its codec has counted every byte.
+impl Drop for Client {
+    fn drop(&mut self) {
+        let Some(counts) = self.wire.counts().filter(|_| !std::thread::panicking()) else { return };
+        let (sent, fed) = (self.moved.0 + self.out.len(), self.moved.1);
+        assert_eq!(counts.sent.total(), sent as u64, "written");
+        if let Some(fed) = fed {
+            assert_eq!(counts.received.total(), (fed - self.carry.len()) as u64, "read");
+        }
+    }
 }
 
 impl Client {
-    pub fn new(wire: Box<dyn Wire>) -> Client {
-        let mut client =
-            Client { wire, out: Outbox::default(), heard: Vec::new(), carry: Vec::new() };
+    pub fn new(mut wire: Box<dyn Wire>) -> Client {
+        wire.meter();
+        let (out, heard, carry) = (Outbox::default(), Vec::new(), Vec::new());
+        let mut client = Client { wire, out, heard, carry, moved: (0, Some(0)) };
         let heard = &mut client.heard;
         client.wire.open(Nanos(0), &mut client.out, &mut |signal| heard.push(signal.into()));
         client
@@ -108,6 +134,7 @@ impl Client {
     /// Bytes sent since the last call.
     pub fn sent(&mut self) -> Vec<u8> {
         let bytes = self.out.bytes().to_vec();
+        self.moved.0 += bytes.len();
         self.out.clear();
         bytes
     }
@@ -115,11 +142,13 @@ impl Client {
     /// Feeds one piece as the engine does: with what the wire left over before it.
     pub fn feed(&mut self, piece: &[u8]) -> Result<(), Fault> {
         self.carry.extend_from_slice(piece);
+        let fed = self.moved.1.take();
         let heard = &mut self.heard;
         let mut emit = |signal: Signal<'_>| heard.push(signal.into());
         let taken = self.wire.receive(&self.carry, Nanos(0), &mut self.out, &mut emit)?;
         assert!(taken <= self.carry.len());
         self.carry.drain(..taken);
+        self.moved.1 = fed.map(|fed| fed + piece.len());
         Ok(())
     }
 
@@ -152,6 +181,10 @@ impl Outlets for Desk {
     }
 
     fn notify_drained(&mut self, _of: ConnectionId) {}
+
+    fn hold(&mut self, _which: ConnectionId) {}
+
+    fn release(&mut self, _which: ConnectionId) {}
 
     fn close(&mut self, which: ConnectionId) {
         self.closed.push(which.0);
@@ -263,5 +296,6 @@ pub fn kind(result: &Result<(), Fault>) -> &'static str {
         Err(Fault::OtherProtocol(_)) => "other protocol",
         Err(Fault::Malformed(_)) => "malformed",
         Err(Fault::Ended(_)) => "ended",
+        Err(Fault::Untrusted(_)) => "untrusted",
     }
 }

@@ -87,7 +87,10 @@ fn decided(plan: &Plan) -> BTreeMap<String, String> {
     for key in ["cool_down", "target"] {
         flatten(&format!("repeat.{key}"), &repeat[key], &mut keys);
     }
-    flatten("observe.messages", &plan.observe.messages.into(), &mut keys);
+    let observe = serde_json::to_value(&plan.observe).unwrap_or_default();
+    for key in ["messages", "meter", "idle"] {
+        flatten(&format!("observe.{key}"), &observe[key], &mut keys);
+    }
     keys
 }
 

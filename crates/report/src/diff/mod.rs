@@ -249,16 +249,6 @@ mod tests {
 
     #[test]
     fn the_schema_in_the_repository_is_current() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/diff.schema.json");
-        let current = Diff::json_schema();
-        if std::env::var_os("WEIGH_WRITE_SCHEMAS").is_some() {
-            std::fs::write(path, &current).unwrap();
-        }
-        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
-        let stored = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(
-            read(&stored) == read(&current),
-            "run this test once with WEIGH_WRITE_SCHEMAS=1 set"
-        );
+        crate::shape::assert_stored("diff.schema.json", &Diff::json_schema());
     }
 }

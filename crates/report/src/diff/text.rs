@@ -1,12 +1,13 @@
 //! The comparison of two runs as a table, the worst first, with what a reader must know below it.
 
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
 
 use super::{Diff, Effect, Figure, Holds, Row, rows};
 use crate::figures::{bytes, longer_side, three_digits, time};
 use crate::notes::wrap;
+use crate::ruled_table::{drawn, ruled};
 use crate::summary::Verdict;
-use crate::table::{Style, to_ascii, without_rules_between_rows};
+use crate::table::{Style, to_ascii};
 
 /// The table and its notes: what differs beside the figures, what could not be compared and why,
 /// and what the conditions came to.
@@ -37,13 +38,8 @@ fn heads(diff: &Diff) -> Vec<String> {
 }
 
 fn table(diff: &Diff, style: Style) -> String {
-    let mut table = Table::new();
-    let preset = match (style.is_markdown, style.is_ascii) {
-        (true, _) => presets::ASCII_MARKDOWN,
-        (false, true) => presets::ASCII_HORIZONTAL_ONLY,
-        (false, false) => presets::UTF8_HORIZONTAL_ONLY,
-    };
-    table.load_style(preset).set_width(style.width);
+    let mut table = ruled(style);
+    table.set_width(style.width);
     if !style.is_markdown {
         table.set_content_arrangement(ContentArrangement::Dynamic);
     }
@@ -60,14 +56,11 @@ fn table(diff: &Diff, style: Style) -> String {
             }
         }
     }
+    let text = drawn(table, style);
     if style.is_markdown {
-        return table.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
+        return text;
     }
-    table.column_iter_mut().for_each(|column| {
-        column.set_padding((0, 1));
-    });
-    let lines = without_rules_between_rows(table.lines()).into_iter();
-    lines.map(|line| colour(line.trim_end(), style) + "\n").collect()
+    text.lines().map(|line| colour(line, style) + "\n").collect()
 }
 
 fn columns(row: &Row) -> [String; 7] {

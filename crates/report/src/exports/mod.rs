@@ -9,6 +9,7 @@ pub mod message_reader;
 pub mod message_table;
 pub mod message_writer;
 pub mod openmetrics;
+pub mod packets;
 
 /// The error of the operating system in `error`, where there is one.
 fn csv_into_io(error: csv::Error) -> std::io::Error {

@@ -57,6 +57,7 @@ const UNITS: &[(&str, &str, f64)] = &[
     ("bytes_per_message", "bytes_per_message", 1.0),
     ("us_per_message", "seconds_per_message", 1e-6),
     ("j_per_message", "joules_per_message", 1.0),
+    ("j_per_session", "joules_per_session", 1.0),
     ("mah_per_session", "coulombs_per_session", 3.6),
     ("bytes_per_connection", "bytes_per_connection", 1.0),
     ("bytes_per_s", "bytes_per_second", 1.0),
@@ -70,6 +71,8 @@ const UNITS: &[(&str, &str, f64)] = &[
     ("ms", "seconds", 1e-3),
     ("s", "seconds", 1.0),
     ("j", "joules", 1.0),
+    ("w", "watts", 1.0),
+    ("v", "volts", 1.0),
 ];
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub(crate) struct Asked {
     /// Messages in flight per connection; `None` leaves it to arrival and protocol.
     pub(crate) window: Option<u64>,
     pub(crate) think: Nanos,
+    /// Servers that a message passes on its way: relays, and those that deliver it.
+    pub(crate) hops: u64,
 }
 
 impl Asked {
@@ -25,13 +27,17 @@ impl Asked {
         let text = |key: &str| point.get(key).and_then(Value::as_str);
         let number = |key: &str| point.get(key).and_then(Value::as_u64);
         let parsed = |key: &str| text(key).and_then(|text| text.parse().ok());
+        let pattern =
+            text("load.pattern").and_then(|text| text.parse().ok()).unwrap_or(load.pattern);
+        // A point without subscribers is of a case that has none, whatever others have.
+        let subscribers = number("load.subscribers").unwrap_or(u64::from(load.subscribers));
+        let has_relay = point.get("target.relay").and_then(Value::as_bool) == Some(true);
         Asked {
             arrival: parsed("load.arrival").unwrap_or_else(|| load.arrival.clone()),
-            pattern: text("load.pattern")
-                .and_then(|text| text.parse().ok())
-                .unwrap_or(load.pattern),
+            pattern,
+            hops: u64::from(pattern.delivers_to(subscribers)) + u64::from(has_relay),
             connections: number("load.connections").unwrap_or(u64::from(load.connections)),
-            subscribers: number("load.subscribers").unwrap_or(u64::from(load.subscribers)),
+            subscribers,
             window: number("load.window").or(load.window.map(u64::from)),
             think: text("load.think")
                 .and_then(|text| parse_duration(text).ok())

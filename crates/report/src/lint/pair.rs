@@ -25,14 +25,23 @@ pub(crate) fn refusal_of(
         return because(Rule::L08, reason);
     }
     let [left_pattern, right_pattern] = [left_asked.pattern, right_asked.pattern];
-    if left_pattern != right_pattern {
+    if !are_alike(left_pattern, right_pattern) {
         // In one order, so that it is one reason whichever stands left.
         let mut patterns = [left_pattern.to_string(), right_pattern.to_string()];
         patterns.sort();
         let reason = format!("patterns differ: {}", patterns.join(" and "));
         // A delivery goes through the server and on; a request ends there.
-        let has_relay = [left_pattern, right_pattern].contains(&Pattern::Deliver);
+        let has_relay = [left_pattern, right_pattern].iter().any(|pattern| pattern.delivers_to(0));
         return if has_relay { because(Rule::L18, reason) } else { Some(reason) };
+    }
+    let hops = [left_asked.hops, right_asked.hops];
+    if left_pattern == Pattern::Transfer && hops[0] != hops[1] {
+        let words =
+            |hops: u64| if hops == 0 { "direct".to_owned() } else { format!("{hops} on the way") };
+        let mut ways = hops.map(words);
+        ways.sort();
+        let reason = format!("numbers of servers on the way differ: {}", ways.join(" and "));
+        return because(Rule::L18, reason);
     }
     let is_setting = |(cell, asked): (&Cell, &Asked)| asked.has_rate() && reached(cell);
     let both = [(left, left_asked), (right, right_asked)].into_iter().all(is_setting);
@@ -40,6 +49,16 @@ pub(crate) fn refusal_of(
         return because(Rule::L03, "both rates are what was asked for, not a limit".to_owned());
     }
     None
+}
+
+/// True if messages go the same way in both: to a consumer, whether it is told or asks; to the
+/// server, whether by themselves or with others.
+fn are_alike(left: Pattern, right: Pattern) -> bool {
+    let both = [left, right];
+    let all_are = |kinds: [Pattern; 2]| both.iter().all(|pattern| kinds.contains(pattern));
+    left == right
+        || all_are([Pattern::Deliver, Pattern::Poll])
+        || all_are([Pattern::Publish, Pattern::Batch])
 }
 
 /// True if the offered rate was reached, and what was sent arrived.

@@ -6,6 +6,7 @@ use weigh_model::Guarantee;
 
 use super::{ends, thresholds};
 use crate::figures::count;
+use crate::interference;
 use crate::meeting::{Lanes, Meeting, everywhere};
 use crate::pictures::{Matrix, headline_metric, spoken};
 use crate::summary::{Cell, Comparison, Summary, Verdict};
@@ -14,6 +15,9 @@ use crate::summary::{Cell, Comparison, Summary, Verdict};
 pub(crate) fn question(summary: &Summary, matrix: &Matrix) -> String {
     if let Some(question) = &summary.run.plan.question {
         return question.clone();
+    }
+    if let Some(limit) = summary.limits.first() {
+        return format!("Where does the limit lie, by {}?", limit.axis);
     }
     let mut names: Vec<&str> = match matrix.axes.first() {
         Some(axis) => axis.lines.iter().map(|line| line.name.as_str()).collect(),
@@ -35,8 +39,19 @@ pub(crate) fn question(summary: &Summary, matrix: &Matrix) -> String {
 }
 
 /// The answer: what must hold and where an axis ended, where the plan asks for it; then a sentence
-/// on time, and one on loss and cost.
+/// on time, and one on loss and cost. After a search it is what every lane's search has found and
+/// what ended it.
 pub(crate) fn answer(summary: &Summary, matrix: &Matrix) -> Vec<String> {
+    if !summary.limits.is_empty() {
+        let found = summary.limits.iter().flat_map(|limit| {
+            limit.goals.iter().map(move |goal| format!("{}: {}", limit.title(), goal.sentence))
+        });
+        let ended = summary.limits.iter().flat_map(|limit| {
+            let ended = limit.goals.iter().filter_map(|goal| goal.ended_by.as_ref());
+            ended.map(move |ended| format!("{}: ended by {}", limit.title(), ended.sentence))
+        });
+        return found.chain(ended).map(sentence).collect();
+    }
     if summary.cells.is_empty() {
         return vec![
             "No trial has a result.".to_owned(),
@@ -44,6 +59,7 @@ pub(crate) fn answer(summary: &Summary, matrix: &Matrix) -> Vec<String> {
         ];
     }
     let mut texts: Vec<String> = thresholds::verdict(summary).into_iter().collect();
+    texts.extend(interference::answer(summary));
     texts.extend(ends::sentences(summary, matrix));
     let metric = headline_metric(summary).unwrap_or("response_time_ns.p99");
     match verdict(summary, matrix, metric) {

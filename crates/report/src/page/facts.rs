@@ -20,6 +20,10 @@ pub(crate) fn section(summary: &Summary, provenance: &Provenance) -> String {
     let memory =
         if host.memory_bytes > 0 { bytes(host.memory_bytes as f64) } else { String::new() };
     let digest = provenance.journal_sha256.clone().unwrap_or_default();
+    let meter = run.meter.as_ref().map_or(String::new(), |own| match (&own.meter, &own.absent) {
+        (Some(meter), _) => format!("measured by {meter}"),
+        (None, absent) => format!("not measured: {}", absent.as_deref().unwrap_or_default()),
+    });
     let mut html = "<table class=\"facts\"><tbody>\n".to_owned();
     for (name, value) in [
         ("run", run.id.as_str()),
@@ -34,6 +38,7 @@ pub(crate) fn section(summary: &Summary, provenance: &Provenance) -> String {
         ("clock source", &host.clock_source),
         ("congestion control", &host.congestion_control),
         ("virtualisation", &host.virtualisation),
+        ("energy", &meter),
         ("seed", &run.plan.seed.to_string()),
         ("journal, SHA-256", &digest),
     ] {

@@ -7,8 +7,15 @@ mod definitions;
 mod doubts;
 mod ends;
 mod facts;
+mod limits;
+mod modelled;
 mod overview;
+mod path_words;
+mod stage_words;
+mod stages;
 mod thresholds;
+mod wire;
+mod wire_words;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,7 +29,9 @@ use serde_json::{Value, json};
 use weigh_charts::BUNDLE;
 use weigh_model::event::Event;
 
+use crate::interference;
 use crate::pictures::{Gallery, Kind, Matrix, metrics};
+use crate::stalled;
 use crate::summary::{Summary, unit_of};
 
 pub use facts::Provenance;
@@ -115,7 +124,25 @@ fn sections(
     provenance: &Provenance,
 ) -> Vec<String> {
     let has = |kind: Kind| gallery.pictures.iter().any(|picture| picture.kind == kind);
-    let mut sections = vec![section("overview", "All cases", &overview::table(summary))];
+    let mut sections = Vec::new();
+    let figures = |kind: Kind| -> String {
+        let own = gallery.pictures.iter().filter(|picture| picture.kind == kind);
+        own.map(|picture| figure(&picture.name, &picture.title, &picture.note)).collect()
+    };
+    if has(Kind::Search) {
+        let answers = limits::table(summary);
+        let content = answers + &figures(Kind::Search);
+        sections.push(section("limits", "Where the limit lies", &content));
+    }
+    if has(Kind::Loads) {
+        sections.push(section("loads", "What came out at which load", &figures(Kind::Loads)));
+    }
+    sections.push(section("overview", "All cases", &overview::table(summary)));
+    let said = stalled::lines(summary, false);
+    if !said.is_empty() {
+        let said = said.iter().map(|line| format!("<p>{}.</p>\n", escape(line)));
+        sections.push(section("stalled", "Stalled subscribers", &said.collect::<String>()));
+    }
     if !summary.cells.is_empty() {
         sections.push(section("metric", "One metric closely", &metric_section(summary)));
     }
@@ -124,13 +151,23 @@ fn sections(
         sections.push(section("curves", "Times by percentile", &place));
     }
     if has(Kind::Cost) {
-        let costs = gallery.pictures.iter().filter(|picture| picture.kind == Kind::Cost);
-        let figures = costs.map(|p| figure(&p.name, &p.title, &p.note));
-        sections.push(section("cost", "What a message costs", &figures.collect::<String>()));
+        sections.push(section("cost", "What a message costs", &figures(Kind::Cost)));
+    }
+    if let Some(stages) = stages::section(summary, matrix, gallery) {
+        sections.push(section("stages", "Stage by stage", &stages));
+    }
+    if let Some(wire) = wire::section(summary, matrix, gallery) {
+        sections.push(section("wire", "On the wire", &wire));
+    }
+    if let Some(modelled) = modelled::section(summary, matrix, gallery) {
+        sections.push(section("modelled", "Energy, modelled", &modelled));
     }
     if has(Kind::Flow) || has(Kind::OverTime) || has(Kind::Histogram) {
         let place = choice_section("cell", "Case", "cell");
         sections.push(section("case", "One case closely", &place));
+    }
+    if !summary.interference.is_empty() {
+        sections.push(section("beneath", "Under a background", &beneath(summary)));
     }
     if !summary.comparisons.is_empty() {
         sections.push(section("verdicts", "Verdicts", &overview::verdicts(summary, matrix)));
@@ -143,6 +180,19 @@ fn sections(
         &facts::section(summary, provenance),
     ));
     sections
+}
+
+/// What backgrounds did to the cases above them.
+fn beneath(summary: &Summary) -> String {
+    let mut html = "<p>A case with a second workload beneath it, less the same case without, over \
+                    pairs of repetitions that took turns; ± the interval at 95 %.</p>\n"
+        .to_owned();
+    for (heading, sentences) in interference::blocks(summary, false) {
+        let items = sentences.iter().map(|text| format!("<li>{}</li>", escape(text)));
+        let items: String = items.collect();
+        let _ = writeln!(html, "<p>{}</p>\n<ul>{items}</ul>", escape(&heading));
+    }
+    html
 }
 
 fn section(id: &str, title: &str, content: &str) -> String {

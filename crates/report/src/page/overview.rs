@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::escape;
-use crate::comparisons::LANE;
+use crate::comparisons::{BACKGROUND, LANE};
 use crate::figures::three_digits;
 use crate::pictures::Matrix;
 use crate::summary::{Cell, Comparison, Multiplicity, Ratio, Summary, Verdict};
@@ -18,7 +18,7 @@ pub(crate) fn table(summary: &Summary) -> String {
     let mut html = "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"All cases\">\
                     <table class=\"sortable\">\n<thead><tr>"
         .to_owned();
-    for heading in headings() {
+    for heading in headings(summary) {
         let _ = write!(html, "<th scope=\"col\">{}</th>", escape(&heading));
     }
     html.push_str("</tr></thead>\n");
@@ -28,7 +28,7 @@ pub(crate) fn table(summary: &Summary) -> String {
             Row::Title(title) => {
                 html.push_str(if is_open { "</tbody>\n<tbody>" } else { "<tbody>" });
                 is_open = true;
-                let span = headings().count();
+                let span = headings(summary).count();
                 let title = escape(&title);
                 let _ = write!(
                     html,
@@ -77,10 +77,19 @@ pub(crate) fn verdicts(summary: &Summary, matrix: &Matrix) -> String {
         index.get(name).map_or_else(|| name.to_owned(), |cell| matrix.labels[*cell].clone())
     };
     let mut html = String::new();
-    let kinds = [(true, "Lane against lane at one place"), (false, "From place to place")];
-    for (is_lane, title) in kinds {
+    let kind = |comparison: &Comparison| match comparison.factor.as_str() {
+        LANE => 0,
+        BACKGROUND => 1,
+        _ => 2,
+    };
+    let kinds = [
+        "Lane against lane at one place",
+        "With a background and without, by pairs of repetitions",
+        "From place to place",
+    ];
+    for (number, title) in kinds.into_iter().enumerate() {
         let of_kind = |comparison: &&Comparison| {
-            comparison.verdict != Verdict::Refused && (comparison.factor == LANE) == is_lane
+            comparison.verdict != Verdict::Refused && kind(comparison) == number
         };
         let all: Vec<&Comparison> = summary.comparisons.iter().filter(of_kind).collect();
         html += &verdict_table(title, &all, label);

@@ -149,7 +149,7 @@
     const choice = document.getElementById(`${id}-choice`);
     if (!choice) return;
     choice.replaceChildren(...options.map(([value, text]) => element('option', { value }, text)));
-    const root = choice.closest('section').querySelector('div');
+    const root = document.getElementById(`${id}-choice`).closest('p').nextElementSibling;
     const update = () => show(root, list(choice.value));
     choice.addEventListener('change', update);
     if (id === 'cell') choice.value = String(run.lossy);
@@ -172,6 +172,9 @@
     (group) => curves.filter((picture) => groupOf(picture) === group));
   choose('cell', cells.map((cell) => [cell, (shared.cells[cell].valid ? '' : '! ') + shared.cells[cell].label]),
     (cell) => pictures.filter(({ kind, subject }) => single.includes(kind) && subject === cell));
+  const sessions = pictures.filter(({ kind }) => kind === 'session');
+  choose('session', sessions.map(({ subject }) => [subject, shared.cells[subject].label]),
+    (cell) => sessions.filter(({ subject }) => subject === cell));
   function fill(details) {
     const place = details.querySelector('.wide');
     if (details.open && !place.hasChildNodes()) place.append(metricTable(details.dataset.metric, true));

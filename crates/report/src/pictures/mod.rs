@@ -8,10 +8,18 @@ mod curves;
 mod dots;
 mod flow;
 mod histograms;
+mod loads;
 mod matrix;
+mod modelled;
 mod over_time;
 mod scale;
+mod search;
+pub(crate) mod session;
 mod shared;
+mod stacked;
+mod tcp_looks;
+mod way;
+mod wire;
 mod words;
 
 use std::collections::BTreeMap;
@@ -77,6 +85,18 @@ pub enum Kind {
     OverTime,
     /// What a message costs, by who pays.
     Cost,
+    /// What a message would take from a battery, by what it is for: modelled.
+    Modelled,
+    /// What a message or a session takes on the wire, by layer.
+    Wire,
+    /// The way of a message through the stages of a pipeline.
+    Way,
+    /// One session packet by packet.
+    Session,
+    /// A search for a limit, trial by trial.
+    Search,
+    /// What came out at which load.
+    Loads,
 }
 
 impl Gallery {
@@ -84,23 +104,33 @@ impl Gallery {
     pub fn new(summary: &Summary, events: &[Event]) -> Gallery {
         let matrix = Matrix::new(&summary.cells);
         let trials = trials_by_cell(summary, events);
-        let mut pictures = Vec::new();
-        for metric in metrics(summary) {
+        let mut pictures = search::pictures(summary);
+        pictures.extend(loads::pictures(summary));
+        // Stages have pictures of their own: those of each metric would be ten times all others.
+        for metric in metrics(summary).into_iter().filter(|name| !name.starts_with("stage.")) {
             pictures.extend(axes::pictures(summary, &matrix, metric));
             pictures.extend(dots::pictures(summary, metric));
         }
         let recorded = curves::Recorded::of(&trials);
         pictures.extend(curves::pictures(summary, &matrix, &recorded));
         pictures.extend(cost::pictures(summary));
+        pictures.extend(way::pictures(summary, &matrix));
+        pictures.extend(wire::pictures(summary));
+        pictures.extend(modelled::pictures(summary));
+        pictures.extend(session::pictures(&matrix, &trials, events));
         pictures.extend(flow::pictures(summary, &matrix));
         pictures.extend(histograms::pictures(&matrix, &recorded));
         pictures.extend(over_time::pictures(&matrix, &summary.cells, &trials, events));
         Gallery { shared: shared::data(summary, &matrix, &metrics(summary)), pictures }
     }
 
-    /// The picture for the first screen: the metric that the answer is about, along the
-    /// first axis if there is one. `None` where nothing was weighed.
+    /// The picture for the first screen: a search for a limit, else the metric that the answer is
+    /// about, along the first axis if there is one. `None` where nothing was weighed.
     pub fn headline(&self, summary: &Summary) -> Option<&Picture> {
+        let search = self.pictures.iter().find(|picture| picture.kind == Kind::Search);
+        if search.is_some() {
+            return search;
+        }
         let metric = headline_metric(summary)?;
         let of_metric = || self.pictures.iter().filter(|picture| picture.subject == metric);
         let axis = of_metric().find(|picture| picture.kind == Kind::Axis);
@@ -129,10 +159,12 @@ pub(crate) fn headline_metric(summary: &Summary) -> Option<&'static str> {
     shown().find(|metric| is_compared(metric)).or_else(|| shown().next())
 }
 
-/// Names of all metrics of the run: the headlines in their order, then the others.
+/// Names of the metrics that are shown one by one: the headlines in their order, then the others.
+/// What the wire carried by phase and layer is left out: tables of its own have it all.
 pub(crate) fn metrics(summary: &Summary) -> Vec<&str> {
-    let mut names: Vec<&str> =
-        summary.cells.iter().flat_map(|cell| cell.metrics.keys().map(String::as_str)).collect();
+    let is_part = |name: &&str| TOGETHER.iter().any(|start| name.starts_with(start));
+    let all = summary.cells.iter().flat_map(|cell| cell.metrics.keys().map(String::as_str));
+    let mut names: Vec<&str> = all.filter(|name| !is_part(name)).collect();
     names.sort_unstable();
     names.dedup();
     let rank = |name: &&str| HEADLINES.iter().position(|known| known == name);
@@ -175,6 +207,10 @@ fn lean(value: f64) -> Value {
 
 /// Whole numbers below this are exact as floating point.
 const WHOLE_MAX: f64 = 9e15;
+
+/// Beginnings of metrics that are shown together.
+const TOGETHER: [&str; 4] =
+    ["wire.layers.", "wire.phases.", "wire.sent.layers.", "wire.received.layers."];
 
 /// Metrics for the first screen, in the order in which they are preferred.
 const FIRST: [&str; 7] = [

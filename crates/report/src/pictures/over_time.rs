@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use weigh_model::event::{Event, Interval, TrialFinished};
 
+use super::tcp_looks::{self, Look};
 use super::{Kind, Matrix, Picture, lean};
 use crate::summary::Cell;
 
@@ -28,6 +29,11 @@ pub(crate) fn pictures(
             let before_ns = moments.last().map_or(0, |moment| moment.at_ns);
             moments.extend(Moment::of(interval, before_ns));
         }
+    }
+    let looks = tcp_looks::by_trial(events);
+    for (trial, moments) in &mut by_trial {
+        let looks = looks.get(trial).map_or(&[][..], Vec::as_slice);
+        moments.iter_mut().for_each(|moment| moment.know(tcp_looks::at(looks, moment.at_ns)));
     }
     let cells: Vec<Vec<&Vec<Moment>>> = trials
         .iter()
@@ -72,8 +78,19 @@ impl Moment {
                 times.target_cpu_percent,
                 times.generator_cpu_percent,
                 times.send_lag_p99_ns,
+                None,
+                None,
+                None,
             ],
         })
+    }
+
+    /// What TCP knew of the path then.
+    fn know(&mut self, look: Option<&Look>) {
+        let Some(look) = look else { return };
+        self.values[TCP] = Some(look.round_trip_ns());
+        self.values[TCP + 1] = Some(look.window_segments());
+        self.values[TCP + 2] = Some(look.retransmitted_segments());
     }
 }
 
@@ -298,7 +315,7 @@ fn points(moments: &[(f64, Option<f64>)], detail: Detail) -> Value {
 }
 
 /// What is drawn, from top to bottom.
-const PANELS: [Panel; 5] = [
+const PANELS: [Panel; 8] = [
     Panel {
         title: "messages/s",
         marks: "@plain",
@@ -340,10 +357,31 @@ const PANELS: [Panel; 5] = [
         unit: "count",
         lines: &[Line { name: "open", value: 4, colour: "$c7" }],
     },
+    Panel {
+        title: "round trip, by TCP",
+        marks: "@nanoseconds",
+        unit: "ns",
+        lines: &[Line { name: "round trip by TCP", value: TCP, colour: "$c5" }],
+    },
+    Panel {
+        title: "congestion window, segments",
+        marks: "@plain",
+        unit: "count",
+        lines: &[Line { name: "congestion window", value: TCP + 1, colour: "$c2" }],
+    },
+    Panel {
+        title: "segments sent again, so far",
+        marks: "@plain",
+        unit: "count",
+        lines: &[Line { name: "sent again", value: TCP + 2, colour: "$c1" }],
+    },
 ];
 
 /// Values of a moment.
-const PANELS_LINES: usize = 10;
+const PANELS_LINES: usize = 13;
+
+/// The first of those that TCP knows: round trip, window, segments sent again.
+const TCP: usize = 10;
 
 /// Intervals of a whole run up to which every repetition is drawn, and up to which every
 /// interval is.

@@ -1,10 +1,15 @@
 //! The tests of the report as its users see it: the table, the page, and the run's folder.
 
 mod diff;
+mod energy;
+mod interference;
 mod journal_size;
 mod messages;
+mod modelled;
 mod page;
 mod recording;
 mod rendering;
 mod resuming;
+mod stages;
 mod story;
+mod wire;

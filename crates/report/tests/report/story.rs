@@ -68,6 +68,7 @@ impl Told {
             granted: BTreeMap::new(),
             server: None,
             counters: BTreeMap::new(),
+            scene: BTreeMap::new(),
             histograms: BTreeMap::from([("response_time_ns".to_owned(), base64)]),
         };
         let interval = Interval {
@@ -116,6 +117,8 @@ pub(crate) fn started(arrival: &str) -> Event {
         host,
         plan,
         setup: Setup::default(),
+        null_path: Vec::new(),
+        energy: None,
     }))
 }
 

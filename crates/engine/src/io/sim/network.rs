@@ -28,6 +28,8 @@ pub(super) struct End {
     shut: bool,
     pub(super) received: VecDeque<u8>,
     pub(super) readable_noted: bool,
+    /// Its party reads nothing for now.
+    pub(super) held: bool,
     pub(super) finished: bool,
     pub(super) finish_told: bool,
     pub(super) failure: Option<IoFault>,
@@ -97,6 +99,7 @@ impl End {
             shut: false,
             received: VecDeque::new(),
             readable_noted: false,
+            held: false,
             finished: false,
             finish_told: false,
             failure: None,
@@ -185,6 +188,14 @@ impl State {
         Ok(taken)
     }
 
+    pub(super) fn hold(&mut self, number: usize, which: Token, held: bool) {
+        let Some(id) = self.parties[number].connection(which) else { return };
+        let was_held = std::mem::replace(&mut self.ends[id].held, held);
+        if was_held && !held {
+            self.note_readable(id);
+        }
+    }
+
     pub(super) fn shutdown(&mut self, number: usize, which: Token) {
         let Some(id) = self.parties[number].connection(which) else { return };
         let end = &mut self.ends[id];
@@ -214,9 +225,11 @@ impl State {
         end.received = VecDeque::new();
         if let (Some(peer), true, None) = (end.peer, end.established, end.failure) {
             let what = match how {
-                Close::Graceful if !unread && end.shut => return,
-                Close::Graceful if !unread => What::Finish(peer),
-                Close::Graceful | Close::Abort => What::Failure(peer, IoFault::Reset),
+                Close::Graceful | Close::Answered if !unread && end.shut => return,
+                Close::Graceful | Close::Answered if !unread => What::Finish(peer),
+                Close::Graceful | Close::Answered | Close::Abort => {
+                    What::Failure(peer, IoFault::Reset)
+                }
             };
             self.dispatch(id, what, 0);
         }

@@ -221,6 +221,9 @@ impl State {
     /// Reads what is there, whole or in random pieces, and the end of it.
     fn read(&mut self, number: usize, id: EndId, reports: &mut Vec<Report>) {
         self.ends[id].readable_noted = false;
+        if self.ends[id].held {
+            return;
+        }
         let (token, in_pieces) =
             (self.ends[id].token, self.links[self.ends[id].link].link.in_pieces);
         let mut read = 0;

@@ -35,10 +35,14 @@ const CLOSE: u8 = b'C';
 const DELIVER: u8 = b'D';
 
 fn put(out: &mut Vec<u8>, kind: u8, ticket: u32, body: &[u8]) {
+    put_head(out, kind, ticket, body.len());
+    out.extend_from_slice(body);
+}
+
+fn put_head(out: &mut Vec<u8>, kind: u8, ticket: u32, body_bytes: usize) {
     out.push(kind);
     out.extend_from_slice(&ticket.to_be_bytes());
-    out.extend_from_slice(&(body.len() as u32).to_be_bytes());
-    out.extend_from_slice(body);
+    out.extend_from_slice(&(body_bytes as u32).to_be_bytes());
 }
 
 fn take(input: &[u8]) -> Option<(u8, u32, &[u8])> {
@@ -74,6 +78,17 @@ impl Wire for Parcels {
             return Reply::Awaited;
         }
         Reply::None
+    }
+
+    fn begin(&mut self, op: &Op<'_>, rest: u64, _: Nanos, out: &mut Outbox) -> Reply {
+        put_head(out.buffer(), ASK, op.ticket.0, op.body.len() + rest as usize);
+        out.put(op.body);
+        self.in_flight.push(op.ticket);
+        Reply::Awaited
+    }
+
+    fn more(&mut self, piece: &[u8], _: Nanos, out: &mut Outbox) {
+        out.put(piece);
     }
 
     fn receive(

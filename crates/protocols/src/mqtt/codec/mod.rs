@@ -150,13 +150,7 @@ pub fn decode<'a>(
     check_first(first, version)?;
     let Some((remaining, at)) = remaining_length(input, version)? else { return Ok(None) };
     let size = at + remaining;
-    if size > limits.packet_bytes_max as usize {
-        return Err(Fault {
-            reason: 0x95,
-            what: "the packet is larger than was announced as acceptable",
-            section: "3.1.2.11.4",
-        });
-    }
+    check_size(size, limits)?;
     let Some(body) = input.get(at..size) else { return Ok(None) };
     let mut cursor = Cursor::new(body);
     let packet = match first >> 4 {
@@ -180,6 +174,73 @@ pub fn decode<'a>(
         return Err(Fault::malformed("there are bytes behind the last field", "2.1.4"));
     }
     Ok(Some((packet, size)))
+}
+
+fn check_size(size: usize, limits: &Limits) -> Result<(), Fault> {
+    if size <= limits.packet_bytes_max as usize {
+        return Ok(());
+    }
+    Err(Fault {
+        reason: 0x95,
+        what: "the packet is larger than was announced as acceptable",
+        section: "3.1.2.11.4",
+    })
+}
+
+/// The PUBLISH at the front of `input` without its body, once all of it but the body is there: the
+/// packet, the bytes before the body, and those of the body. `None` for other packets too.
+pub fn decode_head<'a>(
+    input: &'a [u8],
+    version: Version,
+    limits: &Limits,
+) -> Result<Option<(Publish<'a>, usize, usize)>, Fault> {
+    let Some(&first) = input.first() else { return Ok(None) };
+    if first >> 4 != PUBLISH {
+        return Ok(None);
+    }
+    let Some((remaining, at)) = remaining_length(input, version)? else { return Ok(None) };
+    check_size(at + remaining, limits)?;
+    let here = &input[at..input.len().min(at + remaining)];
+    let Some(head) = publish::head_bytes(first, here, version) else { return Ok(None) };
+    let publish = Publish::read(first, &mut Cursor::new(&here[..head]), version)?;
+    Ok(Some((publish, at + head, remaining - head)))
+}
+
+/// The type of the packet that begins with `input`, how many bytes follow its fixed header, and
+/// where they begin; `None` where no packet begins so, in neither version.
+pub(super) fn kind_of(input: &[u8]) -> Option<(Kind, usize, usize)> {
+    let first = *input.first()?;
+    check_first(first, Version::V5).ok()?;
+    let (remaining, at) = remaining_length(input, Version::V311).ok()??;
+    let (_, kind) = KINDS.iter().find(|(known, _)| *known == first >> 4)?;
+    Some((*kind, remaining, at))
+}
+
+/// The types of packets (section 2.1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Connect,
+    Connack,
+    Publish,
+    Puback,
+    Pubrec,
+    Pubrel,
+    Pubcomp,
+    Subscribe,
+    Suback,
+    Unsubscribe,
+    Unsuback,
+    Pingreq,
+    Pingresp,
+    Disconnect,
+    Auth,
+}
+
+impl Kind {
+    /// The name of section 2.1.2.
+    pub(super) fn word(self) -> String {
+        format!("{self:?}").to_uppercase()
+    }
 }
 
 /// Packet type and flags (sections 2.1.2 and 2.1.3).
@@ -222,6 +283,24 @@ pub const PACKET_BYTES_MAX: u32 = 5 + REMAINING_MAX;
 
 /// Largest remaining length (section 1.5.5).
 pub const REMAINING_MAX: u32 = 268_435_455;
+
+const KINDS: [(u8, Kind); 15] = [
+    (CONNECT, Kind::Connect),
+    (CONNACK, Kind::Connack),
+    (PUBLISH, Kind::Publish),
+    (PUBACK, Kind::Puback),
+    (PUBREC, Kind::Pubrec),
+    (PUBREL, Kind::Pubrel),
+    (PUBCOMP, Kind::Pubcomp),
+    (SUBSCRIBE, Kind::Subscribe),
+    (SUBACK, Kind::Suback),
+    (UNSUBSCRIBE, Kind::Unsubscribe),
+    (UNSUBACK, Kind::Unsuback),
+    (PINGREQ, Kind::Pingreq),
+    (PINGRESP, Kind::Pingresp),
+    (DISCONNECT, Kind::Disconnect),
+    (AUTH, Kind::Auth),
+];
 
 const CONNECT: u8 = 1;
 const CONNACK: u8 = 2;

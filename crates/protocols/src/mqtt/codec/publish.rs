@@ -66,7 +66,8 @@ impl<'a> Publish<'a> {
         1 + varint_size(remaining) + remaining
     }
 
-    fn remaining(&self, version: Version) -> usize {
+    /// Bytes behind the fixed header.
+    pub fn remaining(&self, version: Version) -> usize {
         let packet_id = if self.qos == Qos::AtMostOnce { 0 } else { 2 };
         2 + self.topic.len() + packet_id + self.properties.size(version) + self.body.len()
     }
@@ -74,19 +75,44 @@ impl<'a> Publish<'a> {
     /// Appends the packet.
     #[inline]
     pub fn encode(&self, version: Version, out: &mut Vec<u8>) {
+        self.encode_head(version, 0, out);
+        out.extend_from_slice(self.body);
+    }
+
+    /// Appends everything before the body, which is `more` bytes longer than the one that is here.
+    #[inline]
+    pub fn encode_head(&self, version: Version, more: usize, out: &mut Vec<u8>) {
         let first = super::PUBLISH << 4
             | if self.dup { DUP } else { 0 }
             | (self.qos as u8) << 1
             | if self.retain { RETAIN } else { 0 };
-        put_header(out, first, self.remaining(version));
+        put_header(out, first, self.remaining(version) + more);
         put_two(out, self.topic.len() as u16);
         out.extend_from_slice(self.topic.as_bytes());
         if self.qos != Qos::AtMostOnce {
             put_two(out, self.packet_id);
         }
         self.properties.put(version, out);
-        out.extend_from_slice(self.body);
     }
+}
+
+/// Bytes between the fixed header and the body of the PUBLISH that begins with `first`; `None`
+/// while they are not all there.
+pub(super) fn head_bytes(first: u8, input: &[u8], version: Version) -> Option<usize> {
+    let (topic_bytes, _) = input.split_first_chunk::<2>()?;
+    let mut bytes = 2 + usize::from(u16::from_be_bytes(*topic_bytes));
+    if first >> 1 & 3 != 0 {
+        bytes += 2;
+    }
+    if version == Version::V5 {
+        let rest = input.get(bytes..)?;
+        let last = rest.iter().take(4).position(|byte| byte & 0x80 == 0)?;
+        let places = rest[..=last].iter().enumerate();
+        let length: usize =
+            places.map(|(place, byte)| usize::from(byte & 0x7F) << (7 * place)).sum();
+        bytes += last + 1 + length;
+    }
+    (input.len() >= bytes).then_some(bytes)
 }
 
 const RETAIN: u8 = 0x01;

@@ -1,0 +1,19 @@
+//! What a device would have taken from its battery, modelled: coefficients of devices and radios
+//! from the literature, each with its source, and what was really weighed (bytes, wake-ups, time,
+//! processor time) go in; joules with an interval and the coefficient that it hangs on come out.
+//! Nothing here is measured with a meter, reads a file or a clock.
+
+pub mod answer;
+pub mod case;
+pub mod catalogue;
+pub mod draws;
+pub mod keys;
+pub mod part;
+pub mod quantity;
+pub mod work;
+
+pub use answer::{Answer, Figure, Model, Share};
+pub use catalogue::Catalogue;
+pub use part::{Closes, PartError, PartFile};
+pub use quantity::Quantity;
+pub use work::{Parts, Work};

@@ -1,0 +1,55 @@
+//! What the codecs of a trial counted on each connection, where somebody listens on the wire.
+
+use std::net::SocketAddr;
+
+use weigh_model::Nanos;
+use weigh_model::content::StreamCounts;
+use weigh_model::protocol::Role;
+
+/// The counts of all connections that a trial has closed.
+#[derive(Clone, Debug, Default)]
+pub struct Contents {
+    /// One by one, the first [`ROWS_MAX`] of each shard.
+    pub rows: Vec<ConnectionContent>,
+    /// All together, those without a row too.
+    pub total: StreamCounts,
+    /// Connections without a row.
+    pub connections_untold: u64,
+}
+
+/// What the codec of one connection counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionContent {
+    /// Its own end; `None` where the kernel did not say, and on virtual time.
+    pub local: Option<SocketAddr>,
+    /// What it was for.
+    pub role: Role,
+    /// Index of its seat among those of its role.
+    pub index: u32,
+    /// When it was asked for, on the trial's clock: a port may be used again.
+    pub opened_at: Nanos,
+    /// Both directions.
+    pub counts: StreamCounts,
+}
+
+impl Contents {
+    /// Adds a connection.
+    pub fn note(&mut self, row: ConnectionContent) {
+        self.total.absorb(&row.counts);
+        if self.rows.len() < ROWS_MAX {
+            self.rows.push(row);
+        } else {
+            self.connections_untold += 1;
+        }
+    }
+
+    /// Adds another shard's connections.
+    pub fn merge(&mut self, other: Contents) {
+        self.rows.extend(other.rows);
+        self.total.absorb(&other.total);
+        self.connections_untold += other.connections_untold;
+    }
+}
+
+/// As many as a capture lists one by one.
+pub const ROWS_MAX: usize = 12_000;

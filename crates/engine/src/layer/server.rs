@@ -1,0 +1,286 @@
+//! A server's end: any reference server, inside a layer.
+
+use std::sync::Arc;
+
+use weigh_model::Nanos;
+use weigh_model::protocol::Host;
+use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
+use weigh_model::wire::Fault;
+
+use super::session::{Begin, Scratch, Session};
+
+/// The same server, inside the layer.
+pub(super) fn layered<S: Session + Send + 'static>(host: Host, begin: Begin<S>) -> Host {
+    let make = move |shard| {
+        let server: Box<dyn Server> = Box::new(LayeredServer {
+            inner: (host.make)(shard),
+            begin: Arc::clone(&begin),
+            lines: Lines::default(),
+        });
+        server
+    };
+    Host { make: Box::new(make) }
+}
+
+struct LayeredServer<S> {
+    inner: Box<dyn Server>,
+    begin: Begin<S>,
+    lines: Lines<S>,
+}
+
+impl<S: Session> LayeredServer<S> {
+    fn take_in(
+        &mut self,
+        connection: ConnectionId,
+        input: &[u8],
+        now: Nanos,
+        out: &mut dyn Outlets,
+        scratch: &mut Scratch,
+    ) -> Result<(), Fault> {
+        let Some(line) = self.lines.line(connection) else { return Ok(()) };
+        // What was left over may be the beginning of something large: it is not copied each time.
+        std::mem::swap(&mut scratch.heard, &mut line.carry);
+        let carried = scratch.heard.len();
+        let fed = line.session.feed(input, now, &mut scratch.heard, out.stage(connection));
+        let stands = line.session.stands();
+        let is_new = stands && !line.is_accepted;
+        line.is_accepted |= stands;
+        if is_new {
+            self.inner.accepted(connection, now, &mut self.lines.beside(out));
+        }
+        let mut inner = Ok(());
+        if scratch.heard.len() > carried {
+            let mut outlets = self.lines.beside(out);
+            match self.inner.receive(connection, &scratch.heard, now, &mut outlets) {
+                Ok(taken) => drop(scratch.heard.drain(..taken.min(scratch.heard.len()))),
+                Err(fault) => {
+                    inner = Err(fault);
+                    scratch.heard.clear();
+                }
+            }
+        }
+        if let Some(line) = self.lines.line(connection).filter(|_| !scratch.heard.is_empty()) {
+            line.carry = std::mem::take(&mut scratch.heard);
+        }
+        self.lines.settle(out);
+        let has_peer_closed =
+            self.lines.line(connection).is_some_and(|line| line.session.has_peer_closed());
+        if inner.is_err() || has_peer_closed {
+            self.lines.goodbye(connection, out);
+        }
+        if has_peer_closed {
+            out.close(connection);
+        }
+        inner.and(fed.map(|_| ()))
+    }
+}
+
+impl<S: Session + Send> Server for LayeredServer<S> {
+    fn accepted(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outlets) {
+        match (self.begin)(now) {
+            Ok(session) => self.lines.put(connection, Line::new(session)),
+            // Only a configuration that contradicts itself could be the cause.
+            Err(_) => out.abort(connection),
+        }
+    }
+
+    fn receive(
+        &mut self,
+        connection: ConnectionId,
+        input: &[u8],
+        now: Nanos,
+        out: &mut dyn Outlets,
+    ) -> Result<usize, Fault> {
+        let mut scratch = Scratch::take();
+        let result = self.take_in(connection, input, now, out, &mut scratch);
+        scratch.give_back();
+        result.map(|()| input.len())
+    }
+
+    fn drained(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outlets) {
+        self.inner.drained(connection, now, &mut self.lines.beside(out));
+        self.lines.settle(out);
+    }
+
+    fn closed(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outlets) {
+        let Some(line) = self.lines.remove(connection) else { return };
+        if line.is_accepted {
+            if !line.session.has_peer_closed() && !line.is_closing {
+                // It is counted; whose fault it is, the client knows.
+                let _ = line.session.cut_off();
+            }
+            self.inner.closed(connection, now, &mut self.lines.beside(out));
+            self.lines.settle(out);
+        }
+    }
+
+    fn wake(&mut self, now: Nanos, out: &mut dyn Outlets) -> Option<Nanos> {
+        let next = self.inner.wake(now, &mut self.lines.beside(out));
+        self.lines.settle(out);
+        next
+    }
+
+    fn next_wake(&self) -> Option<Nanos> {
+        self.inner.next_wake()
+    }
+
+    fn poked(&mut self, now: Nanos, out: &mut dyn Outlets) {
+        self.inner.poked(now, &mut self.lines.beside(out));
+        self.lines.settle(out);
+    }
+
+    fn report(&self) -> ServerReport {
+        self.inner.report()
+    }
+}
+
+/// All connections, by their number.
+struct Lines<S> {
+    lines: Vec<Option<Box<Line<S>>>>,
+    /// Those with something to wrap, or an end to make.
+    dirty: Vec<ConnectionId>,
+    /// Takes what is staged for connections that are gone.
+    nowhere: Vec<u8>,
+}
+
+struct Line<S> {
+    session: S,
+    /// What the inner server wants to say.
+    staged: Vec<u8>,
+    /// What it left over of what it heard.
+    carry: Vec<u8>,
+    is_accepted: bool,
+    is_closing: bool,
+    is_dirty: bool,
+}
+
+impl<S> Default for Lines<S> {
+    fn default() -> Lines<S> {
+        Lines { lines: Vec::new(), dirty: Vec::new(), nowhere: Vec::new() }
+    }
+}
+
+impl<S> Line<S> {
+    fn new(session: S) -> Box<Line<S>> {
+        Box::new(Line {
+            session,
+            staged: Vec::new(),
+            carry: Vec::new(),
+            is_accepted: false,
+            is_closing: false,
+            is_dirty: false,
+        })
+    }
+}
+
+impl<S: Session> Lines<S> {
+    fn put(&mut self, of: ConnectionId, line: Box<Line<S>>) {
+        let index = of.0 as usize;
+        if self.lines.len() <= index {
+            self.lines.resize_with(index + 1, || None);
+        }
+        self.lines[index] = Some(line);
+    }
+
+    fn line(&mut self, of: ConnectionId) -> Option<&mut Line<S>> {
+        self.lines.get_mut(of.0 as usize)?.as_deref_mut()
+    }
+
+    fn remove(&mut self, of: ConnectionId) -> Option<Box<Line<S>>> {
+        self.lines.get_mut(of.0 as usize)?.take()
+    }
+
+    fn beside<'l>(&'l mut self, out: &'l mut dyn Outlets) -> Beside<'l, S> {
+        Beside { lines: self, out }
+    }
+
+    /// Wraps what was staged, and closes what was to be closed.
+    fn settle(&mut self, out: &mut dyn Outlets) {
+        while let Some(of) = self.dirty.pop() {
+            let Some(line) = self.line(of) else { continue };
+            line.is_dirty = false;
+            let said = line.session.say(&line.staged, out.stage(of));
+            line.staged.clear();
+            line.staged.shrink_to(STAGED_BYTES_KEPT);
+            if said.is_err() {
+                out.abort(of);
+            } else if line.is_closing {
+                self.goodbye(of, out);
+                out.close(of);
+            }
+        }
+    }
+
+    fn goodbye(&mut self, of: ConnectionId, out: &mut dyn Outlets) {
+        if let Some(line) = self.line(of) {
+            line.is_closing = true;
+            line.session.goodbye(out.stage(of));
+        }
+    }
+}
+
+/// The engine's side as the inner server sees it.
+struct Beside<'l, S> {
+    lines: &'l mut Lines<S>,
+    out: &'l mut dyn Outlets,
+}
+
+impl<S: Session> Beside<'_, S> {
+    fn mark(&mut self, which: ConnectionId) {
+        if let Some(line) = self.lines.line(which)
+            && !line.is_dirty
+        {
+            line.is_dirty = true;
+            self.lines.dirty.push(which);
+        }
+    }
+}
+
+impl<S: Session> Outlets for Beside<'_, S> {
+    fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
+        self.mark(to);
+        let Lines { lines, nowhere, .. } = &mut *self.lines;
+        match lines.get_mut(to.0 as usize).and_then(Option::as_deref_mut) {
+            Some(line) if !line.is_closing => &mut line.staged,
+            _ => {
+                nowhere.clear();
+                nowhere
+            }
+        }
+    }
+
+    fn pending_bytes(&self, of: ConnectionId) -> usize {
+        let line = self.lines.lines.get(of.0 as usize).and_then(Option::as_deref);
+        self.out.pending_bytes(of) + line.map_or(0, |line| line.staged.len())
+    }
+
+    fn notify_drained(&mut self, of: ConnectionId) {
+        self.out.notify_drained(of);
+    }
+
+    fn hold(&mut self, which: ConnectionId) {
+        self.out.hold(which);
+    }
+
+    fn release(&mut self, which: ConnectionId) {
+        self.out.release(which);
+    }
+
+    fn close(&mut self, which: ConnectionId) {
+        self.mark(which);
+        if let Some(line) = self.lines.line(which) {
+            line.is_closing = true;
+        }
+    }
+
+    fn abort(&mut self, which: ConnectionId) {
+        self.out.abort(which);
+    }
+
+    fn poke(&mut self, shard: u16) {
+        self.out.poke(shard);
+    }
+}
+
+/// Memory that an idle connection keeps for what it will say next.
+const STAGED_BYTES_KEPT: usize = 1024;

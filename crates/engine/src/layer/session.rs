@@ -1,0 +1,75 @@
+//! What a layer is at one end of one connection: bytes of the transport on one side, bytes of the
+//! protocol inside on the other.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use weigh_model::Nanos;
+use weigh_model::content::StreamCounts;
+use weigh_model::wire::{Fault, Outbox};
+
+/// One end of one connection of a layer.
+pub(super) trait Session {
+    /// Takes all of `input`, which may be nothing; what it held for the protocol inside is
+    /// appended to `plain`, what must be answered to `out`. True if the layer began to stand by
+    /// it. After an error `out` ends with what tells the peer, and the session is over.
+    fn feed(
+        &mut self,
+        input: &[u8],
+        now: Nanos,
+        plain: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, Fault>;
+
+    /// Wraps `plain` behind what is in `out`; nothing before the layer stands.
+    fn say(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Fault>;
+
+    /// Says goodbye, once; a session that does not stand has nothing to close.
+    fn goodbye(&mut self, out: &mut Vec<u8>);
+
+    /// True once the protocol inside may speak.
+    fn stands(&self) -> bool;
+
+    /// True after the peer's goodbye: nothing was cut off.
+    fn has_peer_closed(&self) -> bool;
+
+    /// What this layer adds to the content of the stream, as whoever listens on the wire sees it;
+    /// nothing where a listener tells it from content himself.
+    fn added(&self) -> StreamCounts {
+        StreamCounts::default()
+    }
+
+    /// The transport ended without a goodbye of the peer; what that means.
+    fn cut_off(&self) -> Fault;
+}
+
+/// Begins a session on a connection that has just come up.
+pub(super) type Begin<S> = Arc<dyn Fn(Nanos) -> Result<S, Fault> + Send + Sync>;
+
+/// Outboxes and buffers that are lent for the length of a call.
+pub(super) struct Scratch {
+    pub(super) heard: Vec<u8>,
+    pub(super) said: Outbox,
+}
+
+impl Scratch {
+    pub(super) fn take() -> Scratch {
+        let spare = SCRATCH.with_borrow_mut(Vec::pop);
+        spare.unwrap_or_else(|| Scratch { heard: Vec::new(), said: Outbox::default() })
+    }
+
+    pub(super) fn give_back(mut self) {
+        self.heard.clear();
+        self.heard.shrink_to(SPARE_BYTES_MAX);
+        self.said.clear();
+        self.said.buffer().shrink_to(SPARE_BYTES_MAX);
+        SCRATCH.with_borrow_mut(|spare| spare.push(self));
+    }
+}
+
+thread_local! {
+    /// As many as there are layers in each other.
+    static SCRATCH: RefCell<Vec<Scratch>> = const { RefCell::new(Vec::new()) };
+}
+
+const SPARE_BYTES_MAX: usize = 1 << 20;

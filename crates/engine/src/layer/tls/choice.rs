@@ -1,0 +1,259 @@
+//! What the two ends of TLS are told to do, and the rustls configurations made of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::Resumption;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::{Error as PemError, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::{
+    ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion,
+    client::WebPkiServerVerifier, version,
+};
+
+use super::tally::Tally;
+use super::unchecked::Unchecked;
+
+/// Which versions may be negotiated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Versions {
+    /// TLS 1.3 where the other side has it, else 1.2.
+    Both,
+    /// TLS 1.2 only (RFC 5246).
+    Tls12,
+    /// TLS 1.3 only (RFC 8446).
+    Tls13,
+}
+
+/// A certificate chain and its key, as PEM files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The chain, the own certificate first.
+    pub certificate: PathBuf,
+    /// The key.
+    pub key: PathBuf,
+}
+
+/// What a client does.
+#[derive(Clone, Debug)]
+pub struct ClientChoice {
+    /// Versions offered.
+    pub versions: Versions,
+    /// Who signs for servers; `None` for those that the system trusts.
+    pub authority: Option<PathBuf>,
+    /// Who we are, where the server wants to know.
+    pub identity: Option<Identity>,
+    /// The name in the certificate and, unless it is an address, in SNI (RFC 6066, section 3).
+    pub name: String,
+    /// Protocols offered by ALPN (RFC 7301), the best first; empty offers none.
+    pub alpn: Vec<Vec<u8>>,
+    /// Whether sessions are resumed.
+    pub resumes: bool,
+    /// False accepts every certificate; that belongs into the result.
+    pub verifies: bool,
+}
+
+/// What a server does.
+#[derive(Clone, Debug)]
+pub struct ServerChoice {
+    /// Versions accepted.
+    pub versions: Versions,
+    /// Who it is.
+    pub identity: Identity,
+    /// Who signs for clients; `None` asks for no certificate.
+    pub clients: Option<PathBuf>,
+    /// Protocols taken by ALPN; empty takes none. Clients that offer none are let in.
+    pub alpn: Vec<Vec<u8>>,
+    /// Whether it hands out tickets.
+    pub resumes: bool,
+}
+
+/// What is wrong with certificates, keys or names; with the mend.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}{problem}{mend}")]
+pub struct TlsError {
+    place: String,
+    problem: String,
+    mend: String,
+}
+
+impl TlsError {
+    pub(super) fn file(path: &Path, problem: &str, mend: &str) -> TlsError {
+        let mend = if mend.is_empty() { String::new() } else { format!("; {mend}") };
+        TlsError { place: format!("{}: ", path.display()), problem: problem.to_owned(), mend }
+    }
+
+    pub(super) fn making(error: rcgen::Error) -> TlsError {
+        TlsError::plain(format!("certificates could not be made: {error}"), "")
+    }
+
+    fn plain(problem: String, mend: &str) -> TlsError {
+        TlsError { place: String::new(), problem, mend: mend.to_owned() }
+    }
+}
+
+impl ClientChoice {
+    /// The configuration, and the name that servers must have. What is accepted without a check
+    /// is told to `tally`.
+    ///
+    /// # Errors
+    /// Files that cannot be read, are no certificates or keys, or do not belong together.
+    pub fn config(
+        &self,
+        tally: &Arc<Tally>,
+    ) -> Result<(Arc<ClientConfig>, ServerName<'static>), TlsError> {
+        let name = ServerName::try_from(self.name.clone()).map_err(|_| {
+            let mend = "; give the name that stands in the server's certificate (tls_name)";
+            TlsError::plain(format!("{:?} is no host name for TLS", self.name), mend)
+        })?;
+        let roots = Arc::new(roots(self.authority.as_deref(), self.verifies)?);
+        let builder = ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(versions(self.versions))
+            .map_err(|error| TlsError::plain(error.to_string(), ""))?;
+        let builder = if self.verifies {
+            builder.with_root_certificates(roots)
+        } else {
+            let usual = WebPkiServerVerifier::builder_with_provider(roots, provider()).build().ok();
+            let unchecked = Unchecked::new(usual, provider(), Arc::clone(tally));
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(unchecked))
+        };
+        let mut config = match &self.identity {
+            None => builder.with_no_client_auth(),
+            Some(identity) => {
+                let (chain, key) = identity.read()?;
+                builder.with_client_auth_cert(chain, key).map_err(|e| identity.refused(&e))?
+            }
+        };
+        config.alpn_protocols = self.alpn.clone();
+        config.resumption = if self.resumes {
+            Resumption::in_memory_sessions(SESSIONS_KEPT)
+        } else {
+            Resumption::disabled()
+        };
+        // Heeds SSLKEYLOGFILE and does nothing without it.
+        config.key_log = Arc::new(rustls::KeyLogFile::new());
+        Ok((Arc::new(config), name))
+    }
+
+    /// Tells what would be wrong, without connecting.
+    ///
+    /// # Errors
+    /// Files that cannot be read, are no certificates or keys, or do not belong together.
+    pub fn check(&self) -> Result<(), TlsError> {
+        self.config(&Arc::default()).map(|_| ())
+    }
+}
+
+impl ServerChoice {
+    pub(super) fn config(&self) -> Result<Arc<ServerConfig>, TlsError> {
+        let builder = ServerConfig::builder_with_provider(provider())
+            .with_protocol_versions(versions(self.versions))
+            .map_err(|error| TlsError::plain(error.to_string(), ""))?;
+        let builder = match &self.clients {
+            None => builder.with_no_client_auth(),
+            Some(path) => {
+                let roots = Arc::new(roots(Some(path), true)?);
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider())
+                    .build()
+                    .map_err(|error| TlsError::file(path, &error.to_string(), ""))?;
+                builder.with_client_cert_verifier(verifier)
+            }
+        };
+        let (chain, key) = self.identity.read()?;
+        let mut config =
+            builder.with_single_cert(chain, key).map_err(|e| self.identity.refused(&e))?;
+        config.alpn_protocols = self.alpn.clone();
+        if self.resumes {
+            // Tickets need no storage, so that all shards take those of each other.
+            config.ticketer = ring::Ticketer::new()
+                .map_err(|error| TlsError::plain(format!("no key for tickets: {error}"), ""))?;
+        } else {
+            config.session_storage = Arc::new(NoServerSessionStorage {});
+            config.send_tls13_tickets = 0;
+        }
+        Ok(Arc::new(config))
+    }
+}
+
+impl Identity {
+    fn read(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+        let key = PrivateKeyDer::from_pem_file(&self.key).map_err(|error| {
+            let mend = "give the key as a PEM file, unencrypted: -----BEGIN PRIVATE KEY-----";
+            TlsError::file(&self.key, &pem_problem(&error, "private key"), mend)
+        })?;
+        Ok((chain(&self.certificate)?, key))
+    }
+
+    fn refused(&self, error: &rustls::Error) -> TlsError {
+        let (problem, mend) = match error {
+            rustls::Error::InconsistentKeys(_) => (
+                format!("is not the certificate of the key {}", self.key.display()),
+                "give the key that it was made with",
+            ),
+            other => (format!("cannot be used: {other}"), "give an X.509 v3 certificate"),
+        };
+        TlsError::file(&self.certificate, &problem, mend)
+    }
+}
+
+fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let mend = "give a PEM file: -----BEGIN CERTIFICATE-----";
+    let wrong = |error| TlsError::file(path, &pem_problem(&error, "certificate"), mend);
+    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(path)
+        .map_err(wrong)?
+        .collect::<Result<_, _>>()
+        .map_err(wrong)?;
+    if chain.is_empty() { Err(wrong(PemError::NoItemsFound)) } else { Ok(chain) }
+}
+
+fn pem_problem(error: &PemError, what: &str) -> String {
+    match error {
+        PemError::Io(error) => format!("cannot be read: {error}"),
+        PemError::NoItemsFound => format!("holds no {what}"),
+        other => format!("is no {what}: {other}"),
+    }
+}
+
+/// The authorities of a file, or those that the system trusts. Where nothing is checked, none at
+/// all will do.
+fn roots(path: Option<&Path>, must_be: bool) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    match path {
+        Some(path) => {
+            for certificate in chain(path)? {
+                roots.add(certificate).map_err(|error| {
+                    let mend = "give the certificate of the authority that signed the other's";
+                    TlsError::file(path, &format!("is no usable certificate: {error}"), mend)
+                })?;
+            }
+        }
+        None => {
+            let found = rustls_native_certs::load_native_certs();
+            roots.add_parsable_certificates(found.certs);
+        }
+    }
+    if roots.is_empty() && must_be {
+        let mend = "; give the authority of the server (tls_ca=FILE)";
+        return Err(TlsError::plain("this system trusts no authority at all".to_owned(), mend));
+    }
+    Ok(roots)
+}
+
+fn versions(which: Versions) -> &'static [&'static SupportedProtocolVersion] {
+    match which {
+        Versions::Both => &BOTH,
+        Versions::Tls12 => &BOTH[1..],
+        Versions::Tls13 => &BOTH[..1],
+    }
+}
+
+static BOTH: [&SupportedProtocolVersion; 2] = [&version::TLS13, &version::TLS12];
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+/// Servers whose sessions a client remembers; a trial has one.
+const SESSIONS_KEPT: usize = 16;

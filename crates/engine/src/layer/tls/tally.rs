@@ -1,0 +1,144 @@
+//! What the TLS connections of a trial cost, counted at one end.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hdrhistogram::Histogram;
+use weigh_model::Nanos;
+
+/// Counts of all connections that share it. Locked once per handshake, never per message.
+#[derive(Debug, Default)]
+pub struct Tally {
+    handshakes: Mutex<Handshakes>,
+    sent: Bytes,
+    received: Bytes,
+}
+
+#[derive(Debug, Default)]
+struct Handshakes {
+    full: u64,
+    resumed: u64,
+    sent_bytes: u64,
+    received_bytes: u64,
+    times: Option<Histogram<u64>>,
+    /// When the first and the last were finished.
+    span: Option<(Nanos, Nanos)>,
+    negotiated: Option<String>,
+    unchecked: Option<String>,
+}
+
+/// Bytes of one direction after handshakes.
+#[derive(Debug, Default)]
+struct Bytes {
+    /// In records.
+    wire: AtomicU64,
+    /// What the protocol inside had in them.
+    plain: AtomicU64,
+}
+
+/// A handshake that was finished.
+pub(super) struct Finished {
+    pub(super) resumed: bool,
+    pub(super) time: Nanos,
+    pub(super) now: Nanos,
+    pub(super) sent_bytes: u64,
+    pub(super) received_bytes: u64,
+    pub(super) negotiated: String,
+}
+
+/// What was counted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Handshakes with certificates.
+    pub full: u64,
+    /// Handshakes that resumed a session.
+    pub resumed: u64,
+    /// Bytes sent in handshakes, record headers included, tickets not.
+    pub handshake_sent_bytes: u64,
+    /// Bytes received in them.
+    pub handshake_received_bytes: u64,
+    /// From the transport standing to the handshake finished at this end, in nanoseconds: parts
+    /// of the distribution by name (`mean`, `max`, `p50`, `p90`, `p95`, `p99`, `p999`); empty
+    /// without handshakes.
+    pub handshake_time_ns: Vec<(&'static str, f64)>,
+    /// Handshakes per second between the first and the last; unknown for fewer than two.
+    pub handshakes_per_s: Option<f64>,
+    /// What records, tickets and close_notify added to the bytes of the protocol inside, sent.
+    pub record_sent_bytes: u64,
+    /// The same, received.
+    pub record_received_bytes: u64,
+    /// Version, suite and protocol of the last handshake: `TLSv1_3 TLS13_AES_256_GCM_SHA384 mqtt`.
+    pub negotiated: Option<String>,
+    /// Why a certificate would have been refused that was not checked.
+    pub unchecked: Option<String>,
+}
+
+impl Tally {
+    /// What was counted so far; connections add their bytes when they end.
+    pub fn figures(&self) -> Figures {
+        let Ok(shakes) = self.handshakes.lock() else { return Figures::default() };
+        let times = shakes.times.as_ref().map_or_else(Vec::new, |times| {
+            let at = |quantile| times.value_at_quantile(quantile) as f64;
+            let parts = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
+            let mut named = vec![("mean", times.mean()), ("max", times.max() as f64)];
+            named.extend(parts.map(|(name, quantile)| (name, at(quantile))));
+            named
+        });
+        Figures {
+            full: shakes.full,
+            resumed: shakes.resumed,
+            handshake_sent_bytes: shakes.sent_bytes,
+            handshake_received_bytes: shakes.received_bytes,
+            handshake_time_ns: times,
+            handshakes_per_s: shakes.span.filter(|(first, last)| last > first).map(|span| {
+                (shakes.full + shakes.resumed - 1) as f64 * 1e9 / (span.1 - span.0).0 as f64
+            }),
+            record_sent_bytes: self.sent.added(),
+            record_received_bytes: self.received.added(),
+            negotiated: shakes.negotiated.clone(),
+            unchecked: shakes.unchecked.clone(),
+        }
+    }
+
+    pub(super) fn finished(&self, finished: Finished) {
+        let Ok(mut shakes) = self.handshakes.lock() else { return };
+        shakes.full += u64::from(!finished.resumed);
+        shakes.resumed += u64::from(finished.resumed);
+        let first = shakes.span.map_or(finished.now, |(first, _)| first.min(finished.now));
+        let last = shakes.span.map_or(finished.now, |(_, last)| last.max(finished.now));
+        shakes.span = Some((first, last));
+        shakes.sent_bytes += finished.sent_bytes;
+        shakes.received_bytes += finished.received_bytes;
+        shakes.negotiated = Some(finished.negotiated);
+        if shakes.times.is_none() {
+            shakes.times = Histogram::new(DIGITS).ok();
+        }
+        if let Some(times) = &mut shakes.times {
+            // It grows as it must: only lack of memory could refuse.
+            let _ = times.record(finished.time.0);
+        }
+    }
+
+    pub(super) fn moved(&self, sent: (u64, u64), received: (u64, u64)) {
+        for (bytes, (wire, plain)) in [(&self.sent, sent), (&self.received, received)] {
+            bytes.wire.fetch_add(wire, Ordering::Relaxed);
+            bytes.plain.fetch_add(plain, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn note_unchecked(&self, why: String) {
+        if let Ok(mut shakes) = self.handshakes.lock() {
+            shakes.unchecked.get_or_insert(why);
+        }
+    }
+}
+
+impl Bytes {
+    fn added(&self) -> u64 {
+        let (wire, plain) = (self.wire.load(Ordering::Relaxed), self.plain.load(Ordering::Relaxed));
+        wire.saturating_sub(plain)
+    }
+}
+
+/// Significant digits of recorded times.
+const DIGITS: u8 = 3;

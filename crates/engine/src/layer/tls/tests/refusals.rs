@@ -1,0 +1,112 @@
+//! What must not be accepted, and what is said then.
+
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+
+use super::pair::{Folder, Pair, Setting};
+use crate::layer::tls::{Certificates, Identity, MadeFor, Versions};
+
+/// Every way in which a certificate can be wrong has its own words and its own mend.
+#[test]
+fn wrong_certificates_are_named() {
+    let folder = Folder::new();
+    let others = Certificates::make(&folder.0).unwrap();
+    let (identity, authority) = expired(&folder);
+    for (setting, said, mend) in [
+        (Setting { name: "elsewhere", ..Setting::default() }, "not for elsewhere", "tls_name"),
+        (
+            Setting { authority: Some(others.authority()), ..Setting::default() },
+            "authority is not known",
+            "--cacert",
+        ),
+        (
+            Setting { identity: Some(identity), authority: Some(authority), ..Setting::default() },
+            "has expired",
+            "renew",
+        ),
+        (
+            Setting { mutual: true, shows_itself: false, ..Setting::default() },
+            "wants a certificate of ours",
+            "--cert",
+        ),
+        (
+            Setting {
+                versions: Versions::Tls12,
+                server_versions: Some(Versions::Tls13),
+                ..Setting::default()
+            },
+            "this version",
+            "--tls on",
+        ),
+    ] {
+        let mut pair = Pair::new(&setting.made(), vec![1_000]);
+        pair.run();
+        let fault = pair.fault.clone().unwrap_or_else(|| panic!("accepted: {said}")).to_string();
+        assert!(fault.contains(said) && fault.contains(mend), "{fault}");
+        assert!(pair.answers().is_empty());
+    }
+}
+
+/// Without a check everything is accepted, and what would have been wrong is told.
+#[test]
+fn what_is_not_checked_is_told() {
+    let setting = Setting { name: "elsewhere", verifies: false, ..Setting::default() };
+    let made = setting.made();
+    let mut pair = Pair::new(&made, vec![1_000]);
+    pair.run();
+    assert!(pair.is_ready());
+    let told = made.client_tally.figures().unchecked.unwrap();
+    assert!(told.contains("not for elsewhere"), "{told}");
+}
+
+/// A server that speaks something else.
+#[test]
+fn what_is_no_tls_is_named() {
+    let made = Setting::default().made();
+    let mut pair = Pair::new(&made, vec![1_000]);
+    pair.deliver(b"220 ready, who is there?\r\n");
+    let fault = pair.fault.clone().unwrap().to_string();
+    assert!(fault.contains("is no TLS") && fault.contains("port"), "{fault}");
+}
+
+/// Files are looked at before anything is connected to.
+#[test]
+fn wrong_files_are_named() {
+    let folder = Folder::new();
+    let certificates = Certificates::make(&folder.0).unwrap();
+    let ((certificate, key), (_, other_key)) =
+        (certificates.of(MadeFor::Server), certificates.of(MadeFor::Client));
+    let nonsense = folder.0.join("nonsense.pem");
+    std::fs::write(&nonsense, "no certificate at all\n").unwrap();
+    let missing = folder.0.join("missing.pem");
+    let identity = |certificate: &std::path::Path, key: &std::path::Path| {
+        Some(Identity { certificate: certificate.to_owned(), key: key.to_owned() })
+    };
+    let of = |identity| Setting { identity, ..Setting::default() };
+    for (setting, said) in [
+        (of(identity(&certificate, &other_key)), "is not the certificate of the key"),
+        (of(identity(&nonsense, &key)), "nonsense.pem: holds no certificate; give a PEM file"),
+        (of(identity(&certificate, &nonsense)), "nonsense.pem: holds no private key; give the key"),
+        (of(identity(&missing, &key)), "missing.pem: cannot be read"),
+        (
+            Setting { authority: Some(nonsense.clone()), ..Setting::default() },
+            "nonsense.pem: holds no certificate",
+        ),
+        (Setting { name: "no name", ..Setting::default() }, "is no host name"),
+    ] {
+        let Err(error) = setting.try_made() else { panic!("accepted: {said}") };
+        assert!(error.to_string().contains(said), "{error}");
+    }
+}
+
+fn expired(folder: &Folder) -> (Identity, std::path::PathBuf) {
+    let key = KeyPair::generate().unwrap();
+    let mut wanted = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    wanted.not_before = date_time_ymd(2001, 1, 1);
+    wanted.not_after = date_time_ymd(2002, 1, 1);
+    let certificate = wanted.self_signed(&key).unwrap();
+    let path = |name: &str| folder.0.join(name);
+    std::fs::write(path("old.pem"), certificate.pem()).unwrap();
+    std::fs::write(path("old.key"), key.serialize_pem()).unwrap();
+    let identity = Identity { certificate: path("old.pem"), key: path("old.key") };
+    (identity, path("old.pem"))
+}

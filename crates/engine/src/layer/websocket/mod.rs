@@ -1,0 +1,53 @@
+//! WebSocket (RFC 6455) as a layer: whatever protocol is spoken inside, both ends get it by having
+//! their [`Dial`] or [`Host`] wrapped. What the protocol says at once is one binary frame.
+
+pub mod codec;
+mod session;
+mod tally;
+pub mod upgrade;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use weigh_model::protocol::{Dial, Host};
+use weigh_model::random::Random;
+
+use super::{client, server};
+use session::{Session, Side};
+pub use tally::{Figures, Tally};
+
+/// What a client asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientChoice {
+    /// The host of the URL, with its port where that is not the scheme's own.
+    pub host: String,
+    /// The path of the URL, beginning with a slash.
+    pub path: String,
+    /// The subprotocol, which the server must take (MQTT 5.0, section 6: `mqtt`).
+    pub subprotocol: String,
+    /// Where keys and masks come from. A seed gives the same bytes again.
+    pub seed: u64,
+}
+
+/// The same clients, each inside WebSocket.
+pub fn wrap_dial(dial: Dial, choice: &ClientChoice, tally: &Arc<Tally>) -> Dial {
+    let (choice, tally) = (Arc::new(choice.clone()), Arc::clone(tally));
+    let connections = AtomicU64::new(0);
+    let begin = move |now| {
+        let number = connections.fetch_add(1, Ordering::Relaxed);
+        let random = Random::stream(choice.seed, number);
+        let side = Side::client(&choice, random);
+        Ok(Session::new(side, now, Arc::clone(&tally)))
+    };
+    client::layered(dial, Arc::new(begin))
+}
+
+/// The same server, inside WebSocket. It takes every path, and only this subprotocol.
+pub fn wrap_host(host: Host, subprotocol: &str, tally: &Arc<Tally>) -> Host {
+    let (subprotocol, tally) = (subprotocol.to_owned(), Arc::clone(tally));
+    let begin = move |now| Ok(Session::new(Side::server(&subprotocol), now, Arc::clone(&tally)));
+    server::layered(host, Arc::new(begin))
+}

@@ -1,0 +1,94 @@
+//! Counts of the codecs, connection by connection, and a goodbye that loses none of what is still
+//! under way: both only where somebody listens on the wire.
+
+use std::net::SocketAddr;
+
+use weigh_model::Nanos;
+use weigh_model::content::Phase as Part;
+use weigh_model::protocol::Role;
+
+use super::{Phase, Shard};
+use crate::contents::{ConnectionContent, Contents};
+use crate::io::Io;
+use crate::link::{Link, LinkPhase};
+
+/// What codecs have counted so far.
+#[derive(Default)]
+pub(super) struct Metered {
+    pub(super) contents: Contents,
+    /// The own end of each link's connection.
+    locals: Vec<Option<SocketAddr>>,
+}
+
+impl Metered {
+    /// A link was connected from `local`.
+    pub(super) fn opened(&mut self, link: u32, local: Option<SocketAddr>) {
+        let place = link as usize;
+        if place >= self.locals.len() {
+            self.locals.resize(place + 1, None);
+        }
+        self.locals[place] = local;
+    }
+
+    /// The connection of a link is over.
+    pub(super) fn closed(&mut self, number: u32, link: &Link) {
+        let Some(mut counts) = link.wire.as_ref().and_then(|wire| wire.counts()) else { return };
+        let state = &link.state;
+        // Of a packet that never became whole nobody knows what would have been payload.
+        let rest = state.staged.as_ref().map_or(0, |staged| staged.carry.len());
+        counts.received.add(Part::Messages, rest, 0);
+        self.contents.note(ConnectionContent {
+            local: self.locals.get(number as usize).copied().flatten(),
+            role: state.role,
+            index: state.index,
+            opened_at: state.connecting_since,
+            counts,
+        });
+    }
+}
+
+impl Shard {
+    /// Says goodbye on every connection and closes our half of each. What the other side has still
+    /// to say would come to a closed socket, be answered by a reset, and be counted by nobody:
+    /// Mosquitto's PUBREL, for one.
+    pub(super) fn say_goodbye(&mut self, io: &mut dyn Io) {
+        for role in [Role::Producer, Role::Consumer] {
+            for index in 0..self.links.len() as u32 {
+                let Link { wire, state } = &mut self.links[index as usize];
+                let (Some(wire), Some(token)) = (wire, state.token) else { continue };
+                if state.role != role || state.is_lost {
+                    continue;
+                }
+                let mut staged = self.spare.lend(state);
+                wire.close(&mut staged.out);
+                self.spare.settle(state, staged);
+                state.phase = LinkPhase::Closing;
+                self.flush(index, io);
+                if self.links[index as usize].state.out_bytes() == 0 {
+                    io.shutdown(token);
+                } else {
+                    self.lose(index, String::new(), false);
+                }
+            }
+        }
+        self.phase = Phase::Parting(io.now() + GOODBYE_PATIENCE);
+    }
+
+    /// Is done once every other side has closed its half too, or has had its time.
+    pub(super) fn await_goodbyes(&mut self, until: Nanos, io: &mut dyn Io) {
+        if io.now() < until && self.links.iter().any(|link| link.state.token.is_some()) {
+            return;
+        }
+        for index in 0..self.links.len() as u32 {
+            let state = &self.links[index as usize].state;
+            if state.token.is_some() && !state.is_lost {
+                self.lose(index, String::new(), false);
+            }
+        }
+        self.drop_lost(io);
+        self.phase = Phase::Done;
+    }
+}
+
+/// How long the other side has to close its half: a round trip on the slowest of our paths.
+const GOODBYE_PATIENCE: Nanos = Nanos::from_secs(2);

@@ -1,0 +1,164 @@
+//! Objects that are sent piece by piece: the next piece is made when the socket has taken the last
+//! one, so that an object of any size takes the memory of one piece.
+
+use std::sync::atomic::Ordering;
+
+use weigh_model::Nanos;
+use weigh_model::mark::Mark;
+use weigh_model::pieces::BodyMaker;
+use weigh_model::protocol::Lifetime;
+use weigh_model::wire::Ticket;
+
+use super::{Phase, Shard};
+use crate::io::Io;
+use crate::job::Job;
+use crate::link::{Link, LinkPhase, Outgoing};
+
+/// What was composed of a body.
+pub(super) enum Composed {
+    /// All of it.
+    Whole,
+    /// Its first piece; here is what makes the others.
+    Part(BodyMaker),
+    /// Nothing: the file could not be read, and why.
+    Nothing(String),
+}
+
+/// An object that goes on after the message was handed over.
+pub(super) enum Object {
+    /// The rest of it follows.
+    Rest(Box<Outgoing>),
+    /// It could not be read: its flight, and why.
+    Unread(Ticket, String),
+}
+
+impl Composed {
+    /// What is left to do for the object; `None` for a message that is whole.
+    pub(super) fn object(self, ticket: Ticket, is_unanswered: bool) -> Option<Object> {
+        match self {
+            Composed::Part(maker) if maker.left() > 0 => {
+                Some(Object::Rest(Box::new(Outgoing { maker, ticket, is_unanswered })))
+            }
+            Composed::Nothing(why) => Some(Object::Unread(ticket, why)),
+            _ => None,
+        }
+    }
+
+    /// Bytes of the whole body, of which `body` is what was composed.
+    pub(super) fn whole_bytes(&self, body: &[u8]) -> u64 {
+        match self {
+            Composed::Part(maker) => maker.whole(),
+            _ => body.len() as u64,
+        }
+    }
+}
+
+/// Composes the body of the message `mark`, or the first piece of it.
+#[inline]
+pub(super) fn compose(job: &Job, mark: &Mark, body: &mut Vec<u8>) -> Composed {
+    if !job.composer.makes_pieces() {
+        job.composer.compose(mark, body);
+        return Composed::Whole;
+    }
+    let mut maker = job.composer.begin(mark);
+    match make(job, &mut maker, body) {
+        Ok(()) => Composed::Part(maker),
+        Err(why) => Composed::Nothing(why),
+    }
+}
+
+/// Makes the next piece of a body.
+fn make(job: &Job, maker: &mut BodyMaker, body: &mut Vec<u8>) -> Result<(), String> {
+    maker.make(PIECE_BYTES, body, |at, place| match &job.object {
+        Some(object) => object.read(at, place),
+        None => Err("there is no file to read from".to_owned()),
+    })
+}
+
+impl Shard {
+    /// An object was begun, or could not be.
+    pub(super) fn object_begun(&mut self, index: u32, object: Object, now: Nanos) {
+        self.desk.in_flight += 1;
+        match object {
+            Object::Rest(rest) => {
+                self.links[index as usize].state.traffic_mut().outgoing = Some(rest);
+            }
+            Object::Unread(ticket, why) => self.drop_object(index, ticket, why, now),
+        }
+    }
+
+    /// Hands more of the object that a link sends to its socket, as far as that takes it and the
+    /// share of one turn goes.
+    pub(super) fn send_on(&mut self, index: u32, io: &mut dyn Io) {
+        for _ in 0..PIECES_PER_TURN {
+            let Link { wire, state } = &mut self.links[index as usize];
+            if state.is_blocked || state.is_lost || state.out_bytes() > 0 {
+                return;
+            }
+            let Some(wire) = wire else { return };
+            let Some(object) = &mut state.traffic_mut().outgoing else { return };
+            self.body.clear();
+            if let Err(why) = make(&self.job, &mut object.maker, &mut self.body) {
+                let ticket = object.ticket;
+                return self.drop_object(index, ticket, why, io.now());
+            }
+            let now = io.now();
+            let is_last = object.maker.left() == 0;
+            let (ticket, is_unanswered) = (object.ticket, object.is_unanswered);
+            let mut staged = self.spare.lend(state);
+            wire.more(&self.body, now, &mut staged.out);
+            self.spare.settle(state, staged);
+            if is_last {
+                state.traffic_mut().outgoing = None;
+                self.object_left(index, ticket, is_unanswered, now);
+            }
+            self.hand_over(index, io);
+            if is_last {
+                return;
+            }
+        }
+        self.streaming.push(index);
+    }
+
+    /// The last byte of an object went to the wire: where nobody answers, that ends it.
+    fn object_left(&mut self, index: u32, ticket: Ticket, is_unanswered: bool, now: Nanos) {
+        // Another may follow while the answer is awaited, where the window allows it.
+        self.desk.stirred.push(index);
+        if !is_unanswered {
+            return;
+        }
+        let state = &mut self.links[index as usize].state;
+        let Some(flight) = state.traffic_mut().flights.end(ticket) else { return };
+        if self.job.dial.lifetime == Lifetime::PerMessage {
+            state.phase = LinkPhase::Closing;
+            self.mark_dirty(index);
+        }
+        self.desk.in_flight -= 1;
+        if !flight.warmup {
+            self.desk.recorder.done(now);
+        }
+        self.free_unanswered(index, now);
+    }
+
+    /// An object cannot be read to its end. Its connection waits for bytes that will not come, and
+    /// is replaced.
+    pub(super) fn drop_object(&mut self, index: u32, ticket: Ticket, why: String, now: Nanos) {
+        let state = &mut self.links[index as usize].state;
+        let traffic = state.traffic_mut();
+        traffic.outgoing = None;
+        if let Some(flight) = traffic.flights.end(ticket) {
+            self.desk.dropped(state, &flight, why.clone());
+            self.desk.free_slot(index, state, &flight, now);
+            if !flight.warmup && self.phase == Phase::Draining {
+                self.job.shared.sent.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+        self.lose(index, why, false);
+    }
+}
+
+/// The size of a piece: as much as one read or write usually moves.
+pub(super) const PIECE_BYTES: usize = 64 * 1024;
+
+/// Pieces that one link may send before the others have their turn.
+const PIECES_PER_TURN: u32 = 16;

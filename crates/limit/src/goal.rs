@@ -1,0 +1,294 @@
+//! What a load must meet to count: the draft's Search Goal (section 4.6.7) with conditions on
+//! other figures than loss, and the three that have names.
+
+use serde::{Deserialize, Serialize};
+use weigh_model::condition::{Condition, LOSS_RATIO, LOST, Limit};
+use weigh_model::protocol::Invalid;
+use weigh_model::units::Nanos;
+
+use crate::trial::{TrialEnd, TrialResult};
+
+/// A search goal. The names are the draft's; `conditions` and `sustain` are added.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Goal {
+    /// What the goal is called in the answer.
+    pub name: String,
+    /// A trial shorter than this cannot make a load a lower bound (section 4.6.1); above 0.
+    pub final_trial_duration: Nanos,
+    /// Full-length trials of so much time together decide a load (section 4.6.2); at least the
+    /// final trial duration.
+    pub duration_sum: Nanos,
+    /// A trial that loses a larger share than this misses the goal (section 4.6.3); from 0, below
+    /// 1.
+    pub loss_ratio: f64,
+    /// The share of the time at a lower bound that may be spent in trials that miss the goal
+    /// (section 4.6.4); from 0, below 1. The draft recommends a half.
+    pub exceed_ratio: f64,
+    /// How close the bounds must come: (upper - lower) / upper (section 4.6.5); above 0, below 1.
+    /// The draft recommends no less than the loss ratio.
+    pub width: f64,
+    /// The shortest trial (section 4.6.6); above 0, at most the final trial duration.
+    pub initial_trial_duration: Nanos,
+    /// How often a coarser search comes first, each with twice the width of the next and with
+    /// trials and sums between the initial trial duration and the duration sum: most loads are
+    /// far from the limit, and a short trial shows it.
+    pub coarser_stages: u32,
+    /// The factor by which a search outside of what was expected lengthens its step, in
+    /// logarithms of load; above 1.
+    pub expansion: f64,
+    /// What must hold of every trial beside the loss ratio: latency, errors, the rate achieved. A
+    /// trial that breaks one misses the goal, whatever it lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// How long the lower bound is offered once more after the search; if it does not hold that
+    /// long, there is no capacity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sustain: Option<Nanos>,
+}
+
+/// A figure that a goal's condition speaks of and a trial does not have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the goal {goal} asks for {metric}, which this trial does not have: measure it or ask \
+         for another figure"
+)]
+pub struct MissingFigure {
+    /// The goal's name.
+    pub goal: String,
+    /// The flat name of the figure.
+    pub metric: String,
+}
+
+impl Goal {
+    /// The names of the presets, in the order they are listed to a user.
+    pub const PRESETS: [&str; 3] = ["rfc2544", "quick", "sustain"];
+
+    /// The preset of this name.
+    pub fn preset(name: &str) -> Result<Goal, Invalid> {
+        match name {
+            "rfc2544" => Ok(Goal::rfc2544()),
+            "quick" => Ok(Goal::quick()),
+            "sustain" => Ok(Goal::sustained()),
+            _ => {
+                let mend = format!("type one of {}", Goal::PRESETS.join(", "));
+                Err(Invalid::new("limit.goal", format!("{name:?} is no preset"), mend))
+            }
+        }
+    }
+
+    /// Throughput as RFC 2544, section 24, defines it: nothing lost in 60 s (the draft, section
+    /// 4.10.2). Short trials come first: with zero loss and a zero exceed ratio one short trial
+    /// that loses is enough to dismiss a load.
+    pub fn rfc2544() -> Goal {
+        Goal {
+            name: "rfc2544".to_owned(),
+            final_trial_duration: Nanos::from_secs(60),
+            duration_sum: Nanos::from_secs(60),
+            loss_ratio: 0.0,
+            exceed_ratio: 0.0,
+            width: 0.005,
+            initial_trial_duration: Nanos::from_secs(1),
+            coarser_stages: 2,
+            expansion: 2.0,
+            conditions: Vec::new(),
+            sustain: None,
+        }
+    }
+
+    /// Many short trials, most of which must lose little: 21 trials of 1 s, 0.5 % loss, exceed
+    /// ratio a half, as FD.io's performance tests search for their partial drop rate.
+    pub fn quick() -> Goal {
+        Goal {
+            name: "quick".to_owned(),
+            final_trial_duration: Nanos::from_secs(1),
+            duration_sum: Nanos::from_secs(21),
+            loss_ratio: 0.005,
+            exceed_ratio: 0.5,
+            ..Goal::rfc2544()
+        }
+    }
+
+    /// For servers with state: fewer than 1 in 100,000 lost (RFC 9411, section 7.1.3.4), and the
+    /// bound must hold for 300 s after the search (section 4.3.4).
+    pub fn sustained() -> Goal {
+        Goal {
+            name: "sustain".to_owned(),
+            final_trial_duration: Nanos::from_secs(30),
+            duration_sum: Nanos::from_secs(30),
+            loss_ratio: 0.000_01,
+            width: 0.01,
+            sustain: Some(Nanos::from_secs(300)),
+            ..Goal::rfc2544()
+        }
+    }
+
+    /// Whether the numbers make a goal that a search can end at.
+    pub fn check(&self) -> Result<(), Invalid> {
+        let wrong = |key: &str, problem: String, mend: &str| {
+            Err(Invalid::new(format!("limit.goal.{}.{key}", self.name), problem, mend))
+        };
+        let share = |value: f64| (0.0..1.0).contains(&value);
+        if self.initial_trial_duration == Nanos(0) {
+            return wrong("initial_trial_duration", "is 0".to_owned(), "type for example 1s");
+        }
+        if self.final_trial_duration < self.initial_trial_duration {
+            let problem =
+                format!("is shorter than the initial trial, {}", self.initial_trial_duration);
+            return wrong("final_trial_duration", problem, "make it at least as long");
+        }
+        if self.duration_sum < self.final_trial_duration {
+            let problem = format!("is less than one final trial, {}", self.final_trial_duration);
+            return wrong("duration_sum", problem, "make it at least as long");
+        }
+        if !share(self.loss_ratio) {
+            let problem = format!("{} is no share from 0 to below 1", self.loss_ratio);
+            return wrong("loss_ratio", problem, "type for example 0.005");
+        }
+        if !share(self.exceed_ratio) {
+            let problem = format!("{} is no share from 0 to below 1", self.exceed_ratio);
+            return wrong("exceed_ratio", problem, "type for example 0.5");
+        }
+        if !(share(self.width) && self.width >= WIDTH_MIN) {
+            let problem = format!("{} is no width from {WIDTH_MIN} to below 1", self.width);
+            return wrong("width", problem, "type for example 0.005");
+        }
+        if self.coarser_stages > COARSER_STAGES_MAX {
+            let problem = format!("{} is more than {COARSER_STAGES_MAX}", self.coarser_stages);
+            return wrong("coarser_stages", problem, "type for example 2");
+        }
+        if !(self.expansion.is_finite() && self.expansion > 1.0) {
+            let problem = format!("{} lengthens no step", self.expansion);
+            return wrong("expansion", problem, "type for example 2");
+        }
+        if self.sustain == Some(Nanos(0)) {
+            return wrong("sustain", "is 0".to_owned(), "type for example 300s, or leave it out");
+        }
+        for condition in &self.conditions {
+            if matches!(condition.limit, Limit::Change(_)) {
+                let problem = format!("{condition:?} speaks of a change against another run");
+                return wrong("conditions", problem, "type a value, such as 500ms");
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a trial misses this goal; `None` if it meets it.
+    pub fn missed(&self, trial: &TrialResult) -> Result<Option<String>, MissingFigure> {
+        if let TrialEnd::TargetDied(how) = &trial.end {
+            return Ok(Some(format!("the target died: {how}")));
+        }
+        let loss_ratio = trial.loss_ratio();
+        if loss_ratio > self.loss_ratio {
+            return Ok(Some(format!(
+                "{} of {} lost, a loss ratio of {loss_ratio:.2e}: {} is allowed",
+                trial.lost,
+                trial.forwarded + trial.lost,
+                self.loss_ratio
+            )));
+        }
+        for condition in &self.conditions {
+            let figure = match condition.metric.as_str() {
+                LOSS_RATIO => Some(loss_ratio),
+                LOST => Some(trial.lost as f64),
+                name => trial.figures.get(name).copied(),
+            };
+            let Some(figure) = figure else {
+                // Without a single message that arrived there is no latency to be met by.
+                if trial.forwarded == 0 {
+                    return Ok(Some(format!("{condition}: nothing arrived")));
+                }
+                let metric = condition.metric.clone();
+                return Err(MissingFigure { goal: self.name.clone(), metric });
+            };
+            // A figure that is not a number holds of nothing; changes were refused before.
+            if condition.holds(figure) != Some(true) {
+                return Ok(Some(format!("{condition}: it is {figure}")));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Finer widths than this would need messages by the million in every trial to mean anything.
+const WIDTH_MIN: f64 = 1e-6;
+
+/// Twice the width each time: beyond this the first stage is no search.
+const COARSER_STAGES_MAX: u32 = 10;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn trial(forwarded: u64, lost: u64, figures: &[(&str, f64)]) -> TrialResult {
+        TrialResult {
+            load: 1000.0,
+            duration: Nanos::from_secs(1),
+            elapsed: Nanos::from_secs(1),
+            forwarded,
+            lost,
+            figures: figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+            end: TrialEnd::Completed,
+        }
+    }
+
+    #[test]
+    fn a_broken_condition_misses_the_goal_whatever_was_lost() {
+        let conditions = vec!["response_time p(99) < 5ms".parse().unwrap()];
+        let goal = Goal { conditions, ..Goal::quick() };
+        let fast = [("response_time_ns.p99", 4e6)];
+        let slow = [("response_time_ns.p99", 6e6)];
+        assert_eq!(goal.missed(&trial(1000, 5, &fast)), Ok(None));
+        assert!(goal.missed(&trial(1000, 0, &slow)).unwrap().unwrap().contains("p(99)"));
+        assert!(goal.missed(&trial(990, 10, &fast)).unwrap().unwrap().contains("loss ratio"));
+        assert!(goal.missed(&trial(0, 0, &[])).unwrap().is_some());
+        let missing = goal.missed(&trial(1000, 0, &[])).unwrap_err().to_string();
+        assert!(missing.contains("quick asks for response_time_ns.p99"), "{missing}");
+    }
+
+    #[test]
+    fn presets_are_sound_and_have_their_names() {
+        for name in Goal::PRESETS {
+            let goal = Goal::preset(name).unwrap();
+            assert_eq!(goal.name, name);
+            assert_eq!(goal.check(), Ok(()));
+        }
+        assert!(Goal::preset("fast").unwrap_err().to_string().contains("rfc2544, quick, sustain"));
+    }
+
+    #[test]
+    fn a_goal_that_cannot_end_is_refused_with_the_mend() {
+        let base = Goal::rfc2544;
+        for (goal, part) in [
+            (Goal { duration_sum: Nanos::from_secs(59), ..base() }, "duration_sum: is less than"),
+            (Goal { loss_ratio: 1.0, ..base() }, "loss_ratio: 1 is no share"),
+            (Goal { exceed_ratio: -0.1, ..base() }, "exceed_ratio"),
+            (Goal { width: 0.0, ..base() }, "width: 0 is no width"),
+            (Goal { expansion: 1.0, ..base() }, "expansion: 1 lengthens no step"),
+            (Goal { sustain: Some(Nanos(0)), ..base() }, "sustain"),
+            (Goal { initial_trial_duration: Nanos(0), ..base() }, "initial_trial_duration"),
+        ] {
+            let error = goal.check().unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+        let change = vec!["response_time_ns.p99 < +5%".parse().unwrap()];
+        assert!(Goal { conditions: change, ..base() }.check().is_err());
+    }
+
+    #[test]
+    fn a_goal_survives_its_journal() {
+        let conditions = vec!["loss == 0".parse().unwrap()];
+        let goal = Goal { conditions, ..Goal::sustained() };
+        let json = serde_json::to_string(&goal).unwrap();
+        assert_eq!(serde_json::from_str::<Goal>(&json).unwrap(), goal);
+        let figures: BTreeMap<String, f64> = BTreeMap::new();
+        let dead = TrialResult {
+            end: TrialEnd::TargetDied("signal 9".to_owned()),
+            figures,
+            ..trial(1000, 0, &[])
+        };
+        assert!(goal.missed(&dead).unwrap().unwrap().contains("signal 9"));
+    }
+}

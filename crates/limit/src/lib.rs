@@ -1,0 +1,29 @@
+//! Where a target's limit lies. A search asks for one trial after another and is told what came of
+//! each ([`Selector`]); its answer is two bounds, never one number. Beside it: descriptions of the
+//! curve around the limit (plateau, knee, Universal Scalability Law), the tolerance of bursts, and
+//! which resource ended it. Numbers go in, numbers come out: no trial is run, no clock is read.
+//!
+//! The words are those of M. Konstantynowicz and V. Polák, "Multiple Loss Ratio Search",
+//! draft-ietf-bmwg-mlrsearch-15 (RFC 9971), called "the draft" below.
+
+pub mod answer;
+pub mod attribution;
+pub mod axis;
+mod bounds;
+pub mod burst;
+pub mod classification;
+pub mod curve;
+pub mod goal;
+pub mod knee;
+mod pursuit;
+pub mod scalability;
+pub mod second_generator;
+pub mod selector;
+pub mod trial;
+
+pub use answer::{Answer, Bound, GoalAnswer, Outcome, Stop};
+pub use axis::{Axis, AxisKind};
+pub use classification::{Classification, Standing};
+pub use goal::Goal;
+pub use selector::{ReplayError, Search, Selector, Unusable};
+pub use trial::{Purpose, TrialEnd, TrialRequest, TrialResult};

@@ -1,0 +1,366 @@
+//! The search for one or more goals at once: which trial next, and what follows from it. The
+//! draft's Controller (section 4.9.2) as a state machine; who runs the trials is told, and tells.
+
+use serde::{Deserialize, Serialize};
+use weigh_model::protocol::Invalid;
+use weigh_model::units::Nanos;
+
+use crate::answer::{Answer, Bound, GoalAnswer, Outcome, Stop, TrialRecord};
+use crate::axis::{Axis, AxisKind, Step};
+use crate::bounds::{Measured, Relevant, Trials};
+use crate::goal::{Goal, MissingFigure};
+use crate::pursuit::{Pursuit, is_reached, relative_width};
+use crate::trial::{Purpose, TrialEnd, TrialRequest, TrialResult};
+
+/// What is to be searched.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Search {
+    /// Along what, from where to where.
+    pub axis: Axis,
+    /// What must be met; at least one, with different names. The draft recommends the same final
+    /// trial duration for all.
+    pub goals: Vec<Goal>,
+    /// No trial begins that would not fit into this time, what trials took beside their duration
+    /// included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Nanos>,
+    /// No more trials than these.
+    pub trials_max: usize,
+}
+
+impl Search {
+    /// A search without a budget of time.
+    pub fn new(axis: Axis, goals: Vec<Goal>) -> Search {
+        Search { axis, goals, budget: None, trials_max: TRIALS_MAX }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        if self.goals.is_empty() {
+            let mend = format!("name one or more of {}", Goal::PRESETS.join(", "));
+            return Err(Invalid::new("limit.goals", "there is no goal", mend));
+        }
+        for (index, goal) in self.goals.iter().enumerate() {
+            goal.check()?;
+            if self.goals[..index].iter().any(|other| other.name == goal.name) {
+                let problem = format!("two goals are called {:?}", goal.name);
+                return Err(Invalid::new("limit.goals", problem, "give each a name of its own"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A result that the search cannot use.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Unusable {
+    /// No trial was asked for.
+    #[error("no trial is under way: ask for one before a result is noted")]
+    NotAsked,
+    /// Another trial was asked for.
+    #[error("a trial at {asked} for {duration} was asked for, this is one at {got} for {lasted}")]
+    NotThisOne {
+        /// The load that was asked for.
+        asked: f64,
+        /// For how long.
+        duration: Nanos,
+        /// The load of the result.
+        got: f64,
+        /// For how long.
+        lasted: Nanos,
+    },
+    /// A figure is missing.
+    #[error(transparent)]
+    Missing(#[from] MissingFigure),
+    /// There was nothing to judge by.
+    #[error("at a load of {load} no message was due: make the trial longer or the load larger")]
+    Empty {
+        /// The load.
+        load: f64,
+    },
+}
+
+/// Why results do not belong to a search.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ReplayError {
+    /// The search itself is unsound.
+    #[error(transparent)]
+    Search(#[from] Invalid),
+    /// A result that the search would not have got.
+    #[error("result {index}: {problem}")]
+    Result {
+        /// Its place in the list, from 0.
+        index: usize,
+        /// What is wrong with it.
+        problem: Unusable,
+    },
+}
+
+/// The state of a search.
+#[derive(Clone, Debug)]
+pub struct Selector {
+    search: Search,
+    trials: Trials,
+    pursuits: Vec<Pursuit>,
+    pending: Option<TrialRequest>,
+    stop: Option<Stop>,
+    records: Vec<TrialRecord>,
+    time_used: Nanos,
+    /// Time that trials took beside their duration.
+    beside: Nanos,
+    target_is_dead: bool,
+}
+
+impl Selector {
+    /// Begins a search; refused with the place and the mend if it could not end.
+    pub fn new(search: Search) -> Result<Selector, Invalid> {
+        search.check()?;
+        let pursuits = search.goals.iter().enumerate();
+        let pursuits = pursuits.map(|(index, goal)| Pursuit::new(index, goal)).collect();
+        Ok(Selector {
+            search,
+            trials: Trials::default(),
+            pursuits,
+            pending: None,
+            stop: None,
+            records: Vec::new(),
+            time_used: Nanos(0),
+            beside: Nanos(0),
+            target_is_dead: false,
+        })
+    }
+
+    /// The next trial, the same until its result is noted; `None` once the search has ended.
+    pub fn next_trial(&mut self) -> Option<TrialRequest> {
+        if self.stop.is_some() {
+            return None;
+        }
+        if self.pending.is_none() {
+            let Some(request) = self.searching().or_else(|| self.sustaining()) else {
+                self.stop = Some(Stop::Complete);
+                return None;
+            };
+            if self.records.len() >= self.search.trials_max {
+                self.stop = Some(Stop::TooManyTrials(self.search.trials_max));
+                return None;
+            }
+            if self.search.budget.is_some_and(|budget| self.would_take(&request) > budget) {
+                self.stop = Some(Stop::Budget);
+                return None;
+            }
+            self.pending = Some(request);
+        }
+        self.pending.clone()
+    }
+
+    /// Notes what came of the trial that was asked for. A result that cannot be used changes
+    /// nothing: the same trial is asked for again.
+    pub fn note(&mut self, result: TrialResult) -> Result<(), Unusable> {
+        let request = self.pending.clone().ok_or(Unusable::NotAsked)?;
+        if result.load != request.load || result.duration != request.duration {
+            return Err(Unusable::NotThisOne {
+                asked: request.load,
+                duration: request.duration,
+                got: result.load,
+                lasted: result.duration,
+            });
+        }
+        let mut missed = Vec::new();
+        if !matches!(result.end, TrialEnd::Invalid(_)) {
+            if result.end == TrialEnd::Completed && result.forwarded + result.lost == 0 {
+                return Err(Unusable::Empty { load: result.load });
+            }
+            for goal in &self.search.goals {
+                missed.push(goal.missed(&result)?);
+            }
+        }
+        self.pending = None;
+        self.time_used = self.time_used + result.elapsed;
+        self.beside = self.beside + result.elapsed.since(result.duration);
+        self.target_is_dead = matches!(result.end, TrialEnd::TargetDied(_));
+        if let TrialEnd::Invalid(why) = &result.end {
+            self.stop = Some(Stop::Invalid(why.clone()));
+        } else if request.purpose == Purpose::Search {
+            let measured = Measured {
+                duration: result.duration,
+                loss_ratio: result.loss_ratio(),
+                has_died: self.target_is_dead,
+                is_high_loss: missed.iter().map(Option::is_some).collect(),
+            };
+            self.trials.add(self.search.axis.nearest(request.load), measured);
+        }
+        self.record(request, result, missed);
+        Ok(())
+    }
+
+    /// The state after these results, as a report makes it from a journal: which trial comes next
+    /// follows from the search and the results before it alone. A result that was not asked for
+    /// ends it with its place in the list.
+    pub fn replay(
+        search: Search,
+        results: impl IntoIterator<Item = TrialResult>,
+    ) -> Result<Selector, ReplayError> {
+        let mut selector = Selector::new(search)?;
+        for (index, result) in results.into_iter().enumerate() {
+            selector.next_trial();
+            selector.note(result).map_err(|problem| ReplayError::Result { index, problem })?;
+        }
+        selector.next_trial();
+        Ok(selector)
+    }
+
+    /// What is known at this moment: at the end, or bounds so far.
+    pub fn answer(&self) -> Answer {
+        Answer {
+            axis: self.search.axis.kind(),
+            goals: (0..self.search.goals.len()).map(|index| self.goal_answer(index)).collect(),
+            stop: self.stop.clone().unwrap_or(Stop::Running),
+            trials: self.records.clone(),
+            time_used: self.time_used,
+        }
+    }
+
+    /// The trial that the pursuits want first: the coarsest one, then the smallest load.
+    fn searching(&mut self) -> Option<TrialRequest> {
+        let (axis, trials) = (&self.search.axis, &self.trials);
+        let wanted = self.pursuits.iter_mut().enumerate();
+        let wanted = wanted.filter_map(|(goal, pursuit)| Some((goal, pursuit.next(axis, trials)?)));
+        let (goal, first) = wanted.min_by_key(|(_, wanted)| (wanted.duration_sum, wanted.step))?;
+        Some(TrialRequest {
+            load: axis.load(first.step),
+            duration: first.duration,
+            goal,
+            purpose: Purpose::Search,
+            restart: self.target_is_dead,
+        })
+    }
+
+    /// The trial at a lower bound that must still hold for long.
+    fn sustaining(&self) -> Option<TrialRequest> {
+        let open = |(goal, asked): (usize, &Goal)| {
+            let duration = asked.sustain?;
+            let lower = self.relevant(goal).lower?;
+            let load = self.search.axis.load(lower);
+            self.sustained(goal).is_none().then_some(TrialRequest {
+                load,
+                duration,
+                goal,
+                purpose: Purpose::Sustain,
+                restart: self.target_is_dead,
+            })
+        };
+        self.search.goals.iter().enumerate().find_map(open)
+    }
+
+    /// Whether the goal's lower bound was sustained: `None` if it was not tried, else why it did
+    /// not hold, if it did not.
+    fn sustained(&self, goal: usize) -> Option<Option<&str>> {
+        let duration = self.search.goals[goal].sustain?;
+        let load = self.search.axis.load(self.relevant(goal).lower?);
+        let is_it = |record: &&TrialRecord| {
+            record.request.purpose == Purpose::Sustain
+                && record.request.load == load
+                && record.request.duration >= duration
+                && !record.missed.is_empty()
+        };
+        self.records.iter().find(is_it).map(|record| record.missed[goal].as_deref())
+    }
+
+    fn would_take(&self, request: &TrialRequest) -> Nanos {
+        let trials = self.records.len().max(1) as u64;
+        self.time_used + request.duration + Nanos(self.beside.0 / trials)
+    }
+
+    fn relevant(&self, goal: usize) -> Relevant {
+        self.trials.relevant(self.pursuits[goal].goal())
+    }
+
+    fn record(&mut self, request: TrialRequest, result: TrialResult, missed: Vec<Option<String>>) {
+        let axis = &self.search.axis;
+        let step = axis.nearest(request.load);
+        let load = |step: Option<Step>| step.map(|step| axis.load(step));
+        let bounds = |goal: usize| {
+            let found = self.relevant(goal);
+            (load(found.lower), load(found.upper))
+        };
+        let standing = |goal: usize| self.trials.standing(step, self.pursuits[goal].goal());
+        let record = TrialRecord {
+            standings: (0..missed.len()).map(standing).collect(),
+            bounds: (0..self.pursuits.len()).map(bounds).collect(),
+            request,
+            result,
+            missed,
+        };
+        self.records.push(record);
+    }
+
+    fn goal_answer(&self, index: usize) -> GoalAnswer {
+        let (goal, axis) = (&self.search.goals[index], &self.search.axis);
+        let target = self.pursuits[index].goal();
+        let found = self.relevant(index);
+        let lower = found.lower.map(|step| self.bound(step, index));
+        let upper = found.upper.map(|step| self.bound(step, index));
+        let width = lower.zip(upper).map(|(lower, upper)| relative_width(lower.load, upper.load));
+        let outcome = self.outcome(index, &found, width);
+        let throughput =
+            |step: Step| self.trials.conditional_throughput(step, axis.load(step), target);
+        let is_rate = axis.kind() == AxisKind::Rate;
+        let so_far = self.pursuits[index].so_far(&self.trials);
+        let load = |step: Option<Step>| step.map(|step| axis.load(step));
+        let own: Vec<&TrialRecord> =
+            self.records.iter().filter(|record| record.request.goal == index).collect();
+        GoalAnswer {
+            goal: goal.clone(),
+            lower,
+            upper,
+            expected: (load(so_far.lower), load(so_far.upper)),
+            width,
+            is_regular: outcome == Outcome::Decided,
+            conditional_throughput: found.lower.filter(|_| is_rate).and_then(throughput),
+            outcome,
+            trials: own.len(),
+            time_used: own.iter().fold(Nanos(0), |sum, record| sum + record.result.elapsed),
+        }
+    }
+
+    fn outcome(&self, index: usize, found: &Relevant, width: Option<f64>) -> Outcome {
+        let goal = &self.search.goals[index];
+        if !is_reached(&self.search.axis, found, goal.width) {
+            return Outcome::Undecided;
+        }
+        if found.lower.is_none() {
+            let load = self.search.axis.min();
+            let at_min = |record: &&TrialRecord| record.request.load == load;
+            let missed = |record: &TrialRecord| record.missed.get(index).cloned().flatten();
+            let why = self.records.iter().rev().filter(at_min).find_map(missed);
+            return Outcome::NeverMet(why.unwrap_or_default());
+        }
+        if goal.sustain.is_some() {
+            match self.sustained(index) {
+                None => return Outcome::Undecided,
+                Some(Some(why)) => return Outcome::Withdrawn(why.to_owned()),
+                Some(None) => {}
+            }
+        }
+        match width {
+            None => Outcome::HoldsAtMax,
+            Some(width) if width > goal.width => Outcome::AtGranularity,
+            Some(_) => Outcome::Decided,
+        }
+    }
+
+    fn bound(&self, step: Step, goal: usize) -> Bound {
+        let trials = self.trials.at(step);
+        Bound {
+            load: self.search.axis.load(step),
+            trials: trials.len(),
+            time: trials.iter().fold(Nanos(0), |sum, trial| sum + trial.duration),
+            missed: trials.iter().filter(|trial| trial.is_high_loss[goal]).count(),
+            has_died: trials.iter().any(|trial| trial.has_died),
+        }
+    }
+}
+
+/// A search of three goals over six orders of magnitude takes some hundreds of trials; more than
+/// this means a target that never answers alike.
+const TRIALS_MAX: usize = 10_000;

@@ -1,0 +1,366 @@
+//! A second workload beside the measured one: what is asked of it, and what came of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::arrival::Arrival;
+use crate::ledger::Ledger;
+use crate::load::{Load, Pattern};
+use crate::trial::Point;
+use crate::units::Nanos;
+
+/// A second workload, fully decided. It has no end of its own: it lasts as long as what is
+/// measured beside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Background {
+    /// The registry's name of its protocol.
+    pub protocol: String,
+    /// [`SAME`], `reference`, the name of a managed target, or a URL without its secrets.
+    pub target: String,
+    /// Where a target of its own runs.
+    #[serde(default)]
+    pub beside: Beside,
+    /// It is up for so long at least before the measured window begins, warm-up included.
+    pub lead: Nanos,
+    /// What is asked of its target; without a duration, a total and a warm-up.
+    #[serde(with = "endless")]
+    pub load: Load,
+    /// The settings of its protocol that were given, below the protocol's name.
+    #[serde(flatten)]
+    pub settings: BTreeMap<String, BTreeMap<String, toml::Value>>,
+}
+
+/// Where the target of a background runs, if it is one of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Beside {
+    /// On the cores of the measured target: both want the same processor.
+    #[default]
+    Target,
+    /// On cores that are not the measured target's.
+    Apart,
+}
+
+impl Beside {
+    /// The words of a plan.
+    pub const NAMES: [&str; 2] = ["target", "apart"];
+}
+
+impl Background {
+    /// True if it goes to the measured target itself.
+    pub fn is_at_same(&self) -> bool {
+        self.target == SAME
+    }
+
+    /// What it offers, messages per second of all its clients; `None` for a closed loop, which
+    /// offers as much as is answered, and for one that sends nothing.
+    pub fn offered_per_s(&self) -> Option<f64> {
+        let is_paced = self.load.arrival.is_open() && self.load.pattern != Pattern::Hold;
+        let rate = self.load.rate.filter(|_| is_paced)?;
+        Some(rate.total_per_second(self.load.connections))
+    }
+
+    /// What it is, in words: `mqtt qos=1 at mosquitto, publish, 1000 connections, 10/s/client`.
+    pub fn words(&self) -> String {
+        let mut words = self.protocol.clone();
+        for (key, value) in self.settings.get(&self.protocol).into_iter().flatten() {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let _ = write!(words, " {key}={value}");
+        }
+        let at = if self.is_at_same() { "the measured target" } else { self.target.as_str() };
+        let load = &self.load;
+        let plural = if load.connections == 1 { "connection" } else { "connections" };
+        let _ = write!(words, " at {at}, {}, {} {plural}", load.pattern, load.connections);
+        match load.rate {
+            Some(rate) => {
+                let _ = write!(words, ", {rate}");
+            }
+            None if load.pattern != Pattern::Hold => {
+                let _ = write!(words, ", {}", load.arrival);
+            }
+            None => {}
+        }
+        if let Some(size) = load.size {
+            let _ = write!(words, ", {size}");
+        }
+        words
+    }
+
+    /// Why a load cannot lie beneath another one: what is wrong, and the mend.
+    pub fn refusal(arrival: &Arrival, pattern: Pattern) -> Option<(String, &'static str)> {
+        if pattern == Pattern::Transfer {
+            let text = "one object may take longer than what is measured beside it";
+            return Some((text.to_owned(), "make background.load.pattern publish or request"));
+        }
+        match arrival {
+            Arrival::Burst | Arrival::Steps(_) | Arrival::Trace(_) | Arrival::Ramp(_) => Some((
+                format!("the arrival {arrival} does not last evenly as long as it is needed"),
+                "make background.load.arrival closed, constant, poisson or periodic",
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// What a background did beneath one trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BackgroundRan {
+    /// The id of the trial that was measured.
+    pub trial: String,
+    /// The point of that trial.
+    pub point: Point,
+    /// What it was, in words.
+    pub words: String,
+    /// What its target said of itself.
+    pub target: String,
+    /// The share of the measured window in which it sent at least [`SHARE_MIN`] of what it
+    /// offers; 1 is all of it.
+    pub overlap_ratio: f64,
+    /// Length of the measured window, draining included, nanoseconds.
+    pub window_ns: u64,
+    /// What it offers, messages per second; absent for closed loops.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_per_s: Option<f64>,
+    /// What it sent in the window, messages per second.
+    pub sent_per_s: f64,
+    /// True if its generator had no core that the measured one had not.
+    pub shares_core: bool,
+    /// Where all its messages went, from its first to its last.
+    pub ledger: Ledger,
+    /// Its own figures by name, from its first message to its last: never those of what was
+    /// measured.
+    pub metrics: BTreeMap<String, f64>,
+    /// What it sent, interval by interval.
+    pub intervals: Vec<Sent>,
+}
+
+/// What was sent in an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sent {
+    /// Its begin, nanoseconds since the measured window began; negative before.
+    pub from_ns: i64,
+    /// Its end.
+    pub to_ns: i64,
+    /// Messages handed to the transport in it.
+    pub sent: u64,
+    /// Connections that stood at its end.
+    pub connections: u64,
+}
+
+/// What is to be found in intervals.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sought {
+    /// So many messages per second.
+    Rate(f64),
+    /// As many as it sends as a rule: the median over its intervals.
+    OwnRate,
+    /// So many connections.
+    Connections(u64),
+}
+
+impl Sought {
+    /// What shows that `background` is there.
+    pub fn of(background: &Background) -> Sought {
+        match background.offered_per_s() {
+            _ if background.load.pattern == Pattern::Hold => {
+                Sought::Connections(background.load.connections.into())
+            }
+            Some(rate) => Sought::Rate(rate),
+            None => Sought::OwnRate,
+        }
+    }
+}
+
+/// The share of a window from 0 to `window_ns` in which what is sought was there. Intervals in
+/// which fewer than [`EXPECTED_MIN`] messages are expected are joined with those after them, so
+/// that chance alone makes no gap: of 25 expected at random fewer than half come once in 800.
+pub fn overlap(intervals: &[Sent], window_ns: u64, sought: Sought) -> f64 {
+    let window = i64::try_from(window_ns).unwrap_or(i64::MAX);
+    if window == 0 {
+        return 0.0;
+    }
+    let within = |(from, to): (i64, i64)| (to.min(window) - from.max(0)).max(0);
+    let covered: i64 = match sought {
+        Sought::Connections(asked) => {
+            let stands = |told: &&Sent| told.connections >= asked;
+            intervals.iter().filter(stands).map(|told| within((told.from_ns, told.to_ns))).sum()
+        }
+        Sought::Rate(_) | Sought::OwnRate => {
+            let per_s = match sought {
+                Sought::Rate(per_s) => per_s,
+                _ => median_per_s(intervals),
+            };
+            let joined = joined(intervals, per_s / 1e9);
+            let is_there = |part: &&Sent| {
+                let expected = per_s / 1e9 * length_ns(part);
+                part.sent > 0 && part.sent as f64 >= SHARE_MIN * expected
+            };
+            joined.iter().filter(is_there).map(|part| within((part.from_ns, part.to_ns))).sum()
+        }
+    };
+    covered as f64 / window as f64
+}
+
+/// Messages sent from 0 to `window_ns`: of an interval across a border its part.
+pub fn sent_within(intervals: &[Sent], window_ns: u64) -> f64 {
+    let window = window_ns as f64;
+    let part = |told: &Sent| {
+        let inside = (told.to_ns as f64).min(window) - (told.from_ns as f64).max(0.0);
+        told.sent as f64 * (inside.max(0.0) / length_ns(told).max(1.0)).min(1.0)
+    };
+    intervals.iter().map(part).sum()
+}
+
+/// Intervals that touch, joined until enough is expected of each; what is left over at the end
+/// belongs to the one before.
+fn joined(intervals: &[Sent], per_ns: f64) -> Vec<Sent> {
+    let mut parts: Vec<Sent> = Vec::new();
+    let is_short = |part: &Sent| length_ns(part) * per_ns < EXPECTED_MIN;
+    for told in intervals {
+        match parts.last_mut() {
+            Some(last) if last.to_ns == told.from_ns && is_short(last) => {
+                last.to_ns = told.to_ns;
+                last.sent += told.sent;
+            }
+            _ => parts.push(*told),
+        }
+    }
+    if let [.., before, last] = &mut parts[..]
+        && before.to_ns == last.from_ns
+        && is_short(last)
+    {
+        before.to_ns = last.to_ns;
+        before.sent += last.sent;
+        parts.pop();
+    }
+    parts
+}
+
+/// The median of the intervals' own rates, of those in which anything was sent.
+fn median_per_s(intervals: &[Sent]) -> f64 {
+    let sending = intervals.iter().filter(|told| told.sent > 0 && told.to_ns > told.from_ns);
+    let mut rates: Vec<f64> =
+        sending.map(|told| told.sent as f64 * 1e9 / length_ns(told)).collect();
+    rates.sort_by(f64::total_cmp);
+    rates.get(rates.len() / 2).copied().unwrap_or(0.0)
+}
+
+fn length_ns(told: &Sent) -> f64 {
+    told.to_ns.saturating_sub(told.from_ns) as f64
+}
+
+/// A load whose end somebody else decides: what says when it begins and ends is not written.
+mod endless {
+    use super::*;
+    use serde_json::Value;
+
+    pub(super) fn serialize<S: Serializer>(load: &Load, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut value = serde_json::to_value(load).map_err(serde::ser::Error::custom)?;
+        if let Value::Object(keys) = &mut value {
+            LASTING.iter().for_each(|key| drop(keys.remove(*key)));
+        }
+        value.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(reader: D) -> Result<Load, D::Error> {
+        let mut value = Value::deserialize(reader)?;
+        if let Value::Object(keys) = &mut value {
+            keys.insert("warmup".to_owned(), "0s".into());
+        }
+        serde_json::from_value(value).map_err(serde::de::Error::custom)
+    }
+}
+
+/// The word for the measured target itself.
+pub const SAME: &str = "same";
+
+/// The keys of a load that say when it begins and ends: a background has none of them.
+pub const LASTING: [&str; 3] = ["messages", "duration", "warmup"];
+
+/// The least share of the offered rate at which a background counts as there.
+pub const SHARE_MIN: f64 = 0.5;
+
+/// Messages that must be expected of an interval before their absence means anything.
+pub const EXPECTED_MIN: f64 = 25.0;
+
+/// A result whose background covers less of its window is doubtful.
+pub const OVERLAP_MIN: f64 = 0.99;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TENTH: i64 = 100_000_000;
+
+    /// Tenths of a second from `from` to `to`, each with so many messages.
+    fn tenths(from: i64, to: i64, sent: u64) -> Vec<Sent> {
+        let one =
+            |at: i64| Sent { from_ns: at * TENTH, to_ns: (at + 1) * TENTH, sent, connections: 3 };
+        (from..to).map(one).collect()
+    }
+
+    fn ratio(intervals: &[Sent]) -> f64 {
+        overlap(intervals, 2_000_000_000, Sought::Rate(1_000.0))
+    }
+
+    #[test]
+    fn what_begins_before_and_ends_after_covers_everything() {
+        assert_eq!(ratio(&tenths(-10, 25, 100)), 1.0);
+        assert_eq!(sent_within(&tenths(-10, 25, 100), 2_000_000_000), 2_000.0);
+    }
+
+    #[test]
+    fn what_ends_early_or_begins_late_is_found() {
+        assert_eq!(ratio(&tenths(-10, 15, 100)), 0.75);
+        assert_eq!(ratio(&tenths(5, 25, 100)), 0.75);
+        let silent = [tenths(-10, 12, 100), tenths(12, 25, 0)].concat();
+        assert_eq!(ratio(&silent), 0.6);
+        let slow = [tenths(-10, 12, 100), tenths(12, 25, 49)].concat();
+        assert_eq!(ratio(&slow), 0.6);
+        assert_eq!(ratio(&[]), 0.0);
+    }
+
+    /// At 20 messages a second a tenth of one holds two, or none: 13 of them make a part.
+    #[test]
+    fn chance_makes_no_gap_in_a_thin_load() {
+        let mut random = crate::random::Random::stream(7, 3);
+        let mut thin = tenths(-20, 120, 0);
+        for _ in 0..280 {
+            let at = random.below(thin.len() as u64) as usize;
+            thin[at].sent += 1;
+        }
+        assert!(thin.iter().any(|told| told.sent == 0));
+        assert_eq!(overlap(&thin, 10_000_000_000, Sought::Rate(20.0)), 1.0);
+    }
+
+    #[test]
+    fn a_closed_loop_is_measured_against_itself_and_holders_by_their_connections() {
+        let ends = [tenths(-10, 10, 300), tenths(10, 25, 0)].concat();
+        assert_eq!(overlap(&ends, 2_000_000_000, Sought::OwnRate), 0.5);
+        let held = tenths(-10, 15, 0);
+        assert_eq!(overlap(&held, 2_000_000_000, Sought::Connections(3)), 0.75);
+        assert_eq!(overlap(&held, 2_000_000_000, Sought::Connections(4)), 0.0);
+    }
+
+    #[test]
+    fn it_is_read_back_as_it_was_written() {
+        let text = "protocol = \"mqtt\"\ntarget = \"same\"\nbeside = \"apart\"\nlead = \"1s\"\n\
+                    [load]\npattern = \"publish\"\nconnections = 1000\nsubscribers = 0\n\
+                    topology = \"fan-in\"\narrival = \"constant\"\nrate = \"10/s/client\"\n\
+                    think = \"0s\"\nsplit = \"exact\"\nbody = \"filler\"\nsize = \"64B\"\n\
+                    timeout = \"5s\"\n[mqtt]\nqos = 1\n";
+        let background: Background = toml::from_str(text).unwrap();
+        assert_eq!(background.offered_per_s(), Some(10_000.0));
+        assert_eq!(
+            background.words(),
+            "mqtt qos=1 at the measured target, publish, 1000 connections, 10/s/client, 64B"
+        );
+        let written = toml::to_string(&background).unwrap();
+        assert!(!written.contains("warmup"), "{written}");
+        assert_eq!(toml::from_str::<Background>(&written).unwrap(), background);
+        let json = serde_json::to_string(&background).unwrap();
+        assert_eq!(serde_json::from_str::<Background>(&json).unwrap(), background);
+    }
+}

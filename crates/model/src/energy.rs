@@ -1,0 +1,168 @@
+//! What a meter of energy said of a trial, as it stands in the journal.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::doubt::DoubtRecord;
+
+/// The energy of one trial, or why there is none. Times are nanoseconds since 1970 on a clock that
+/// nobody corrects while a run goes on: what the monotonic clock showed, moved once.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EnergyMeasured {
+    /// The trial's id.
+    pub trial: String,
+    /// The meter: `rapl package-0 package-1`, `ina226 at hwmon3`.
+    pub meter: String,
+    /// What it measures: `processor packages, without memory and board`.
+    pub covers: String,
+    /// The measured window.
+    pub window: Span,
+    /// The same machine doing nothing, before the trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_before: Option<IdlePhase>,
+    /// And after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_after: Option<IdlePhase>,
+    /// Joules in the window; absent where [`EnergyMeasured::absent`] says why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_j: Option<f64>,
+    /// The part of them beyond what idling would have taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above_idle_j: Option<f64>,
+    /// Charge drawn in the window, milliampere hours, at [`EnergyMeasured::voltage_v`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charge_mah: Option<f64>,
+    /// Mean voltage in the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voltage_v: Option<f64>,
+    /// Joules in the window by domain, where the meter has several. They overlap: a package holds
+    /// its cores.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub domains: BTreeMap<String, f64>,
+    /// Readings in the window.
+    pub readings: u64,
+    /// What makes the joules uncertain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub budget: Vec<EnergyBudgetLine>,
+    /// What it makes of the trial's figures, by the names of `trial_finished`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<String, f64>,
+    /// Why there is no energy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absent: Option<String>,
+    /// What makes it doubtful.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<DoubtRecord>,
+}
+
+impl EnergyMeasured {
+    /// With what a clock that is laid on another adds: both ends of the window may be off by
+    /// `bound_ns`, each by itself (a rectangular distribution).
+    pub fn add_alignment(&mut self, bound_ns: u64) {
+        let Some(energy_j) = self.energy_j else { return };
+        let ends = bound_ns as f64 / 1e9 * (2.0_f64 / 3.0).sqrt() / self.window.seconds();
+        self.budget.push(EnergyBudgetLine {
+            source: "alignment".to_owned(),
+            energy_j: energy_j * ends,
+            above_idle_j: self.above_idle_j.unwrap_or(0.0).abs() * ends,
+            is_systematic: false,
+            basis: "the bound of the log's clock, at both ends".to_owned(),
+        });
+    }
+}
+
+/// From one moment to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// It begins.
+    pub from_ns: u64,
+    /// It ends.
+    pub to_ns: u64,
+}
+
+impl Span {
+    /// From one to the other.
+    pub fn of(from_ns: u64, to_ns: u64) -> Span {
+        Span { from_ns, to_ns }
+    }
+
+    /// How long it is, seconds.
+    pub fn seconds(&self) -> f64 {
+        self.to_ns.saturating_sub(self.from_ns) as f64 / 1e9
+    }
+}
+
+/// A time in which nothing was asked of the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct IdlePhase {
+    /// When.
+    pub span: Span,
+    /// Its mean power, watts; absent where the meter said nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_w: Option<f64>,
+}
+
+/// One line of an uncertainty budget (JCGM 100, clause 4): standard uncertainties in joules.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EnergyBudgetLine {
+    /// What it comes from: `meter gain`, `sampling`.
+    pub source: String,
+    /// Of the joules in the window.
+    pub energy_j: f64,
+    /// Of those above idle.
+    pub above_idle_j: f64,
+    /// True if it is the same in every trial with this meter, so that repeating does not lessen
+    /// it.
+    pub is_systematic: bool,
+    /// Where its size is from.
+    pub basis: String,
+}
+
+/// The meter of a run, once it has begun.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeterChosen {
+    /// What was asked for, as after `--meter`.
+    pub asked: String,
+    /// The meter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meter: Option<String>,
+    /// What it measures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covers: Option<String>,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absent: Option<String>,
+    /// True if somebody asked for energy.
+    pub is_asked: bool,
+}
+
+/// The doubt of a trial without energy.
+pub const ENERGY_ABSENT: &str = "energy-absent";
+
+/// Load that was made so that the log of a meter outside can be aligned with the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadPulses {
+    /// When every core was busy; between them it rested.
+    pub pulses: Vec<Span>,
+}
+
+/// How the log of a meter outside lies on the run's clock.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LogAligned {
+    /// The log's file.
+    pub file: String,
+    /// Rows it has.
+    pub rows: u64,
+    /// What must be added to its times to have those of the run, nanoseconds, at its first pulses.
+    pub offset_ns: i64,
+    /// How much faster its clock runs, parts per million.
+    pub drift_ppm: f64,
+    /// How far a moment may be off between the pulses, nanoseconds.
+    pub bound_ns: u64,
+    /// How well the pulses were found: 1 where power follows them alone.
+    pub correlation: f64,
+    /// Why it could not be aligned, and what to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}

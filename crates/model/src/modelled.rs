@@ -1,0 +1,238 @@
+//! What a model of energy is told: which device, radio and battery are meant, their coefficients
+//! with their sources, and what the devices of a trial did on the wire. Nothing of it is measured
+//! with a meter.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::battery::Battery;
+use crate::units::Nanos;
+
+/// Which device a plan's results are modelled for: the table `[energy]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnergyAsked {
+    /// The name of a device: `pi-2b`.
+    pub device: String,
+    /// The name of a radio: `3g`; without one only the device itself is modelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radio: Option<String>,
+    /// What the device lives on; without one nothing is told per charge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub battery: Option<Battery>,
+    /// How often the device sends a message, for how long a charge lasts; [`EVERY`] if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Nanos>,
+    /// Whose processor the generator's time is.
+    #[serde(default)]
+    pub cpu: Processor,
+}
+
+/// Whose processor time the generator's is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Processor {
+    /// That of another machine, which the device's `cpu_scale` translates.
+    #[default]
+    Scaled,
+    /// The device's own: the generator runs on it.
+    Here,
+}
+
+/// One message a minute, the duty cycle of the issue that asked for this.
+pub const EVERY: Nanos = Nanos::from_secs(60);
+
+/// Everything that modelled figures of a run rest on, as it stands in its journal: a report never
+/// looks into files that may have changed since.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EnergyBasis {
+    /// The device.
+    pub device: EnergyPart,
+    /// The radio, where one was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radio: Option<EnergyPart>,
+    /// The battery, where one was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub battery: Option<Battery>,
+    /// How often a message is sent in the duty cycle.
+    pub every: Nanos,
+    /// Whose processor the generator's time is.
+    #[serde(default)]
+    pub cpu: Processor,
+}
+
+/// A device or a radio with its coefficients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EnergyPart {
+    /// What it is called on the command line.
+    pub name: String,
+    /// Its name for people.
+    pub title: String,
+    /// What it is, in a line.
+    pub about: String,
+    /// The voltage at which it is supplied and its charges were measured, volts.
+    pub volts: f64,
+    /// Processor cores that `load` is shared by; at least 1.
+    pub cores: u32,
+    /// How far the errors of its coefficients hang together, 0 to 1: they are of one board, one
+    /// network and one meter.
+    pub correlation: f64,
+    /// The path over which it should be weighed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The largest message for which its coefficient of a message was measured, bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_bytes_max: Option<u64>,
+    /// Why it has no coefficient, where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub has_none: Option<String>,
+    /// By name; those that are not there are 0, or 1 for ratios.
+    pub coefficients: BTreeMap<String, Coefficient>,
+}
+
+/// A number from the literature, and why to believe it how far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Coefficient {
+    /// Its value in joules, watts, seconds, joules a byte, or without a unit; 0 or more.
+    pub value: f64,
+    /// As it was published: `0.025 J/KB`.
+    pub published: String,
+    /// Half the width of its interval at 95 %: `10 %`, or `x2` for a factor either way.
+    pub uncertainty: String,
+    /// The factor, at least 1, by which 95 % of what is probable lies at most from the value.
+    pub factor: f64,
+    /// Where the uncertainty comes from.
+    pub basis: String,
+    /// Where the value comes from.
+    pub source: String,
+    /// Whether anybody has looked it up or measured it again.
+    pub verification: String,
+    /// The row of the published table that it is: coefficients of one row have one error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row: Option<String>,
+}
+
+/// What the producers of a trial did on the wire, for a model of what their radios would have
+/// done. Set-up, warm-up and tear-down are part of all of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activity {
+    /// The trial's id.
+    pub trial: String,
+    /// How many producers there were: each stands for a device.
+    pub devices: u64,
+    /// Connections that they opened.
+    pub connections: u64,
+    /// Messages that they handed over.
+    pub messages: u64,
+    /// Bytes that they sent, from IP up: Ethernet is not on the air.
+    pub up_bytes: u64,
+    /// Bytes that they received.
+    pub down_bytes: u64,
+    /// The part of what they sent that is neither set-up nor tear-down.
+    pub message_up_bytes: u64,
+    /// The same of what they received.
+    pub message_down_bytes: u64,
+    /// Packets that they sent.
+    pub up_packets: u64,
+    /// Packets that they received.
+    pub down_packets: u64,
+    /// Packets of consumers, which the same generator made in the same processor time.
+    pub other_packets: u64,
+    /// From the first packet of each device to its last, all together, nanoseconds.
+    pub span_ns: u64,
+    /// From the first packet of each connection to its last, all together, nanoseconds.
+    pub connected_ns: u64,
+    /// Pauses in which no packet of a device went either way.
+    pub pauses: Pauses,
+}
+
+/// How long nothing happened, and how often. Pauses below [`Pauses::SHORTEST_NS`] are not noted: no
+/// radio goes to sleep in them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<(u16, u64, u64)>", into = "Vec<(u16, u64, u64)>")]
+pub struct Pauses {
+    /// By length, in steps of an eighth of a doubling: how many, and their sum in nanoseconds. A
+    /// list where it is written: keys of JSON are texts.
+    steps: BTreeMap<u16, (u64, u64)>,
+}
+
+impl From<Vec<(u16, u64, u64)>> for Pauses {
+    fn from(steps: Vec<(u16, u64, u64)>) -> Pauses {
+        let steps = steps.into_iter().map(|(at, count, sum_ns)| (at, (count, sum_ns)));
+        Pauses { steps: steps.collect() }
+    }
+}
+
+impl From<Pauses> for Vec<(u16, u64, u64)> {
+    fn from(pauses: Pauses) -> Self {
+        let steps = pauses.steps.into_iter();
+        steps.map(|(at, (count, sum_ns))| (at, count, sum_ns)).collect()
+    }
+}
+
+impl Pauses {
+    /// 50 ms: the shortest tail of a radio here is five times as long.
+    pub const SHORTEST_NS: u64 = 50_000_000;
+
+    /// Notes a pause of this length.
+    pub fn note(&mut self, length_ns: u64) {
+        if length_ns < Pauses::SHORTEST_NS {
+            return;
+        }
+        let doublings = (length_ns as f64 / Pauses::SHORTEST_NS as f64).log2();
+        let step = self.steps.entry((doublings * STEPS_PER_DOUBLING) as u16).or_default();
+        step.0 += 1;
+        step.1 = step.1.saturating_add(length_ns);
+    }
+
+    /// Adds those of another connection or device.
+    pub fn absorb(&mut self, other: &Pauses) {
+        for (at, (count, sum_ns)) in &other.steps {
+            let step = self.steps.entry(*at).or_default();
+            step.0 += count;
+            step.1 = step.1.saturating_add(*sum_ns);
+        }
+    }
+
+    /// How many were longer than `limit_s` seconds, and how long those were together in seconds.
+    /// Pauses within the step of the limit count by their mean, which is at most 9 % off.
+    pub fn longer_than(&self, limit_s: f64) -> (f64, f64) {
+        let mean_s = |count: u64, sum_ns: u64| sum_ns as f64 / 1e9 / count as f64;
+        let longer = self.steps.values().filter(|(count, sum)| mean_s(*count, *sum) > limit_s);
+        longer.fold((0.0, 0.0), |(count, sum_s), step| {
+            (count + step.0 as f64, sum_s + step.1 as f64 / 1e9)
+        })
+    }
+}
+
+/// Steps in which pauses are told apart: 9 % each.
+const STEPS_PER_DOUBLING: f64 = 8.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_counted_by_length() {
+        let mut pauses = Pauses::default();
+        for length_ms in [10, 49, 60, 60, 1_000, 13_000, 20_000] {
+            pauses.note(length_ms * 1_000_000);
+        }
+        let mut other = Pauses::default();
+        other.note(13_000_000_000);
+        pauses.absorb(&other);
+        let (count, sum_s) = pauses.longer_than(0.0);
+        assert!(count == 6.0 && (sum_s - 47.12).abs() < 1e-9, "{count} {sum_s}");
+        assert_eq!(pauses.longer_than(12.5), (3.0, 46.0));
+        assert_eq!(pauses.longer_than(30.0), (0.0, 0.0));
+    }
+
+    #[test]
+    fn what_is_left_out_of_a_plan_has_a_default() {
+        let asked: EnergyAsked = toml::from_str("device = \"pi-2b\"").unwrap();
+        assert_eq!((asked.cpu, asked.every, asked.battery), (Processor::Scaled, None, None));
+        let text = toml::to_string(&asked).unwrap();
+        assert_eq!(toml::from_str::<EnergyAsked>(&text).unwrap(), asked);
+    }
+}

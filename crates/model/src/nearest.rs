@@ -1,0 +1,24 @@
+//! What somebody may have meant who mistyped a name.
+
+/// The one of `names` that `wanted` may be a misspelling of.
+pub fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let wanted = wanted.to_ascii_lowercase();
+    let (distance, name) = names
+        .map(|name| (strsim::damerau_levenshtein(&wanted, name), name))
+        .min_by_key(|(distance, _)| *distance)?;
+    (distance <= (wanted.chars().count() / 3).clamp(1, 3)).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_is_understood_and_another_word_is_not() {
+        let names = || ["tail_power", "tail_time", "ramp"].into_iter();
+        assert_eq!(nearest("tail_powre", names()), Some("tail_power"));
+        assert_eq!(nearest("RAMP", names()), Some("ramp"));
+        assert_eq!(nearest("battery", names()), None);
+        assert_eq!(nearest("x", std::iter::empty()), None);
+    }
+}

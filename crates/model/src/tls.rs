@@ -1,0 +1,56 @@
+//! The keys by which any protocol is put inside TLS. They stand in the table of each protocol, so
+//! that one may be weighed with and another without, and so that cells tell them apart.
+
+use crate::protocol::{Setting, SettingKind};
+use crate::trial::Settings;
+
+/// How many keys there are.
+pub const KEYS: usize = 9;
+
+/// A protocol's own keys and those of TLS; `alpn` is the protocol's name in ALPN (RFC 7301), empty
+/// where it has none. `N` is `own.len() + KEYS`.
+pub const fn with<const N: usize>(own: &[Setting], alpn: &'static str) -> [Setting; N] {
+    let keys = keys(alpn);
+    let mut all = [keys[0]; N];
+    let mut index = 0;
+    while index < N {
+        all[index] = if index < own.len() { own[index] } else { keys[index - own.len()] };
+        index += 1;
+    }
+    all
+}
+
+/// True if these settings ask for TLS.
+pub fn is_on(settings: &Settings) -> bool {
+    !matches!(settings.text("tls"), "" | "off")
+}
+
+/// Keys that hold the name of a file.
+pub const FILES: [&str; 3] = ["tls_ca", "tls_cert", "tls_key"];
+
+const fn keys(alpn: &'static str) -> [Setting; KEYS] {
+    [
+        Setting {
+            key: "tls",
+            kind: SettingKind::Choice(&["off", "on", "1.2", "1.3"]),
+            default: "off",
+            doc: "TLS below the protocol: on offers 1.3 and 1.2, a number that version only.",
+        },
+        flag("tls_resume", "true", "Resume TLS sessions where the server hands out tickets."),
+        flag("tls_mutual", "false", "The reference or managed server wants certificates too."),
+        flag("tls_verify", "true", "Refuse certificates that are not valid; false is doubted."),
+        text("tls_name", "", "Host name in the server's certificate and in SNI; empty: the URL's."),
+        text("tls_alpn", alpn, "Protocols offered by ALPN, with commas; empty offers none."),
+        text("tls_ca", "", "PEM file of who signs for the other side; empty: made, or system's."),
+        text("tls_cert", "", "PEM file of our certificate; empty: made for the run, or none."),
+        text("tls_key", "", "PEM file of its key."),
+    ]
+}
+
+const fn text(key: &'static str, default: &'static str, doc: &'static str) -> Setting {
+    Setting { key, kind: SettingKind::Text, default, doc }
+}
+
+const fn flag(key: &'static str, default: &'static str, doc: &'static str) -> Setting {
+    Setting { key, kind: SettingKind::Flag, default, doc }
+}

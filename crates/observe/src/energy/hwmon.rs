@@ -1,0 +1,225 @@
+//! Chips that measure at a shunt, as the kernel's driver `ina2xx` shows them
+//! (Documentation/hwmon/ina2xx.rst): `in1_input` in millivolts of the bus, `curr1_input` in
+//! milliamperes, `power1_input` in microwatts, `update_interval` in milliseconds, `shunt_resistor`
+//! in microohms.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use weigh_model::metering::SHUNT_CHIPS;
+
+use super::accuracy::ChipClass;
+use super::meter::{Facts, MeterError, Value, absent, unusable};
+use super::power_supply::short;
+use super::sysfs::{folders, name, number, reading, word};
+use crate::host::Roots;
+
+/// A chip that is read.
+#[derive(Clone, Debug)]
+pub(super) struct ShuntChip {
+    power: Option<PathBuf>,
+    voltage: Option<PathBuf>,
+    current: Option<PathBuf>,
+}
+
+/// A chip that the kernel shows: its place below `class/hwmon`, and the driver's name of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    folder: PathBuf,
+    /// `hwmon3`.
+    pub place: String,
+    /// `ina226`.
+    pub chip: String,
+}
+
+/// All of them.
+pub(super) fn places(roots: &Roots) -> Vec<Place> {
+    let place = |folder: PathBuf| {
+        let chip = word(&folder.join("name"))?;
+        let place = name(&folder);
+        SHUNT_CHIPS.contains(&chip.as_str()).then_some(Place { folder, place, chip })
+    };
+    folders(&roots.sys.join("class/hwmon")).into_iter().filter_map(place).collect()
+}
+
+impl ShuntChip {
+    /// The chip of this kind at this place, or the only one.
+    pub fn open(
+        roots: &Roots,
+        (chip, place): (Option<&str>, Option<&str>),
+    ) -> Result<(ShuntChip, Facts), MeterError> {
+        let all = places(roots);
+        let fits = |own: &&Place| {
+            chip.is_none_or(|chip| own.chip == chip) && place.is_none_or(|place| own.place == place)
+        };
+        let found: Vec<&Place> = all.iter().filter(fits).collect();
+        let named = |own: &Place| format!("{}:{}", own.chip, own.place);
+        match found[..] {
+            [] if all.is_empty() => Err(absent(
+                "there is no chip of the driver ina2xx below class/hwmon",
+                "load it for the chip's address: on a Raspberry Pi dtoverlay=hwmon,ina226",
+            )),
+            [] => Err(absent(
+                format!("there is no {} here", chip.unwrap_or("chip at that place")),
+                format!("there are: {}", all.iter().map(named).collect::<Vec<_>>().join(", ")),
+            )),
+            [one] => one.open(),
+            [first, ..] => Err(unusable(
+                "ina2xx",
+                format!(
+                    "there are several chips: {}",
+                    found.iter().map(|own| named(own)).collect::<Vec<_>>().join(", ")
+                ),
+                format!("name the one at the supply: --meter {}", named(first)),
+            )),
+        }
+    }
+
+    /// What it says now.
+    pub fn read(&self) -> Result<Value, MeterError> {
+        let of = |path: &Option<PathBuf>| -> Result<Option<f64>, MeterError> {
+            Ok(path.as_deref().map(reading).transpose()?.map(|value| value as f64))
+        };
+        let voltage_v = of(&self.voltage)?.map(|millivolts| millivolts / 1e3);
+        // The shunt may be in either way round.
+        let current_a = of(&self.current)?.map(|milliamperes| milliamperes.abs() / 1e3);
+        let product = voltage_v.zip(current_a).map(|(volts, amperes)| volts * amperes);
+        let power_w = of(&self.power)?.map(|microwatts| microwatts.abs() / 1e6).or(product);
+        Ok(Value::Power { power_w: power_w.unwrap_or(0.0), voltage_v, current_a })
+    }
+}
+
+impl Place {
+    fn open(&self) -> Result<(ShuntChip, Facts), MeterError> {
+        let file = |name: &str| {
+            let path = self.folder.join(name);
+            path.exists().then_some(path)
+        };
+        let chip = ShuntChip {
+            power: file("power1_input"),
+            voltage: file("in1_input"),
+            current: file("curr1_input"),
+        };
+        let meter = format!("{} at {}", self.chip, self.place);
+        if chip.power.is_none() && (chip.voltage.is_none() || chip.current.is_none()) {
+            let mend = "calibrate it: write its shunt's microohms to shunt_resistor";
+            let reason = "it shows neither power1_input nor in1_input with curr1_input";
+            return Err(unusable(meter, reason, mend));
+        }
+        let class = ChipClass::of(&self.chip);
+        let class = class.ok_or_else(|| unusable(&*meter, "nothing is known of it", ""))?;
+        let shunt_ohm = number(&self.folder.join("shunt_resistor")).unwrap_or(SHUNT_UOHM) as f64;
+        let shunt_ohm = shunt_ohm / 1e6;
+        let interval_ms = number(&self.folder.join("update_interval")).unwrap_or(INTERVAL_MS);
+        let refresh = Duration::from_millis(interval_ms.clamp(1, 1_000).unsigned_abs());
+        let Value::Power { power_w, voltage_v, current_a } = chip.read()? else {
+            return Err(unusable(&*meter, "it shows no power", ""));
+        };
+        check(&meter, class, shunt_ohm, (power_w, voltage_v, current_a))?;
+        let bus_v = voltage_v.unwrap_or(BUS_V);
+        let facts = Facts {
+            name: meter,
+            covers: format!("what the shunt of {} at {} feeds", self.chip, self.place),
+            period: refresh,
+            domains: Vec::new(),
+            accuracy: class.accuracy(shunt_ohm, bus_v, refresh),
+            plausible_w: (WATTS_MIN, (bus_v * class.amperes_max(shunt_ohm)).min(WATTS_MAX)),
+        };
+        Ok((chip, facts))
+    }
+}
+
+/// Whether the shunt is one that is made, and the figures lie in the chip's range and agree with
+/// each other. A driver that is off by 1000 shows here. A shunt that is wrongly told scales current
+/// and power alike, and its chip's limits with them: it shows by its own size alone.
+fn check(
+    meter: &str,
+    class: &ChipClass,
+    shunt_ohm: f64,
+    (power_w, voltage_v, current_a): (f64, Option<f64>, Option<f64>),
+) -> Result<(), MeterError> {
+    let wrong = |reason: String| {
+        let mend = "its unit is wrong or its shunt is not the one of shunt_resistor (microohms): \
+                    compare one reading with a multimeter";
+        Err(unusable(meter, reason, mend))
+    };
+    if let Some(volts) = voltage_v.filter(|volts| !(BUS_V_MIN..=class.bus_v_max).contains(volts)) {
+        return wrong(format!(
+            "in1_input says {} V, and the chip's supply lies between {BUS_V_MIN} and {} V (the \
+             file is in millivolts)",
+            short(volts),
+            class.bus_v_max
+        ));
+    }
+    if !class.has_shunt && !SHUNT_OHM.contains(&shunt_ohm) {
+        return wrong(format!(
+            "shunt_resistor says {} milliohm, and shunts lie between {} milliohm and {} ohm (the \
+             file is in microohms: a resistor marked R100 is 100000)",
+            short(shunt_ohm * 1e3),
+            SHUNT_OHM.start() * 1e3,
+            SHUNT_OHM.end()
+        ));
+    }
+    let amperes_max = class.amperes_max(shunt_ohm);
+    if let Some(amperes) = current_a.filter(|amperes| *amperes > amperes_max * OVER) {
+        return wrong(format!(
+            "curr1_input says {} A, and a shunt of {} milliohm shows at most {} A (the file is in \
+             milliamperes)",
+            short(amperes),
+            short(shunt_ohm * 1e3),
+            short(amperes_max)
+        ));
+    }
+    let product_w = voltage_v.zip(current_a).map(|(volts, amperes)| volts * amperes);
+    if let Some(product_w) = product_w.filter(|product_w| *product_w > PRODUCT_W_MIN) {
+        let ratio = power_w / product_w;
+        if !(1.0 / APART..=APART).contains(&ratio) {
+            return wrong(format!(
+                "power1_input says {} W, and voltage times current are {} W (the file is in \
+                 microwatts)",
+                short(power_w),
+                short(product_w)
+            ));
+        }
+    }
+    let watts_max = (class.bus_v_max * amperes_max * OVER).min(WATTS_MAX);
+    if power_w > watts_max {
+        return wrong(format!(
+            "it says {} W, and what such a chip sits in takes at most {} W",
+            short(power_w),
+            short(watts_max)
+        ));
+    }
+    Ok(())
+}
+
+/// What the driver takes a shunt for where nobody says (ina2xx.rst: 10 milliohm).
+const SHUNT_UOHM: i64 = 10_000;
+
+/// Shunts at these chips, ohms. At 0.5 milliohm a full scale of 82 mV is 160 A, more than any board
+/// is fed with; at 2 ohm it is 40 mA, less than any board with Linux takes. The usual ones, 2 to
+/// 100 milliohm, lie outside when told in another unit, a factor of 1000 either way. Those of 0.5
+/// to 2 milliohm told as so many ohms, and the other way round, do not.
+const SHUNT_OHM: std::ops::RangeInclusive<f64> = 0.000_5..=2.0;
+
+/// Where the driver shows no interval.
+const INTERVAL_MS: i64 = 10;
+
+/// The bus of a board where its voltage is not shown, volts.
+const BUS_V: f64 = 5.0;
+const BUS_V_MIN: f64 = 0.5;
+
+/// A node asleep.
+const WATTS_MIN: f64 = 0.000_1;
+
+/// A workstation under load: what is larger is fed through no such chip, whatever its shunt.
+const WATTS_MAX: f64 = 500.0;
+
+/// Below this product, watts, the power register's own steps are too coarse to compare.
+const PRODUCT_W_MIN: f64 = 0.05;
+
+/// A power and the product of its parts are not further apart, by steps and by moments.
+const APART: f64 = 30.0;
+
+/// Full scale is a rounded number.
+const OVER: f64 = 1.1;

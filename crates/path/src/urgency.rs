@@ -1,0 +1,42 @@
+//! How a thread that makes or carries traffic gets to run as soon as it is woken, on a machine
+//! where others have work too.
+
+use std::io;
+use std::num::NonZeroU64;
+
+/// Who goes before whom. All of them go before ordinary threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// Makes the load of an open loop: it is late while others have its core.
+    Generator,
+    /// Carries packets that are due. In the middle: below the kernel's own threads that must go
+    /// first.
+    Forwarder,
+}
+
+/// Puts the calling thread before all ordinary ones (`SCHED_FIFO`), and its timers on the
+/// nanosecond. Not for a thread that never sleeps: it would starve whatever of the kernel runs as
+/// an ordinary thread on its core.
+///
+/// # Errors
+/// Without the right to (`CAP_SYS_NICE`, or the limit `RLIMIT_RTPRIO`): it stays as it is.
+#[expect(unsafe_code, reason = "no safe crate here sets a scheduling policy")]
+pub fn before_others(rank: Rank) -> io::Result<()> {
+    // Ordinary threads are woken up to 50 us late on purpose (prctl(2), PR_SET_TIMERSLACK).
+    rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
+    let parameters = libc::sched_param { sched_priority: rank.priority() };
+    // Children, such as targets, must not inherit it.
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: 0 is the calling thread; the kernel reads one sched_param, which lives here.
+    let result = unsafe { libc::sched_setscheduler(0, policy, &parameters) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+impl Rank {
+    fn priority(self) -> libc::c_int {
+        match self {
+            Rank::Generator => 10,
+            Rank::Forwarder => 50,
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The stage `gateway`: takes messages from a broker to the api or straight to the store. To the
+//! broker it acknowledges only what the next stage has confirmed; as long as that takes nothing,
+//! the gateway stops reading, and the broker keeps the rest.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{Receiver, UnboundedSender, channel, unbounded_channel};
+use tokio::sync::watch;
+use tokio::time::timeout;
+use weigh_model::Endpoint;
+use weigh_model::hop::HopStage;
+
+use crate::clock;
+use crate::failed::Failed;
+use crate::hop_file::HopFile;
+use crate::link::{Link, Ticket};
+use crate::next::{Api, Next, Store, Untaken};
+use crate::queue::{Gathering, Parcel, Piece, gather};
+use crate::reading::Reading;
+use crate::running::{Count, GRACE, Ready, Running};
+
+/// How a gateway is set up.
+#[derive(Clone, Debug)]
+pub struct GatewaySettings {
+    /// The broker, with the credentials for it.
+    pub broker: Endpoint,
+    /// The api (`http`) or the store (`grpc`).
+    pub to: Endpoint,
+    /// What it subscribes to.
+    pub filter: String,
+    /// Highest QoS it asks for: 0, 1 or 2.
+    pub qos: u8,
+    /// Names its session at the broker, which outlives the gateway.
+    pub client_id: String,
+    /// Readings that go on in one call.
+    pub gathering: Gathering,
+    /// The file for its hops.
+    pub hops: Option<PathBuf>,
+}
+
+/// What became of the messages that came.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    /// Messages of the broker.
+    pub(crate) received: Count,
+    /// Of those, marked by the broker as sent before (MQTT 3.1.1, section 3.3.1.1).
+    pub(crate) redelivered: Count,
+    /// Of those, known to be under way already, and not handed on again.
+    pub(crate) known: Count,
+    /// Confirmed by the next stage.
+    pub(crate) forwarded: Count,
+    /// What is no reading, for an api, and was thrown away.
+    pub(crate) refused: Count,
+    /// Acknowledgements to the broker.
+    pub(crate) acknowledged: Count,
+    /// Calls to the next stage that confirmed.
+    pub(crate) batches: Count,
+    /// Calls to it that failed and were made again.
+    pub(crate) retries: Count,
+    /// Connections to the broker after the first.
+    pub(crate) reconnects: Count,
+}
+
+impl GatewaySettings {
+    /// Starts it: it has subscribed when this returns.
+    ///
+    /// # Errors
+    /// If the next stage is not there, or the broker is not, or refuses.
+    pub fn start(self) -> Result<Running, Failed> {
+        Running::start(move |stop| async move {
+            let hops = HopFile::open(HopStage::Gateway, self.hops.as_deref())?;
+            let next = match &*self.to.scheme {
+                "http" => Next::Api(Box::new(Api::connect(&self.to).await?)),
+                _ => Next::Store(Store::connect(&self.to).await?),
+            };
+            let counts = Arc::new(Counts::default());
+            let (queue, waiting) = channel(self.gathering.room());
+            let (confirm, confirmed) = unbounded_channel();
+            let (over, is_over) = watch::channel(false);
+            let forwarding =
+                Forwarding { next, hops, counts: Arc::clone(&counts), confirm, is_over };
+            let mut working = tokio::spawn(forwarding.run(waiting, self.gathering));
+            let mut link = Link::new(&self, queue, confirmed, Arc::clone(&counts));
+            let granted = link.subscribe().await?;
+            let counted = Arc::clone(&counts);
+            let wanted = &self.filter;
+            Ok(Ready {
+                first_line: format!("forwarding from {} to {}", self.broker, self.to),
+                settings_line: format!(
+                    "{wanted} at QoS {granted}, session {}, at most {} readings in a call",
+                    self.client_id, self.gathering.batch
+                ),
+                counts: Box::new(move || said(&counted)),
+                work: Box::pin(async move {
+                    link.run(stop, over).await;
+                    // A next stage that hangs answers no call; what it has not confirmed stays the
+                    // broker's.
+                    if timeout(GRACE, &mut working).await.is_err() {
+                        working.abort();
+                        let _ = working.await;
+                    }
+                }),
+            })
+        })
+    }
+}
+
+fn said(counts: &Counts) -> Value {
+    json!({
+        "stage": "gateway",
+        "received": counts.received.get(),
+        "redelivered": counts.redelivered.get(),
+        "known": counts.known.get(),
+        "forwarded": counts.forwarded.get(),
+        "refused": counts.refused.get(),
+        "acknowledged": counts.acknowledged.get(),
+        "batches": counts.batches.get(),
+        "retries": counts.retries.get(),
+        "reconnects": counts.reconnects.get(),
+    })
+}
+
+/// The way from the queue to the next stage: one call at a time, so that messages are confirmed in
+/// the order in which they came (MQTT 3.1.1, section 4.6).
+struct Forwarding {
+    next: Next,
+    hops: HopFile,
+    counts: Arc<Counts>,
+    /// What was confirmed goes back to the broker's connection.
+    confirm: UnboundedSender<Vec<Ticket>>,
+    /// True once the gateway is ending.
+    is_over: watch::Receiver<bool>,
+}
+
+impl Forwarding {
+    async fn run(mut self, mut waiting: Receiver<Parcel<Ticket>>, by: Gathering) {
+        while let Some(parcels) = gather(&mut waiting, &by).await {
+            let mut pieces = Vec::with_capacity(parcels.len());
+            let mut tickets = Vec::with_capacity(parcels.len());
+            for Parcel { pieces: mut of_it, ticket } in parcels {
+                // An api takes arrays, and one that is no JSON would spoil it for its neighbours.
+                if matches!(self.next, Next::Api(_)) {
+                    of_it.retain(|piece| self.is_reading(&piece.body));
+                }
+                pieces.append(&mut of_it);
+                tickets.push(ticket);
+            }
+            if !pieces.is_empty() && !self.hand_on(&pieces).await {
+                return;
+            }
+            if self.confirm.send(tickets).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn is_reading(&self, body: &Bytes) -> bool {
+        match Reading::parse(body) {
+            Ok(_) => true,
+            Err(reason) => {
+                self.throw_away(&reason);
+                false
+            }
+        }
+    }
+
+    /// Hands readings on until the next stage has them all, or will not have them; false if the
+    /// gateway ended before.
+    async fn hand_on(&mut self, pieces: &[Piece]) -> bool {
+        match self.call(pieces).await {
+            Some(Ok(())) => return true,
+            None => return false,
+            // It does not say which; one at a time shows it.
+            Some(Err(_)) if pieces.len() > 1 => {}
+            Some(Err(reason)) => {
+                self.throw_away(&reason);
+                return true;
+            }
+        }
+        for piece in pieces {
+            match self.call(std::slice::from_ref(piece)).await {
+                Some(Ok(())) => {}
+                Some(Err(reason)) => self.throw_away(&reason),
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Calls until there is an answer: taken, or refused and why. `None` if the gateway ended.
+    async fn call(&mut self, pieces: &[Piece]) -> Option<Result<(), String>> {
+        let mut pause = PAUSE_MIN;
+        loop {
+            match self.next.take(pieces).await {
+                Ok(_) => {
+                    let left = clock::now();
+                    self.hops.note(pieces, left, |_| false);
+                    self.counts.forwarded.add(pieces.len() as u64);
+                    self.counts.batches.add(1);
+                    return Some(Ok(()));
+                }
+                Err(Untaken::Refused(reason)) => return Some(Err(reason)),
+                Err(Untaken::Away(reason)) => {
+                    if pause == PAUSE_MIN {
+                        eprintln!("weigh serve gateway: {reason}; it tries again");
+                    }
+                    self.counts.retries.add(1);
+                    let over = self.is_over.wait_for(|is_over| *is_over);
+                    if timeout(pause, over).await.is_ok() {
+                        return None;
+                    }
+                    pause = (2 * pause).min(PAUSE_MAX);
+                }
+            }
+        }
+    }
+
+    /// What no next stage will ever take must not come again and again.
+    fn throw_away(&self, reason: &str) {
+        if self.counts.refused.get() < REASONS_MAX {
+            eprintln!("weigh serve gateway: thrown away: {reason}");
+        }
+        self.counts.refused.add(1);
+    }
+}
+
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// Reasons that are said; the rest is counted.
+const REASONS_MAX: u64 = 10;

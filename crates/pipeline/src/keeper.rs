@@ -1,0 +1,224 @@
+//! Where readings are kept: in memory or in a database.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use weigh_model::mark::{Mark, Reading as Marked};
+use weigh_protocols::grpc::shelf::Shelf;
+
+use crate::database::{Database, Durability};
+use crate::failed::Failed;
+use crate::reading::Reading;
+
+/// Which place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The newest of them in memory; all are counted.
+    Memory {
+        /// Readings that are kept.
+        kept_max: usize,
+    },
+    /// All of them in a file of SQLite.
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// What a commit promises.
+        durability: Durability,
+    },
+}
+
+/// The place, open.
+pub(crate) enum Keeper {
+    Memory(Mutex<Memory>),
+    Database(Database),
+}
+
+pub(crate) struct Memory {
+    shelf: Shelf,
+    /// Who is there, where each message is kept once.
+    seen: Option<HashSet<Identity>>,
+}
+
+/// What became of a batch that was kept.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// Which of them were there before and are no second row; empty where nobody looks.
+    pub(crate) repeated: Vec<bool>,
+}
+
+impl Kept {
+    /// True if the one of this number was there before.
+    pub(crate) fn is_repeated(&self, number: usize) -> bool {
+        self.repeated.get(number).copied().unwrap_or(false)
+    }
+
+    /// How many were.
+    pub(crate) fn repeats(&self) -> u64 {
+        self.repeated.iter().filter(|is_repeated| **is_repeated).count() as u64
+    }
+}
+
+/// Readings after a cursor.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) readings: Vec<Bytes>,
+    /// The cursor behind them.
+    pub(crate) next: u64,
+}
+
+impl Keeper {
+    pub(crate) fn open(place: &Place, is_unique: bool) -> Result<Keeper, Failed> {
+        Ok(match place {
+            Place::Memory { kept_max } => Keeper::Memory(Mutex::new(Memory {
+                shelf: Shelf::new(*kept_max),
+                seen: is_unique.then(HashSet::new),
+            })),
+            Place::Database { path, durability } => {
+                Keeper::Database(Database::open(path, *durability, is_unique)?)
+            }
+        })
+    }
+
+    /// Keeps them all; when this is done they are committed.
+    ///
+    /// # Errors
+    /// Why none of them is kept.
+    pub(crate) async fn keep(&self, bodies: Vec<Bytes>) -> Result<Kept, String> {
+        match self {
+            Keeper::Memory(memory) => Ok(lock(memory).keep(bodies)),
+            Keeper::Database(database) => {
+                let database = database.clone();
+                on_a_thread(move || database.keep(&bodies)).await
+            }
+        }
+    }
+
+    /// At most `limit` readings after `since`, of one sensor or of all.
+    pub(crate) async fn read(
+        &self,
+        since: u64,
+        limit: usize,
+        sensor: Option<String>,
+    ) -> Result<Page, String> {
+        match self {
+            Keeper::Memory(memory) => Ok(lock(memory).read(since, limit, sensor.as_deref())),
+            Keeper::Database(database) => {
+                let database = database.clone();
+                on_a_thread(move || database.read(since, limit, sensor.as_deref())).await
+            }
+        }
+    }
+
+    /// How many were taken in; of a database its rows.
+    ///
+    /// # Errors
+    /// If they cannot be counted.
+    pub(crate) fn count(&self) -> Result<u64, String> {
+        match self {
+            Keeper::Memory(memory) => Ok(lock(memory).shelf.count()),
+            Keeper::Database(database) => database.count().map_err(|error| error.to_string()),
+        }
+    }
+}
+
+impl Memory {
+    fn keep(&mut self, bodies: Vec<Bytes>) -> Kept {
+        let mut repeated = Vec::new();
+        for body in bodies {
+            let is_new = match (&mut self.seen, identity(&body)) {
+                (Some(seen), Some(identity)) => seen.insert(identity),
+                _ => true,
+            };
+            if self.seen.is_some() {
+                repeated.push(!is_new);
+            }
+            if is_new {
+                self.shelf.put(body);
+            }
+        }
+        Kept { repeated }
+    }
+
+    fn read(&self, since: u64, limit: usize, sensor: Option<&str>) -> Page {
+        let is_wanted = |body: &[u8]| match sensor {
+            None => true,
+            Some(name) => Reading::parse(body).is_ok_and(|reading| reading.sensor == name),
+        };
+        let (readings, next) = self.shelf.read(since, limit, is_wanted);
+        Page { readings, next }
+    }
+}
+
+/// Who a message is: the tag, the producer and the sequence of its mark.
+pub(crate) type Identity = [u8; 14];
+
+/// That of a body with a whole mark.
+pub(crate) fn identity(body: &[u8]) -> Option<Identity> {
+    let Marked::Whole(mark) = Mark::read_any(body) else { return None };
+    let mut identity = [0; 14];
+    identity[..2].copy_from_slice(&mark.tag.to_be_bytes());
+    identity[2..6].copy_from_slice(&mark.producer.to_be_bytes());
+    identity[6..].copy_from_slice(&mark.sequence.to_be_bytes());
+    Some(identity)
+}
+
+/// The database blocks, and the stage has one thread for everybody.
+async fn on_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> rusqlite::Result<T> + Send + 'static,
+) -> Result<T, String> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(outcome) => outcome.map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn lock(of: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use weigh_model::Nanos;
+    use weigh_model::mark::MARK_BYTES;
+
+    use super::*;
+
+    fn marked(tag: u16, producer: u32, sequence: u64) -> Bytes {
+        let mut body = vec![0; MARK_BYTES];
+        Mark { tag, warmup: false, producer, sequence, due: Nanos(0), lag: Nanos(0) }
+            .seal(&mut body, 0);
+        Bytes::from(body)
+    }
+
+    /// The same in memory and in a database: each identity once, what has none as often as it
+    /// comes, and without the setting everything.
+    #[test]
+    fn each_message_is_kept_once_where_that_is_asked_for() {
+        let bodies =
+            [marked(1, 2, 3), marked(1, 2, 3), marked(2, 2, 3), marked(1, 3, 3), marked(1, 2, 4)];
+        let foreign = Bytes::from_static(b"{}");
+        let all = [&bodies[..], &[foreign.clone(), foreign]].concat();
+        let name = format!("weigh-keeper-{}.db", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let database = Place::Database { path: path.clone(), durability: Durability::Quick };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        for place in [Place::Memory { kept_max: 10 }, database] {
+            for (is_unique, kept, repeats) in [(false, 7, 0), (true, 6, 1)] {
+                for end in ["", "-wal", "-shm"] {
+                    let _ = std::fs::remove_file(format!("{}{end}", path.display()));
+                }
+                let keeper = Keeper::open(&place, is_unique).unwrap();
+                let outcome = runtime.block_on(keeper.keep(all.clone())).unwrap();
+                assert_eq!((keeper.count(), outcome.repeats()), (Ok(kept), repeats), "{place:?}");
+                assert_eq!(outcome.is_repeated(1), is_unique);
+                let again = runtime.block_on(keeper.keep(vec![all[4].clone()])).unwrap();
+                assert_eq!(again.repeats(), u64::from(is_unique));
+            }
+        }
+        for end in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(format!("{}{end}", path.display()));
+        }
+    }
+}

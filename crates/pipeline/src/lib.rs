@@ -1,0 +1,29 @@
+//! The services of a storage pipeline, built as people build them, to be weighed: a gateway takes
+//! messages from a broker, an api takes readings by HTTP, a store keeps them. Each runs in a
+//! process of its own, on a runtime with one thread.
+
+mod api;
+mod clock;
+pub mod counting;
+mod database;
+mod failed;
+mod gateway;
+mod hop_file;
+mod keeper;
+mod link;
+mod next;
+mod passing;
+mod queue;
+mod reading;
+mod running;
+mod store;
+
+pub use api::{ApiSettings, Holding};
+pub use database::Durability;
+pub use failed::Failed;
+pub use gateway::GatewaySettings;
+pub use keeper::Place;
+pub use queue::Gathering;
+pub use reading::Reading;
+pub use running::Running;
+pub use store::StoreSettings;

@@ -1,0 +1,180 @@
+//! A stage that runs: on a thread of its own, until it is told to end.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::failed::Failed;
+
+/// A stage that runs.
+pub struct Running {
+    first_line: String,
+    settings_line: String,
+    counts: Counting,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+type Counting = Box<dyn Fn() -> Value + Send + Sync>;
+
+/// A stage that is ready for work.
+pub(crate) struct Ready {
+    /// Where it is reached, as its first line says it.
+    pub(crate) first_line: String,
+    /// What it does and was not asked to say.
+    pub(crate) settings_line: String,
+    /// What it counted.
+    pub(crate) counts: Counting,
+    /// Its work; done once it was told to stop and has.
+    pub(crate) work: Pin<Box<dyn Future<Output = ()>>>,
+}
+
+/// Tells a stage to stop.
+pub(crate) type Stop = oneshot::Receiver<()>;
+
+impl Running {
+    /// Starts a stage on a thread, and waits until it is ready.
+    pub(crate) fn start<F>(
+        prepare: impl FnOnce(Stop) -> F + Send + 'static,
+    ) -> Result<Running, Failed>
+    where
+        F: Future<Output = Result<Ready, Failed>>,
+    {
+        let (stop, stopped) = oneshot::channel();
+        let (tell, told) = sync_channel(1);
+        let live = move || {
+            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(error) => {
+                    let _ = tell.send(Err(Failed::Found(format!("no runtime: {error}"))));
+                    return;
+                }
+            };
+            runtime.block_on(async {
+                match prepare(stopped).await {
+                    Ok(Ready { first_line, settings_line, counts, work }) => {
+                        let _ = tell.send(Ok((first_line, settings_line, counts)));
+                        work.await;
+                    }
+                    Err(failed) => {
+                        let _ = tell.send(Err(failed));
+                    }
+                }
+            });
+            runtime.shutdown_timeout(GRACE);
+        };
+        let no_thread = |error| Failed::Found(format!("no thread for a stage: {error}"));
+        let thread = std::thread::Builder::new().name("stage".to_owned()).spawn(live);
+        let thread = Some(thread.map_err(no_thread)?);
+        let gone = |_| Failed::Found("the stage ended while it started".to_owned());
+        let (first_line, settings_line, counts) = told.recv().map_err(gone)??;
+        Ok(Running { first_line, settings_line, counts, stop: Some(stop), thread })
+    }
+
+    /// What it says first on stdout: `listening on URL`, or `forwarding from URL to URL`.
+    pub fn first_line(&self) -> &str {
+        &self.first_line
+    }
+
+    /// How it is set up, for whoever reads its log.
+    pub fn settings_line(&self) -> &str {
+        &self.settings_line
+    }
+
+    /// Whether its work has ended, though nobody told it to.
+    pub fn is_over(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// What it counted up to now.
+    pub fn counts(&self) -> Value {
+        (self.counts)()
+    }
+
+    /// Ends it in order: it takes nothing new, finishes what it has, and says what it counted.
+    pub fn finish(mut self) -> Value {
+        self.end();
+        self.counts()
+    }
+
+    fn end(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A count that tasks share.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    pub(crate) fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Serves until it is told to stop, then finishes: what was taken in is handed on also where nobody
+/// waits for the answer any more.
+pub(crate) async fn serve<F: Future>(
+    stop: Stop,
+    work: impl Future<Output = ()> + Send + 'static,
+    serving: impl FnOnce(Stop) -> F,
+) {
+    let mut working = tokio::spawn(work);
+    let (tell, told) = oneshot::channel();
+    let mut serving = Box::pin(serving(told));
+    tokio::select! {
+        _ = &mut serving => {}
+        _ = stop => {
+            let _ = tell.send(());
+            if timeout(GRACE, &mut serving).await.is_err() {
+                eprintln!("weigh serve: connections are still open; it ends all the same");
+            }
+        }
+    }
+    // It holds the way to the work, which ends when nobody can bring any more.
+    drop(serving);
+    if timeout(GRACE, &mut working).await.is_err() {
+        working.abort();
+        let _ = working.await;
+    }
+}
+
+/// How long a stage that ends waits for others.
+pub(crate) const GRACE: Duration = Duration::from_secs(3);
+
+/// A listening socket.
+pub(crate) async fn listen(at: SocketAddr) -> Result<TcpListener, Failed> {
+    TcpListener::bind(at).await.map_err(|error| {
+        let mend = "choose another address, or port 0 for a free one";
+        Failed::Found(format!("cannot listen on {at}: {error}; {mend}"))
+    })
+}
+
+/// Where a socket listens.
+pub(crate) fn local(listener: &TcpListener) -> Result<SocketAddr, Failed> {
+    let nowhere = |error| Failed::Found(format!("a socket without address: {error}"));
+    listener.local_addr().map_err(nowhere)
+}

@@ -1,0 +1,422 @@
+//! The second workload of a plan: its keys, which are those of the first one below `background.`,
+//! and from what was said of it to the whole of it.
+
+use toml::{Table, Value};
+use weigh_model::Protocol;
+use weigh_model::background::{Background, Beside, LASTING, SAME};
+use weigh_model::plan::Plan;
+use weigh_model::protocol::Invalid;
+use weigh_model::units::parse_duration;
+use weigh_model::{Nanos, Pattern};
+
+use crate::document::{Given, Row};
+use crate::keys::{Key, Keys};
+use crate::kind::Kind;
+use crate::load::LoadWords;
+use crate::matrix::{self, Decided};
+use crate::problem::{Problem, Problems};
+use crate::resolve::told;
+use crate::world::{REFERENCE, World};
+
+/// Whether a second workload lies beneath a case.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Beneath {
+    /// The plan has none.
+    #[default]
+    Unasked,
+    /// The case is weighed without it: the baseline.
+    Off,
+    /// It does.
+    On(Box<Background>),
+}
+
+/// The keys of a background, made from `keys`: those of the language and of the protocols.
+pub(crate) fn keys(keys: &[Key], protocols: &[&dyn Protocol]) -> Vec<Key> {
+    let own = OWN.iter().map(|(name, kind, doc)| Key {
+        name: (*name).to_owned(),
+        kind: *kind,
+        doc: (*doc).to_owned(),
+        is_varied: *name != BASELINE,
+        is_list: false,
+    });
+    let is_setting = |first: &str| protocols.iter().any(|protocol| protocol.name() == first);
+    let is_mirrored = |key: &&Key| match key.name.split_once('.') {
+        Some(("load", rest)) => !LASTING.contains(&rest),
+        Some((first, _)) => is_setting(first),
+        None => false,
+    };
+    let mirrored = keys.iter().filter(is_mirrored).map(|key| Key {
+        name: format!("{PREFIX}{}", key.name),
+        doc: format!("Of the background. {}", key.doc),
+        ..key.clone()
+    });
+    own.chain(mirrored).collect()
+}
+
+/// The rows that come of one row: with the background and, as its baseline, without; each with
+/// whether it may be there already.
+pub(crate) fn states(row: Row, has_baseline: bool) -> Vec<(Row, bool)> {
+    let first = row.iter().find(|(key, _)| key.starts_with(PREFIX));
+    let place = first.map(|(_, given)| given.place.clone());
+    let off = |row: &Row| -> Row {
+        let rest = row.iter().filter(|(key, _)| !key.starts_with(PREFIX));
+        rest.map(|(key, given)| (key.clone(), given.clone())).collect()
+    };
+    match (row.get(STATE).map(|given| given.value.as_str() == Some(OFF)), place) {
+        (Some(true), _) => vec![(off(&row), true)],
+        (Some(false), _) | (None, None) => vec![(row, false)],
+        (None, Some(place)) => {
+            let with = |mut row: Row, word: &str| {
+                let given = Given { value: word.into(), place: place.clone() };
+                row.insert(STATE.to_owned(), given);
+                row
+            };
+            let baseline = has_baseline.then(|| (with(off(&row), OFF), true));
+            baseline.into_iter().chain([(with(row.clone(), ON), false)]).collect()
+        }
+    }
+}
+
+/// What `row` says of a background beneath a lane of `protocol` at `target`; `None` where
+/// something is wrong with it.
+pub(crate) fn decide(
+    row: &Row,
+    (protocol, target): (&dyn Protocol, &str),
+    world: &dyn World,
+    problems: &mut Problems,
+) -> Option<Beneath> {
+    let Some(state) = row.get(STATE) else { return Some(Beneath::Unasked) };
+    if state.value.as_str() == Some(OFF) {
+        return Some(Beneath::Off);
+    }
+    let asked = Asked { row, state, world };
+    match asked.whole(protocol, target) {
+        Ok(background) => Some(Beneath::On(Box::new(background))),
+        Err(wrong) => {
+            wrong.into_iter().for_each(|problem| problems.add(problem));
+            None
+        }
+    }
+}
+
+/// What a row says of a background.
+struct Asked<'a> {
+    row: &'a Row,
+    state: &'a Given,
+    world: &'a dyn World,
+}
+
+impl Asked<'_> {
+    fn whole(&self, lane: &dyn Protocol, lane_target: &str) -> Result<Background, Vec<Problem>> {
+        let (protocol, target) = self.party(lane, lane_target).map_err(|one| vec![one])?;
+        let load = self.load(protocol)?;
+        let text = |key: &str| self.row.get(key).and_then(|given| given.value.as_str());
+        let beside = match text("background.beside") {
+            Some("apart") => Beside::Apart,
+            _ => Beside::Target,
+        };
+        let lead = text("background.lead").and_then(|text| parse_duration(text).ok());
+        let settings = self.settings(protocol).map_err(|one| vec![one])?;
+        let settings = match settings.is_empty() {
+            true => Default::default(),
+            false => [(protocol.name().to_owned(), settings)].into(),
+        };
+        let lead = lead.unwrap_or(LEAD);
+        let protocol = protocol.name().to_owned();
+        Ok(Background { protocol, target, beside, lead, load, settings })
+    }
+
+    /// Its protocol, and the name of its target.
+    fn party(
+        &self,
+        lane: &dyn Protocol,
+        lane_target: &str,
+    ) -> Result<(&'static dyn Protocol, String), Problem> {
+        let given = self.row.get("background.target");
+        let word = given.and_then(|given| given.value.as_str()).unwrap_or(REFERENCE);
+        let place = given.map_or(&self.state.place, |given| &given.place).clone();
+        let looked_for = if word == SAME { lane_target } else { word };
+        let found = self.world.target(looked_for).map_err(|said| {
+            let (wrong, mend) = said.split_once(": ").unwrap_or((&said, ""));
+            Problem::at(place.clone(), format!("background.target: {wrong}"), mend)
+        })?;
+        let speaks = match (word, found.speaks) {
+            // A reference server carries one protocol.
+            (SAME, None) => Some(vec![lane.name().to_owned()]),
+            (_, speaks) => speaks,
+        };
+        let protocol = match (self.row.get("background.protocol"), &speaks) {
+            (Some(given), _) => self.protocol(given)?,
+            (None, Some(speaks)) if !speaks.is_empty() => self.known(&speaks[0], &place)?,
+            _ => {
+                let text = "the background does not say which protocol";
+                return Err(Problem::at(place, text, "add background.protocol = \"mqtt\""));
+            }
+        };
+        if speaks.as_ref().is_some_and(|all| !all.iter().any(|name| name == protocol.name())) {
+            let text = match word {
+                SAME => format!("the measured target does not speak {}", protocol.name()),
+                _ => format!("{} does not speak {}", found.name, protocol.name()),
+            };
+            let speaks = speaks.unwrap_or_default().join(", ");
+            let mend = format!("it speaks {speaks}; or give the background a target of its own");
+            return Err(Problem::at(place, format!("background.target: {text}"), mend));
+        }
+        let name = if word == SAME { word.to_owned() } else { found.name };
+        Ok((protocol, name))
+    }
+
+    fn protocol(&self, given: &Given) -> Result<&'static dyn Protocol, Problem> {
+        self.known(given.value.as_str().unwrap_or_default(), &given.place)
+    }
+
+    fn known(
+        &self,
+        word: &str,
+        place: &std::ops::Range<usize>,
+    ) -> Result<&'static dyn Protocol, Problem> {
+        let protocols = self.world.protocols();
+        let is_it =
+            |own: &&&'static dyn Protocol| own.name() == word || own.aliases().contains(&word);
+        protocols.iter().find(is_it).copied().ok_or_else(|| {
+            let names: Vec<&str> = protocols.iter().map(|own| own.name()).collect();
+            let text = format!("background.protocol: {word:?} is no protocol");
+            Problem::at(place.clone(), text, format!("there are: {}", names.join(", ")))
+        })
+    }
+
+    fn load(&self, protocol: &dyn Protocol) -> Result<weigh_model::Load, Vec<Problem>> {
+        let mut words = Table::new();
+        for (key, given) in self.row {
+            if let Some(key) = key.strip_prefix("background.load.") {
+                words.insert(key.to_owned(), given.value.clone());
+            }
+        }
+        let place = || self.state.place.clone();
+        let words: LoadWords = words.try_into().map_err(|error: toml::de::Error| {
+            vec![Problem::at(place(), error.to_string(), "write the load differently")]
+        })?;
+        let pattern = words
+            .pattern
+            .unwrap_or_else(|| protocol.patterns().first().copied().unwrap_or(Pattern::Request));
+        let refused = words.arrival.as_ref().and_then(|own| Background::refusal(own, pattern));
+        let refused =
+            refused.or_else(|| Background::refusal(&weigh_model::Arrival::Closed, pattern));
+        if let Some((text, mend)) = refused {
+            let keys = ["background.load.arrival", "background.load.pattern"];
+            let given = keys.iter().find_map(|key| self.row.get(*key));
+            let place = given.map_or_else(place, |given| given.place.clone());
+            return Err(vec![Problem::at(place, text, mend)]);
+        }
+        let decided = words.decide(protocol.name(), protocol.patterns());
+        let mut load = decided.map_err(|wrong| -> Vec<Problem> {
+            wrong.iter().map(|one| told(one, self.row, PREFIX)).collect()
+        })?;
+        (load.messages, load.duration, load.warmup) = (None, None, Nanos(0));
+        Ok(load)
+    }
+
+    /// The settings of its protocol, without the protocol's name.
+    fn settings(&self, protocol: &dyn Protocol) -> Result<matrix::Keys, Problem> {
+        let mut settings = matrix::Keys::new();
+        for (key, given) in self.row {
+            let Some(rest) = key.strip_prefix(PREFIX) else { continue };
+            let Some((first, name)) = rest.split_once('.').filter(|(first, _)| *first != "load")
+            else {
+                continue;
+            };
+            let place = given.place.clone();
+            if first != protocol.name() {
+                let text = format!("{key}: {first} is not the protocol of the background");
+                let mend = format!("leave it out, or make background.protocol {first}");
+                return Err(Problem::at(place, text, mend));
+            }
+            let text = matrix::setting_text(&given.value).unwrap_or_default();
+            if self.world.is_secret(rest, &text) {
+                let text = format!("{key}: a background knows no secrets of its own");
+                return Err(Problem::at(place, text, "leave it out, or name a server by its URL"));
+            }
+            settings.insert(name.to_owned(), given.value.clone());
+        }
+        Ok(settings)
+    }
+}
+
+/// What all backgrounds of these cases share; what differs stands in the cases.
+///
+/// # Errors
+/// If a number is too large for TOML.
+pub fn shared(cases: &[Decided]) -> Result<Option<Background>, Invalid> {
+    let flats = flats(cases)?;
+    let Some(mut base) = flats.first().cloned() else { return Ok(None) };
+    base.retain(|key, _| flats.iter().all(|flat| flat.contains_key(key)));
+    whole(base).map(Some)
+}
+
+/// What each of these cases says of its background.
+pub(crate) fn points(cases: &[Decided]) -> Result<Vec<matrix::Keys>, Invalid> {
+    let flats = flats(cases)?;
+    let is_shared = |key: &str, value: &Value| flats.iter().all(|own| own.get(key) == Some(value));
+    let point = |case: &Decided| {
+        let mut keys = matrix::Keys::new();
+        match &case.background {
+            Beneath::Unasked => {}
+            Beneath::Off => drop(keys.insert(STATE.to_owned(), OFF.into())),
+            Beneath::On(background) => {
+                keys.insert(STATE.to_owned(), ON.into());
+                let own = flat(background)?.into_iter();
+                let own = own.filter(|(key, value)| !is_shared(key, value));
+                keys.extend(own.map(|(key, value)| (format!("{PREFIX}{key}"), value)));
+            }
+        }
+        Ok(keys)
+    };
+    cases.iter().map(point).collect()
+}
+
+/// The background beneath a case of a resolved plan; `None` without one.
+///
+/// # Errors
+/// If the plan says nothing of it, or something that it does not take.
+pub fn of(plan: &Plan, case: &matrix::Keys) -> Result<Option<Background>, Invalid> {
+    if case.get(STATE).and_then(Value::as_str) != Some(ON) {
+        return Ok(None);
+    }
+    let base = plan.background.as_ref().ok_or_else(|| {
+        Invalid::new(STATE, "the plan says nothing of it", "write [background] above its keys")
+    })?;
+    let mut flat = flat(base)?;
+    for (key, value) in case {
+        if let Some(key) = key.strip_prefix(PREFIX) {
+            flat.insert(key.to_owned(), value.clone());
+        }
+    }
+    whole(flat).map(Some)
+}
+
+fn flats(cases: &[Decided]) -> Result<Vec<Table>, Invalid> {
+    let of = |case: &Decided| match &case.background {
+        Beneath::On(background) => Some(flat(background)),
+        _ => None,
+    };
+    cases.iter().filter_map(of).collect()
+}
+
+/// Its keys with dots, as a plan has them behind `background.`.
+fn flat(background: &Background) -> Result<Table, Invalid> {
+    let table = Table::try_from(background)
+        .map_err(|error| Invalid::new(STATE, error.to_string(), "give whole numbers below 2^63"))?;
+    let mut flat = Table::new();
+    for (key, value) in table {
+        match value {
+            Value::Table(inner) => {
+                let dotted = inner.into_iter();
+                flat.extend(dotted.map(|(rest, value)| (format!("{key}.{rest}"), value)));
+            }
+            value => drop(flat.insert(key, value)),
+        }
+    }
+    Ok(flat)
+}
+
+fn whole(flat: Table) -> Result<Background, Invalid> {
+    let mut table = Table::new();
+    for (key, value) in flat {
+        match key.split_once('.') {
+            None => drop(table.insert(key, value)),
+            Some((first, rest)) => {
+                let inner = table.entry(first).or_insert_with(|| Value::Table(Table::new()));
+                if let Some(inner) = inner.as_table_mut() {
+                    inner.insert(rest.to_owned(), value);
+                }
+            }
+        }
+    }
+    table.try_into().map_err(|error: toml::de::Error| {
+        Invalid::new(STATE, error.message(), "write it as `weigh` itself writes it")
+    })
+}
+
+/// The key that says whether a background lies beneath a case.
+pub const STATE: &str = "background";
+
+/// What the keys of a background begin with.
+pub const PREFIX: &str = "background.";
+
+/// Whether each case is weighed without its background too.
+pub(crate) const BASELINE: &str = "background.baseline";
+
+/// A background lies beneath the case.
+pub const ON: &str = "on";
+
+/// None does: the baseline.
+pub const OFF: &str = "off";
+
+/// How long before the window it is up, if nothing else is asked for.
+pub const LEAD: Nanos = Nanos::from_secs(1);
+
+const OWN: &[(&str, Kind, &str)] = &[
+    (
+        STATE,
+        Kind::Choice(&[OFF, ON]),
+        "Whether the second workload of [background] lies beneath a case; without a word every \
+         case is weighed with it and, as its baseline, without.",
+    ),
+    (
+        "background.protocol",
+        Kind::Text,
+        "The protocol of the second workload; that of its target if it is left out.",
+    ),
+    (
+        "background.target",
+        Kind::Text,
+        "Where the second workload goes: reference (a server of its own, the default), same (the \
+         measured target itself), a real server, or a URL.",
+    ),
+    (
+        "background.beside",
+        Kind::Choice(&Beside::NAMES),
+        "Where a target of its own runs: target (the default) on the cores of the measured one, \
+         apart on others.",
+    ),
+    (
+        "background.lead",
+        Kind::Duration,
+        "It is up for so long at least before anything is measured; 1s if left out.",
+    ),
+    (
+        BASELINE,
+        Kind::Flag,
+        "Whether every case is weighed without it too, taking turns; true if left out.",
+    ),
+];
+
+/// What a plan says that names a key which only loads with an end have.
+pub(crate) fn is_lasting(name: &str) -> bool {
+    name.strip_prefix("background.load.").is_some_and(|key| LASTING.contains(&key))
+}
+
+/// True where the keys of a plan ask for a background.
+pub(crate) fn is_asked<'r>(rows: impl Iterator<Item = &'r Row>) -> bool {
+    rows.flat_map(Row::keys).any(|key| key.starts_with(PREFIX))
+}
+
+/// Whether a key of the language is one of a background.
+pub(crate) fn is_own(name: &str) -> bool {
+    name == STATE || name.starts_with(PREFIX)
+}
+
+/// The keys as whoever mistypes one is told them: those that mirror others by their kinds.
+pub(crate) const TOLD: &str = "protocol, target, beside, lead, baseline, and the keys of [load] \
+     and of its protocol, such as background.load.rate and background.mqtt.qos";
+
+/// All ways to write the name of a mirrored key, given all ways to write the one it mirrors.
+pub(crate) fn written(name: &str, keys: &Keys) -> Vec<String> {
+    let mirrored = name.strip_prefix(PREFIX).unwrap_or_default();
+    let ways = keys.written(mirrored).into_iter();
+    let is_like = |way: &String| way.split('.').count() == mirrored.split('.').count();
+    ways.filter(is_like)
+        .filter(|way| !way.starts_with("poll."))
+        .map(|way| format!("{PREFIX}{way}"))
+        .collect()
+}

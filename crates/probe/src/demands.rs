@@ -1,0 +1,146 @@
+//! What a trial asks of its target, held against what the target can do: a plan that cannot come to
+//! anything is refused before anything starts.
+
+use weigh_model::protocol::Invalid;
+use weigh_model::{Topology, Trial};
+
+use crate::abilities::{Abilities, Status};
+
+/// The first thing that the trial asks and the target cannot do, at the plan key that asks for it.
+/// Abilities of another protocol say nothing.
+pub fn refusal(abilities: &Abilities, trial: &Trial) -> Option<Invalid> {
+    let rules = match trial.protocol.as_str() {
+        own if own != abilities.protocol => return None,
+        "mqtt" => MQTT,
+        "http1" => HTTP1,
+        "http2" => HTTP2,
+        "grpc" => GRPC,
+        _ => return None,
+    };
+    rules.iter().find_map(|rule| rule(abilities, trial))
+}
+
+type Rule = fn(&Abilities, &Trial) -> Option<Invalid>;
+
+const MQTT: &[Rule] = &[
+    |own, trial| {
+        let version = format!("version_{}", trial.settings.text("version").replace('.', "_"));
+        let other = if version == "version_5" { "3.1.1" } else { "5" };
+        lacks(own, &version, "mqtt.version", &format!("choose {other}"))
+    },
+    qos,
+    |own, trial| asked(trial, "retain", "true", "leave it out").and_then(missing(own, "retain")),
+    |own, trial| {
+        let asked = trial.load.delivers() && trial.load.topology == Topology::Shared;
+        let mend = "give fan-in, fan-out or pairs";
+        asked.then(|| lacks(own, "shared_subscriptions", "load.topology", mend)).flatten()
+    },
+    |own, trial| {
+        asked(trial, "topic_alias", "true", "leave it out")
+            .and_then(missing(own, "topic_alias_maximum"))
+    },
+    |own, trial| asked(trial, "clean", "false", "leave it out").and_then(missing(own, "session")),
+    |own, trial| {
+        let is_asked = trial.settings.duration("message_expiry").0 > 0;
+        let asked = is_asked.then(|| ("mqtt.message_expiry".to_owned(), "leave it out"));
+        asked.and_then(missing(own, "message_expiry"))
+    },
+    |own, trial| {
+        let is_asked = !trial.settings.text("will_topic").is_empty();
+        let asked = is_asked.then(|| ("mqtt.will_topic".to_owned(), "leave it out"));
+        asked.and_then(missing(own, "will"))
+    },
+    |own, trial| {
+        let levels = trial.settings.text("topic").split('/').count() as u64;
+        exceeds(own, "topic_levels", levels, "mqtt.topic")
+    },
+    |own, trial| size(own, trial, "payload_bytes"),
+];
+
+const HTTP1: &[Rule] = &[
+    |own, trial| {
+        let method = trial.settings.text("method");
+        let name = format!("method_{}", method.to_lowercase());
+        let is_refused = own.get(&name)?.status == Status::Refused;
+        is_refused.then(|| lacks(own, &name, "http1.method", "choose another")).flatten()
+    },
+    |own, trial| {
+        asked(trial, "keep_alive", "true", "give false").and_then(missing(own, "keep_alive"))
+    },
+    |own, trial| {
+        let is_asked = trial.settings.integer("pipeline") > 1;
+        let asked = is_asked.then(|| ("http1.pipeline".to_owned(), "leave it out"));
+        asked.and_then(missing(own, "pipelining"))
+    },
+    |own, trial| {
+        asked(trial, "chunked", "true", "leave it out").and_then(missing(own, "chunked_request"))
+    },
+    |own, trial| {
+        asked(trial, "expect", "true", "leave it out").and_then(missing(own, "continue_100"))
+    },
+    |own, trial| size(own, trial, "body_bytes"),
+];
+
+const HTTP2: &[Rule] = &[|own, trial| size(own, trial, "body_bytes")];
+
+const GRPC: &[Rule] = &[
+    |own, _| lacks(own, "service", "target", "give a server of proto/store.proto"),
+    |own, trial| size(own, trial, "message_bytes"),
+];
+
+/// The highest QoS that arrives as it was published.
+fn qos(own: &Abilities, trial: &Trial) -> Option<Invalid> {
+    let most = own.number("qos_max")?;
+    let problem = format!("{} grants at most {most} ({})", own.name(), own.origin());
+    let is_beyond = trial.settings.integer("qos") > most;
+    is_beyond.then(|| Invalid::new("mqtt.qos", problem, format!("choose {most}")))
+}
+
+/// The plan key of a setting that has this value, and the mend.
+fn asked(
+    trial: &Trial,
+    key: &str,
+    value: &str,
+    mend: &'static str,
+) -> Option<(String, &'static str)> {
+    let is_so = trial.settings.text(key) == value;
+    is_so.then(|| (format!("{}.{key}", trial.protocol), mend))
+}
+
+/// Refuses what was asked for where this ability is missing.
+fn missing<'o>(
+    own: &'o Abilities,
+    name: &'o str,
+) -> impl Fn((String, &'static str)) -> Option<Invalid> + 'o {
+    move |(place, mend)| lacks(own, name, &place, mend)
+}
+
+fn lacks(own: &Abilities, name: &str, place: &str, mend: &str) -> Option<Invalid> {
+    let ability = own.get(name).filter(|ability| ability.is_missing())?;
+    let problem = format!("{} lacks {name} ({}: {})", own.name(), own.origin(), ability.evidence);
+    Some(Invalid::new(place, problem, mend))
+}
+
+/// A limit that was found counts; the most that was tried is none.
+fn exceeds(own: &Abilities, name: &str, asked: u64, place: &str) -> Option<Invalid> {
+    let is_limit = own.get(name)?.status == Status::Less;
+    let most = own.number(name).filter(|most| is_limit && asked > *most)?;
+    let problem = format!("{} takes at most {most}, not {asked} ({})", own.name(), own.origin());
+    Some(Invalid::new(place, problem, format!("give at most {most}")))
+}
+
+fn size(own: &Abilities, trial: &Trial, name: &str) -> Option<Invalid> {
+    let refused = exceeds(own, name, trial.load.size?.0, "load.size")?;
+    Some(Invalid { mend: format!("{}B", refused.mend), ..refused })
+}
+
+impl Abilities {
+    /// Who was probed, as short as can be.
+    fn name(&self) -> &str {
+        self.title.as_deref().unwrap_or(&self.target)
+    }
+
+    fn origin(&self) -> String {
+        format!("probed {}", self.probed_at.get(..10).unwrap_or(&self.probed_at))
+    }
+}

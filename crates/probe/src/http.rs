@@ -1,0 +1,413 @@
+//! What a server of HTTP/1.1 can do, at the path of its URL. Sections are those of RFC 9110 and
+//! RFC 9112.
+
+use std::time::Instant;
+
+use weigh_protocols::basic_authorization;
+
+use crate::abilities::{Ability, How, Status};
+use crate::finding::{Asking, Found, Question, ask_all, question};
+use crate::mqtt::Bounds;
+use crate::reach::{Link, Reach, Trouble, random};
+use crate::search::largest_passing;
+use crate::stranger::{self, Speaker};
+
+/// Asks everything.
+///
+/// # Errors
+/// If it does not answer in HTTP/1, or lets nobody in.
+pub(crate) fn probe(
+    reach: &Reach,
+    bounds: Bounds,
+    tell: &mut dyn FnMut(&Ability),
+) -> Result<Vec<Ability>, Trouble> {
+    let mut scene = Scene { reach: reach.clone(), bounds, found: Vec::new() };
+    let first = scene.once("GET", b"")?;
+    if first.status == UNAUTHORIZED {
+        return Err(Trouble::Refused("it answers 401 Unauthorized".to_owned()));
+    }
+    ask_all(&mut scene, QUESTIONS, tell);
+    Ok(scene.found)
+}
+
+const QUESTIONS: &[Question<Scene>] = &[
+    question("method_get", |scene| method(scene, "GET")),
+    question("method_head", |scene| method(scene, "HEAD")),
+    question("method_post", |scene| method(scene, "POST")),
+    question("method_options", |scene| method(scene, "OPTIONS")),
+    question("method_put", |scene| method_elsewhere(scene, "PUT")),
+    question("method_patch", |scene| method_elsewhere(scene, "PATCH")),
+    question("method_delete", |scene| method_elsewhere(scene, "DELETE")),
+    question("keep_alive", keep_alive),
+    question("pipelining", pipelining),
+    question("chunked_request", chunked_request),
+    question("continue_100", continue_100),
+    question("body_bytes", body_bytes),
+    question("field_bytes", field_bytes),
+    question("target_bytes", target_bytes),
+    question("http2_prior_knowledge", http2_prior_knowledge),
+    question("http2_alpn", http2_alpn),
+    question("tls_on_port", |scene| stranger::tls_on_port(&scene.reach)),
+];
+
+struct Scene {
+    reach: Reach,
+    bounds: Bounds,
+    found: Vec<Ability>,
+}
+
+impl Asking for Scene {
+    fn found(&mut self) -> &mut Vec<Ability> {
+        &mut self.found
+    }
+
+    fn is_over(&self) -> bool {
+        self.reach.until().is_err()
+    }
+}
+
+/// What a server answered.
+struct Answer {
+    status: u16,
+    reason: String,
+    /// Field names in lower case, and their values.
+    fields: Vec<(String, String)>,
+}
+
+impl Answer {
+    fn field(&self, name: &str) -> Option<&str> {
+        let found = self.fields.iter().find(|(own, _)| own == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    fn words(&self) -> String {
+        format!("{} {}", self.status, self.reason).trim_end().to_owned()
+    }
+
+    /// Whether the connection may be used again (RFC 9112, section 9.3).
+    fn keeps(&self) -> bool {
+        !self.field("connection").unwrap_or_default().eq_ignore_ascii_case("close")
+    }
+}
+
+impl Scene {
+    /// A request with a body of a known length, up to the fields' end.
+    fn head(&self, method: &str, path: &str, more: &str) -> String {
+        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n", self.reach.authority());
+        if let Some(value) = basic_authorization(&self.reach.endpoint) {
+            head.push_str(&format!("Authorization: {value}\r\n"));
+        }
+        head + more + "\r\n"
+    }
+
+    fn whole(&self, method: &str, path: &str, body: &[u8]) -> Vec<u8> {
+        let length = match (method, body) {
+            ("GET" | "HEAD" | "OPTIONS" | "DELETE", []) => String::new(),
+            _ => format!("Content-Length: {}\r\n", body.len()),
+        };
+        let mut request = self.head(method, path, &length).into_bytes();
+        request.extend_from_slice(body);
+        request
+    }
+
+    /// One request on a connection of its own.
+    fn once(&self, method: &str, body: &[u8]) -> Result<Answer, Trouble> {
+        self.once_at(method, self.reach.path(), body)
+    }
+
+    fn once_at(&self, method: &str, path: &str, body: &[u8]) -> Result<Answer, Trouble> {
+        asked(self, method, &self.whole(method, path, body))
+    }
+}
+
+/// One request on a connection of its own, and its answer.
+fn asked(scene: &Scene, method: &str, request: &[u8]) -> Result<Answer, Trouble> {
+    let mut link = scene.reach.open()?;
+    let until = scene.reach.until()?;
+    let sent = link.send(request, until);
+    // A server that refuses something large may say so and close before it has read all of it.
+    match (sent, read_answer(&mut link, method, until)) {
+        (_, Ok(answer)) => Ok(answer),
+        (Err(trouble), Err(_)) | (Ok(()), Err(trouble)) => Err(trouble),
+    }
+}
+
+/// Reads an answer whole; interim ones (section 15.2) are passed over.
+fn read_answer(link: &mut Link, method: &str, until: Instant) -> Result<Answer, Trouble> {
+    loop {
+        let (answer, length) = read_head(link, until)?;
+        link.buffer.drain(..length);
+        if (100..200).contains(&answer.status) && answer.status != SWITCHING {
+            continue;
+        }
+        let is_bare = method == "HEAD" || matches!(answer.status, 204 | 304);
+        let is_chunked = answer.field("transfer-encoding").is_some_and(|of| of.contains("chunked"));
+        let length = answer.field("content-length").and_then(|text| text.parse::<usize>().ok());
+        match length {
+            _ if is_bare => {}
+            _ if is_chunked => skip_chunks(link, until)?,
+            Some(length) => skip(link, length, until)?,
+            None => while link.read(until).is_ok() {},
+        }
+        return Ok(answer);
+    }
+}
+
+/// The head at the front of what came, and its bytes.
+fn read_head(link: &mut Link, until: Instant) -> Result<(Answer, usize), Trouble> {
+    loop {
+        let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+        let mut head = httparse::Response::new(&mut fields);
+        match head.parse(&link.buffer) {
+            Ok(httparse::Status::Complete(length)) => {
+                let fields = head.headers.iter().map(|field| {
+                    let value = String::from_utf8_lossy(field.value).into_owned();
+                    (field.name.to_ascii_lowercase(), value)
+                });
+                let answer = Answer {
+                    status: head.code.unwrap_or(0),
+                    reason: head.reason.unwrap_or_default().to_owned(),
+                    fields: fields.collect(),
+                };
+                return Ok((answer, length));
+            }
+            Ok(httparse::Status::Partial) => {}
+            Err(error) => {
+                return Err(Trouble::Foreign(format!("its answer is no HTTP/1: {error}")));
+            }
+        }
+        link.read(until)?;
+    }
+}
+
+fn skip(link: &mut Link, bytes: usize, until: Instant) -> Result<(), Trouble> {
+    let mut left = bytes;
+    loop {
+        let here = left.min(link.buffer.len());
+        link.buffer.drain(..here);
+        left -= here;
+        if left == 0 {
+            return Ok(());
+        }
+        link.read(until)?;
+    }
+}
+
+/// Chunks, up to the last and its trailer (RFC 9112, section 7.1).
+fn skip_chunks(link: &mut Link, until: Instant) -> Result<(), Trouble> {
+    loop {
+        let line = loop {
+            match httparse::parse_chunk_size(&link.buffer) {
+                Ok(httparse::Status::Complete(found)) => break found,
+                Ok(httparse::Status::Partial) => link.read(until)?,
+                Err(_) => return Err(Trouble::Foreign("a chunk has no size".to_owned())),
+            }
+        };
+        let (head, size) = line;
+        let size = usize::try_from(size).unwrap_or(usize::MAX - 2 - head);
+        if size > 0 {
+            skip(link, head + size + 2, until)?;
+            continue;
+        }
+        skip(link, head, until)?;
+        loop {
+            let end = link.buffer.windows(2).position(|pair| pair == b"\r\n");
+            match end {
+                Some(0) => return skip(link, 2, until),
+                Some(line) => skip(link, line + 2, until)?,
+                None => link.read(until)?,
+            }
+        }
+    }
+}
+
+/// Whether a method is taken at the path of the URL: a status below 400.
+fn method(scene: &mut Scene, method: &str) -> Result<Found, Trouble> {
+    let path = scene.reach.path().to_owned();
+    method_at(scene, method, &path)
+}
+
+/// The same below the path under a name by chance, where there is nothing to be lost.
+fn method_elsewhere(scene: &mut Scene, method: &str) -> Result<Found, Trouble> {
+    let tag: String = random::<4>().iter().map(|byte| format!("{byte:02x}")).collect();
+    let path = format!("{}/weigh-probe-{tag}", scene.reach.path().trim_end_matches('/'));
+    let found = method_at(scene, method, &path)?;
+    if method == "PUT" && found.status == Status::Yes {
+        // What it made there, it is asked to take away again.
+        let _ = scene.once_at("DELETE", &path, b"");
+    }
+    Ok(found)
+}
+
+fn method_at(scene: &mut Scene, method: &str, path: &str) -> Result<Found, Trouble> {
+    let body: &[u8] = if matches!(method, "POST" | "PUT" | "PATCH") { b"{}" } else { b"" };
+    let answer = scene.once_at(method, path, body)?;
+    let mut evidence = format!("{method} {path} was answered {}", answer.words());
+    if let Some(allowed) = answer.field("allow") {
+        evidence.push_str(&format!(" (Allow: {allowed})"));
+    }
+    let found = Found::number(answer.status.into(), "", How::Tried, evidence);
+    Ok(match answer.status {
+        0..400 => found,
+        METHOD_NOT_ALLOWED | NOT_IMPLEMENTED => found.with(Status::Refused),
+        _ => found.with(Status::No),
+    })
+}
+
+/// Two requests on one connection.
+fn keep_alive(scene: &mut Scene) -> Result<Found, Trouble> {
+    let mut link = scene.reach.open()?;
+    let until = scene.reach.until()?;
+    let request = scene.whole("GET", scene.reach.path(), b"");
+    link.send(&request, until)?;
+    let first = read_answer(&mut link, "GET", until)?;
+    if !first.keeps() {
+        return Ok(Found::flag(false, "its answer says Connection: close"));
+    }
+    link.send(&request, until)?;
+    read_answer(&mut link, "GET", until)?;
+    Ok(Found::flag(true, "two requests on one connection were answered"))
+}
+
+/// Three requests in one write (RFC 9112, section 9.3.2).
+fn pipelining(scene: &mut Scene) -> Result<Found, Trouble> {
+    let mut link = scene.reach.open()?;
+    let until = scene.reach.until()?;
+    let request = scene.whole("GET", scene.reach.path(), b"");
+    link.send(&request.repeat(PIPELINED), until)?;
+    let mut answers = 0;
+    while answers < PIPELINED && read_answer(&mut link, "GET", until).is_ok() {
+        answers += 1;
+    }
+    let evidence = format!("{answers} of {PIPELINED} requests in one write were answered");
+    Ok(Found::flag(answers == PIPELINED, evidence))
+}
+
+/// What POST is answered at the path, which all questions about bodies are held against.
+fn usual(scene: &Scene) -> Result<Answer, Trouble> {
+    let usual = scene.once("POST", b"{}")?;
+    match usual.status {
+        METHOD_NOT_ALLOWED | NOT_IMPLEMENTED => {
+            let text = format!("POST is answered {}: give a path that takes it", usual.words());
+            Err(Trouble::Inapplicable(text))
+        }
+        _ => Ok(usual),
+    }
+}
+
+/// A body in chunks (RFC 9112, section 7.1).
+fn chunked_request(scene: &mut Scene) -> Result<Found, Trouble> {
+    let usual = usual(scene)?;
+    let mut link = scene.reach.open()?;
+    let until = scene.reach.until()?;
+    let mut request = scene.head("POST", scene.reach.path(), "Transfer-Encoding: chunked\r\n");
+    request.push_str("2\r\n{}\r\n0\r\n\r\n");
+    link.send(request.as_bytes(), until)?;
+    let answer = read_answer(&mut link, "POST", until)?;
+    let evidence = format!("answered {}, with a length it is {}", answer.words(), usual.words());
+    Ok(Found::flag(answer.status == usual.status, evidence))
+}
+
+/// Whether a client that waits to be asked for its body is asked (section 10.1.1).
+fn continue_100(scene: &mut Scene) -> Result<Found, Trouble> {
+    usual(scene)?;
+    let mut link = scene.reach.open()?;
+    let until = scene.reach.until()?;
+    let more = "Content-Length: 2\r\nExpect: 100-continue\r\n";
+    let head = scene.head("POST", scene.reach.path(), more);
+    link.send(head.as_bytes(), until)?;
+    let half = until - scene.reach.patience / 2;
+    Ok(match read_head(&mut link, half) {
+        Ok((answer, _)) => {
+            let evidence = format!("before the body came {}", answer.words());
+            Found::flag(answer.status == CONTINUE, evidence)
+        }
+        Err(Trouble::Silent(_)) => Found::flag(false, "nothing came before the body"),
+        Err(other) => return Err(other),
+    })
+}
+
+/// The largest body that is answered as a small one is.
+fn body_bytes(scene: &mut Scene) -> Result<Found, Trouble> {
+    let usual = usual(scene)?.status;
+    let most = scene.bounds.payload_bytes.max(2);
+    let body = vec![b' '; most as usize];
+    let (edge, why) = largest_passing((2, most), |bytes| {
+        like(usual, scene.once("POST", &body[..bytes as usize])?)
+    })?;
+    Ok(Found::edge(edge, "bytes", "", why.as_ref()))
+}
+
+/// The longest field of a request.
+fn field_bytes(scene: &mut Scene) -> Result<Found, Trouble> {
+    let usual = scene.once("GET", b"")?.status;
+    let (edge, why) = largest_passing((1, HEAD_BYTES_MAX), |bytes| {
+        let more = format!("X-Weigh-Probe: {}\r\n", "x".repeat(bytes as usize));
+        like(usual, asked(scene, "GET", scene.head("GET", scene.reach.path(), &more).as_bytes())?)
+    })?;
+    Ok(Found::edge(edge, "bytes", "", why.as_ref()))
+}
+
+/// The longest target of a request (414 is section 15.5.15).
+fn target_bytes(scene: &mut Scene) -> Result<Found, Trouble> {
+    let usual = scene.once("GET", b"")?.status;
+    let start = format!("{}?weigh=", scene.reach.path());
+    let low = start.len() as u64 + 1;
+    let (edge, why) = largest_passing((low, HEAD_BYTES_MAX.max(low)), |bytes| {
+        let target = format!("{start}{}", "x".repeat(bytes as usize - start.len()));
+        like(usual, asked(scene, "GET", scene.head("GET", &target, "").as_bytes())?)
+    })?;
+    Ok(Found::edge(edge, "bytes", "", why.as_ref()))
+}
+
+/// An answer with the status that small requests get.
+fn like(usual: u16, answer: Answer) -> Result<(), Trouble> {
+    if answer.status == usual { Ok(()) } else { Err(Trouble::Refused(answer.words())) }
+}
+
+/// HTTP/2 without TLS (RFC 9113, section 3.3): its preface, and a SETTINGS frame.
+fn http2_prior_knowledge(scene: &mut Scene) -> Result<Found, Trouble> {
+    if scene.reach.endpoint.is_secure() {
+        return Err(Trouble::Inapplicable("inside TLS it is agreed on by ALPN".to_owned()));
+    }
+    Ok(match stranger::ask(&scene.reach, HTTP2_PREFACE) {
+        Ok(answer) => match stranger::recognise(&answer) {
+            Speaker::Http2 => Found::flag(true, "its preface was answered by SETTINGS"),
+            _ => Found::flag(false, "its preface was answered by something else"),
+        },
+        Err(Trouble::Closed(text)) => Found::flag(false, format!("its preface was sent; {text}")),
+        Err(other) => return Err(other),
+    })
+}
+
+/// HTTP/2 inside TLS (RFC 9113, section 3.2).
+fn http2_alpn(scene: &mut Scene) -> Result<Found, Trouble> {
+    if !scene.reach.endpoint.is_secure() {
+        return Err(Trouble::Inapplicable("there is no TLS: type https://".to_owned()));
+    }
+    let link = scene.reach.open_with(&[b"h2", b"http/1.1"])?;
+    Ok(match link.alpn() {
+        Some(name) => {
+            let evidence = format!("of h2 and http/1.1 it chose {}", name.escape_ascii());
+            Found::flag(name == b"h2", evidence)
+        }
+        None => Found::flag(false, "it chose neither h2 nor http/1.1"),
+    })
+}
+
+/// The preface of a client and an empty SETTINGS frame (RFC 9113, sections 3.4 and 6.5).
+const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+const CONTINUE: u16 = 100;
+const SWITCHING: u16 = 101;
+const UNAUTHORIZED: u16 = 401;
+const METHOD_NOT_ALLOWED: u16 = 405;
+const NOT_IMPLEMENTED: u16 = 501;
+
+const PIPELINED: usize = 3;
+
+/// Longest field and target that are tried, bytes; RFC 9110, section 4.1, asks for 8,000.
+const HEAD_BYTES_MAX: u64 = 64 * 1024;
+
+/// Fields of an answer that are read.
+const FIELDS_MAX: usize = 128;

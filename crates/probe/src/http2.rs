@@ -1,0 +1,304 @@
+//! What a server of HTTP/2 can do, and what one of gRPC can (RFC 9113; gRPC over HTTP/2).
+
+use bytes::Bytes;
+use http::{Request, Version};
+use weigh_model::endpoint::percent_decoded;
+use weigh_protocols::basic_authorization;
+use weigh_protocols::grpc::{COUNT, SERVICE};
+
+use crate::abilities::{Ability, How, Status};
+use crate::finding::{Asking, Found, Question, ask_all, question};
+use crate::http2_link::{Reply, Session};
+use crate::mqtt::Bounds;
+use crate::reach::{Reach, Trouble};
+use crate::search::largest_passing;
+use crate::stranger;
+
+struct Scene {
+    reach: Reach,
+    bounds: Bounds,
+    found: Vec<Ability>,
+}
+
+impl Asking for Scene {
+    fn found(&mut self) -> &mut Vec<Ability> {
+        &mut self.found
+    }
+
+    fn is_over(&self) -> bool {
+        self.reach.until().is_err()
+    }
+}
+
+/// Asks a server of HTTP/2 everything.
+///
+/// # Errors
+/// If it does not answer in HTTP/2, or lets nobody in.
+pub(crate) fn probe(
+    reach: &Reach,
+    bounds: Bounds,
+    tell: &mut dyn FnMut(&Ability),
+) -> Result<Vec<Ability>, Trouble> {
+    let mut scene = Scene { reach: reach.clone(), bounds, found: Vec::new() };
+    let first = scene.request("GET", Bytes::new())?;
+    if first.status.as_u16() == 401 {
+        return Err(Trouble::Refused("it answers 401 Unauthorized".to_owned()));
+    }
+    ask_all(&mut scene, QUESTIONS, tell);
+    Ok(scene.found)
+}
+
+/// Asks a server of gRPC everything.
+///
+/// # Errors
+/// If it does not answer in gRPC, or lets nobody in.
+pub(crate) fn probe_grpc(
+    reach: &Reach,
+    bounds: Bounds,
+    tell: &mut dyn FnMut(&Ability),
+) -> Result<Vec<Ability>, Trouble> {
+    let mut scene = Scene { reach: reach.clone(), bounds, found: Vec::new() };
+    match scene.call(COUNT, b"", false)?.0 {
+        UNAUTHENTICATED | PERMISSION_DENIED => {
+            return Err(Trouble::Refused("it answers UNAUTHENTICATED".to_owned()));
+        }
+        _ => ask_all(&mut scene, GRPC_QUESTIONS, tell),
+    }
+    Ok(scene.found)
+}
+
+const QUESTIONS: &[Question<Scene>] = &[
+    question("concurrent_streams", concurrent_streams),
+    question("method_get", |scene| method(scene, "GET")),
+    question("method_post", |scene| method(scene, "POST")),
+    question("body_bytes", body_bytes),
+    question("http2_alpn", http2_alpn),
+    question("tls_on_port", |scene| stranger::tls_on_port(&scene.reach)),
+];
+
+const GRPC_QUESTIONS: &[Question<Scene>] = &[
+    question("service", service),
+    question("health", |scene| exists(scene, "/grpc.health.v1.Health/Check")),
+    question("reflection", |scene| {
+        exists(scene, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo")
+    }),
+    question("compression_gzip", compression_gzip),
+    question("message_bytes", message_bytes),
+    question("concurrent_streams", concurrent_streams),
+    question("http2_alpn", http2_alpn),
+    question("tls_on_port", |scene| stranger::tls_on_port(&scene.reach)),
+];
+
+impl Scene {
+    fn builder(&self, method: &str, path: &str) -> http::request::Builder {
+        let scheme = if self.reach.endpoint.is_secure() { "https" } else { "http" };
+        let uri = format!("{scheme}://{}{path}", self.reach.authority());
+        let builder = Request::builder().method(method).uri(uri).version(Version::HTTP_2);
+        match basic_authorization(&self.reach.endpoint) {
+            Some(value) => builder.header("authorization", value),
+            None => builder,
+        }
+    }
+
+    /// One request on a connection of its own.
+    fn request(&self, method: &str, body: Bytes) -> Result<Reply, Trouble> {
+        let request = self.builder(method, self.reach.path()).body(()).map_err(wrong)?;
+        Session::open(&self.reach)?.send(&self.reach, request, body)
+    }
+
+    /// One call of gRPC on a connection of its own: its status, and what was said.
+    fn call(&self, path: &str, message: &[u8], is_gzip: bool) -> Result<(u32, Reply), Trouble> {
+        let mut builder = self
+            .builder("POST", path)
+            .header("content-type", "application/grpc")
+            .header("te", "trailers")
+            .header("grpc-accept-encoding", "identity,gzip");
+        if is_gzip {
+            builder = builder.header("grpc-encoding", "gzip");
+        }
+        let request = builder.body(()).map_err(wrong)?;
+        // A flag for compression, four bytes of length, the message ("Length-Prefixed-Message").
+        let mut body = vec![u8::from(is_gzip)];
+        body.extend((message.len() as u32).to_be_bytes());
+        body.extend_from_slice(message);
+        let reply = Session::open(&self.reach)?.send(&self.reach, request, body.into())?;
+        match reply.field("grpc-status").and_then(|status| status.parse().ok()) {
+            Some(status) => Ok((status, reply)),
+            None => Err(Trouble::Foreign(format!(
+                "its answer is no gRPC, but HTTP status {}",
+                reply.status.as_u16()
+            ))),
+        }
+    }
+}
+
+fn wrong(error: http::Error) -> Trouble {
+    Trouble::Foreign(error.to_string())
+}
+
+/// What a status says.
+fn words(status: u32, reply: &Reply) -> String {
+    // "Percent-Encoded" in the specification of gRPC over HTTP/2.
+    let said = percent_decoded(reply.field("grpc-message").unwrap_or_default());
+    let name = match status {
+        0 => "OK",
+        2 => "UNKNOWN",
+        3 => "INVALID_ARGUMENT",
+        5 => "NOT_FOUND",
+        PERMISSION_DENIED => "PERMISSION_DENIED",
+        RESOURCE_EXHAUSTED => "RESOURCE_EXHAUSTED",
+        11 => "OUT_OF_RANGE",
+        UNIMPLEMENTED => "UNIMPLEMENTED",
+        13 => "INTERNAL",
+        14 => "UNAVAILABLE",
+        UNAUTHENTICATED => "UNAUTHENTICATED",
+        _ => "another status",
+    };
+    let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+    format!("grpc-status {status}, {name}{said}")
+}
+
+/// Whether the service that is weighed is there.
+fn service(scene: &mut Scene) -> Result<Found, Trouble> {
+    let (status, reply) = scene.call(COUNT, b"", false)?;
+    let evidence = format!("{SERVICE}/Count: {}", words(status, &reply));
+    Ok(match status {
+        0 => Found::flag(true, evidence),
+        UNIMPLEMENTED => Found::flag(false, evidence),
+        _ => Found::flag(false, evidence).with(Status::Refused),
+    })
+}
+
+/// Whether a method is there, whatever it says.
+fn exists(scene: &mut Scene, path: &str) -> Result<Found, Trouble> {
+    let (status, reply) = scene.call(path, b"", false)?;
+    let evidence = format!("{path}: {}", words(status, &reply));
+    Ok(Found::flag(status != UNIMPLEMENTED, evidence))
+}
+
+/// Whether a compressed message is understood ("Compression").
+fn compression_gzip(scene: &mut Scene) -> Result<Found, Trouble> {
+    let (status, reply) = scene.call(COUNT, &EMPTY_GZIP, true)?;
+    let accepts = reply.field("grpc-accept-encoding");
+    let accepts = accepts.map_or(String::new(), |own| format!("; it accepts {own}"));
+    let evidence = format!("{}{accepts}", words(status, &reply));
+    let usual = scene.call(COUNT, b"", false)?.0;
+    Ok(match status {
+        0 => Found::flag(true, evidence),
+        UNIMPLEMENTED if usual == UNIMPLEMENTED => return Err(missing()),
+        _ => Found::flag(false, evidence).with(Status::Refused),
+    })
+}
+
+fn missing() -> Trouble {
+    Trouble::Inapplicable(format!("without {SERVICE} nothing reads a message"))
+}
+
+/// The largest message that is read. A field that the service does not know makes it large: so
+/// nothing is stored.
+fn message_bytes(scene: &mut Scene) -> Result<Found, Trouble> {
+    if scene.call(COUNT, b"", false)?.0 == UNIMPLEMENTED {
+        return Err(missing());
+    }
+    let most = scene.bounds.payload_bytes.max(SMALLEST);
+    let (edge, why) = largest_passing((SMALLEST, most), |bytes| {
+        let (status, reply) = scene.call(COUNT, &unknown_field(bytes as usize), false)?;
+        if status == 0 { Ok(()) } else { Err(Trouble::Refused(words(status, &reply))) }
+    })?;
+    Ok(Found::edge(edge, "bytes", "", why.as_ref()))
+}
+
+/// A message of this size in all: one field with the number 15 that holds bytes (Protocol Buffers,
+/// "Encoding": an unknown field is passed over).
+fn unknown_field(bytes: usize) -> Vec<u8> {
+    let mut message = vec![15 << 3 | 2];
+    // The length takes five bytes, some of them without need, so that every size can be made.
+    let inside = bytes - 6;
+    for place in 0..4 {
+        message.push((inside >> (7 * place)) as u8 | 0x80);
+    }
+    message.push((inside >> 28) as u8);
+    message.resize(bytes, 0);
+    message
+}
+
+fn concurrent_streams(scene: &mut Scene) -> Result<Found, Trouble> {
+    let request = scene.builder("GET", scene.reach.path()).body(()).map_err(wrong)?;
+    let mut session = Session::open(&scene.reach)?;
+    session.send(&scene.reach, request, Bytes::new())?;
+    Ok(match session.streams() {
+        Some(most) => {
+            let evidence = "SETTINGS_MAX_CONCURRENT_STREAMS";
+            Found::number(most, "streams", How::Announced, evidence)
+        }
+        None => Found::words("no limit", "no limit was announced").by(How::Announced),
+    })
+}
+
+fn method(scene: &mut Scene, method: &str) -> Result<Found, Trouble> {
+    let body = if method == "POST" { Bytes::from_static(b"{}") } else { Bytes::new() };
+    let reply = scene.request(method, body)?;
+    let status = reply.status;
+    let evidence = format!("{method} was answered {status} with {} bytes", reply.body_bytes);
+    let found = Found::number(status.as_u16().into(), "", How::Tried, evidence);
+    Ok(match status.as_u16() {
+        0..400 => found,
+        405 | 501 => found.with(Status::Refused),
+        _ => found.with(Status::No),
+    })
+}
+
+fn body_bytes(scene: &mut Scene) -> Result<Found, Trouble> {
+    let usual = scene.request("POST", Bytes::from_static(b"{}"))?.status;
+    if matches!(usual.as_u16(), 405 | 501) {
+        let text = format!("POST is answered {usual}: give a path that takes it");
+        return Err(Trouble::Inapplicable(text));
+    }
+    let most = scene.bounds.payload_bytes.max(2);
+    let body = Bytes::from(vec![b' '; most as usize]);
+    let (edge, why) = largest_passing((2, most), |bytes| {
+        let status = scene.request("POST", body.slice(..bytes as usize))?.status;
+        if status == usual { Ok(()) } else { Err(Trouble::Refused(status.to_string())) }
+    })?;
+    Ok(Found::edge(edge, "bytes", "", why.as_ref()))
+}
+
+/// HTTP/2 inside TLS (RFC 9113, section 3.2).
+fn http2_alpn(scene: &mut Scene) -> Result<Found, Trouble> {
+    if !scene.reach.endpoint.is_secure() {
+        return Err(Trouble::Inapplicable("there is no TLS".to_owned()));
+    }
+    let link = scene.reach.open_with(&[b"h2"])?;
+    let is_agreed = link.alpn().as_deref() == Some(b"h2");
+    let evidence = if is_agreed { "it chose h2" } else { "it did not choose h2" };
+    Ok(Found::flag(is_agreed, evidence))
+}
+
+/// Nothing, compressed (RFC 1952).
+const EMPTY_GZIP: [u8; 20] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// Codes of gRPC ("Status codes and their use in gRPC").
+const PERMISSION_DENIED: u32 = 7;
+const RESOURCE_EXHAUSTED: u32 = 8;
+const UNIMPLEMENTED: u32 = 12;
+const UNAUTHENTICATED: u32 = 16;
+
+/// A field of one byte takes as much here.
+const SMALLEST: u64 = 7;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_of_an_unknown_field_has_the_size_that_was_asked_for() {
+        for bytes in [7, 8, 200, 70_000, 5 << 20] {
+            let message = unknown_field(bytes);
+            assert_eq!(message.len(), bytes);
+            let length = message[1..6].iter().enumerate();
+            let length: usize =
+                length.map(|(place, byte)| usize::from(byte & 0x7F) << (7 * place)).sum();
+            assert_eq!(length + 6, bytes);
+        }
+    }
+}

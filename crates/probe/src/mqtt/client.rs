@@ -1,0 +1,486 @@
+//! A client of MQTT that asks one thing after the other and waits for each answer.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use weigh_protocols::mqtt::codec::{
+    self, Ack, AckKind, Connect, Disconnect, Filter, Id, Limits, Options, Packet, Properties,
+    Publish, Qos, Section, Subscribe, Version, Will, connack_words, encode_pingreq, words,
+};
+
+use crate::reach::{Link, Reach, Trouble};
+
+/// How a client introduces itself.
+#[derive(Clone, Debug)]
+pub struct Hello<'h> {
+    /// What it speaks.
+    pub version: Version,
+    /// Empty asks for one.
+    pub client_id: &'h str,
+    /// Whether it starts without an earlier session.
+    pub clean: bool,
+    /// Keep-alive, seconds.
+    pub keep_alive_s: u16,
+    /// How long the session outlives the connection, seconds (MQTT 5 only).
+    pub session_expiry_s: u32,
+    /// Topic and body of its will.
+    pub will: Option<(&'h str, &'h [u8])>,
+}
+
+impl<'h> Hello<'h> {
+    /// A client whose session ends with its connection.
+    pub fn new(version: Version, client_id: &'h str) -> Hello<'h> {
+        let (keep_alive_s, session_expiry_s) = (KEEP_ALIVE_S, 0);
+        Hello { version, client_id, clean: true, keep_alive_s, session_expiry_s, will: None }
+    }
+}
+
+/// What a broker said to a client that it let in; of MQTT 5 unless it is said otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Granted {
+    /// It had a session for this client (3.1.1, too).
+    pub session_present: bool,
+    /// The client identifier that it gave.
+    pub client_id: Option<String>,
+    /// All numbers among its properties.
+    pub numbers: Vec<(Id, u32)>,
+}
+
+impl Granted {
+    /// The number of this property.
+    pub fn number(&self, id: Id) -> Option<u32> {
+        self.numbers.iter().find(|(found, _)| *found == id).map(|(_, number)| *number)
+    }
+}
+
+/// A message that came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Where it was published; empty where an alias stood for it.
+    pub topic: String,
+    /// What.
+    pub body: Vec<u8>,
+    /// The QoS it came with.
+    pub qos: Qos,
+    /// Whether it came as a retained one.
+    pub retain: bool,
+    /// Whether it came with a subscription identifier.
+    pub has_subscription_id: bool,
+}
+
+/// A message to be published.
+#[derive(Clone, Copy, Debug)]
+pub struct Draft<'d> {
+    /// Where; empty beside an alias.
+    pub topic: &'d str,
+    /// What.
+    pub body: &'d [u8],
+    /// With what guarantee.
+    pub qos: Qos,
+    /// Whether it is to be kept.
+    pub retain: bool,
+    /// MQTT 5 only.
+    pub properties: Properties<'d>,
+}
+
+impl<'d> Draft<'d> {
+    /// A message without flags and properties.
+    pub fn new(topic: &'d str, body: &'d [u8], qos: Qos) -> Draft<'d> {
+        Draft { topic, body, qos, retain: false, properties: Properties::NONE }
+    }
+}
+
+/// A session with a broker.
+pub struct Client {
+    link: Link,
+    version: Version,
+    inbox: VecDeque<Message>,
+    packet_id: u16,
+    /// Whether messages are acknowledged when they are read.
+    pub acknowledges: bool,
+    /// What the broker said when it let us in.
+    pub granted: Granted,
+    reach: Reach,
+}
+
+/// A packet that is not a message.
+enum Heard {
+    Message,
+    Connack(u8, Granted),
+    Ack(AckKind, u16, u8),
+    Suback(u16, Vec<u8>),
+    Pong,
+}
+
+impl Client {
+    /// Connects, and is let in.
+    ///
+    /// # Errors
+    /// [`Trouble::Refused`] with the broker's reason, and whatever is in the way.
+    pub fn open(reach: &Reach, hello: &Hello<'_>) -> Result<Client, Trouble> {
+        let mut client = Client {
+            link: reach.open()?,
+            version: hello.version,
+            inbox: VecDeque::new(),
+            packet_id: 0,
+            acknowledges: true,
+            granted: Granted::default(),
+            reach: reach.clone(),
+        };
+        let credentials = reach.endpoint.credentials.as_ref();
+        let password = credentials.map(|own| own.password.as_bytes());
+        let mut section = Section::default();
+        if hello.version == Version::V5 && hello.session_expiry_s > 0 {
+            section.number(Id::SessionExpiryInterval, hello.session_expiry_s);
+        }
+        if hello.version == Version::V5 {
+            section.number(Id::TopicAliasMaximum, 0);
+        }
+        let connect = Connect {
+            version: hello.version,
+            clean: hello.clean,
+            keep_alive_s: hello.keep_alive_s,
+            properties: section.properties(),
+            client_id: hello.client_id,
+            will: hello.will.map(|(topic, body)| Will {
+                properties: Properties::NONE,
+                topic,
+                body,
+                qos: Qos::AtLeastOnce,
+                retain: false,
+            }),
+            user: credentials.map(|own| own.user.as_str()),
+            password: password.filter(|password| !password.is_empty()),
+        };
+        let mut bytes = Vec::new();
+        connect.encode(&mut bytes);
+        let until = reach.until()?;
+        client.link.send(&bytes, until)?;
+        match client.next(until)? {
+            Heard::Connack(0, granted) => client.granted = granted,
+            Heard::Connack(code, _) => {
+                let words = connack_words(code, hello.version);
+                return Err(Trouble::Refused(format!("CONNACK {code:#04x}, {words}")));
+            }
+            _ => return Err(Trouble::Foreign("a packet came before the CONNACK".to_owned())),
+        }
+        Ok(client)
+    }
+
+    /// Subscribes; the code that the broker answers.
+    ///
+    /// # Errors
+    /// Whatever is in the way.
+    pub fn subscribe(&mut self, filter: &str, options: Options) -> Result<u8, Trouble> {
+        self.subscribe_with(filter, options, Properties::NONE)
+    }
+
+    /// The same with properties (MQTT 5 only).
+    ///
+    /// # Errors
+    /// Whatever is in the way.
+    pub fn subscribe_with(
+        &mut self,
+        filter: &str,
+        options: Options,
+        properties: Properties<'_>,
+    ) -> Result<u8, Trouble> {
+        let packet_id = self.new_id();
+        let mut raw_filters = Vec::new();
+        Filter { filter, options }.put(&mut raw_filters);
+        let subscribe = Subscribe { packet_id, properties, raw_filters: &raw_filters };
+        self.say(&Packet::Subscribe(subscribe))?;
+        let until = self.reach.until()?;
+        loop {
+            match self.next(until)? {
+                Heard::Suback(id, codes) if id == packet_id => {
+                    return Ok(codes.first().copied().unwrap_or(UNSPECIFIED));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Subscribes, and takes it as refused if the broker answers so.
+    ///
+    /// # Errors
+    /// [`Trouble::Refused`] with the broker's reason, and whatever is in the way.
+    pub fn subscribed(&mut self, filter: &str, qos: Qos) -> Result<Qos, Trouble> {
+        let code = self.subscribe(filter, Options::plain(qos))?;
+        granted_qos(code)
+    }
+
+    /// Publishes, and waits for the whole exchange of its QoS; the broker's last reason code.
+    ///
+    /// # Errors
+    /// Whatever is in the way.
+    pub fn publish(&mut self, draft: &Draft<'_>) -> Result<u8, Trouble> {
+        let packet_id = self.send_message(draft)?;
+        match draft.qos {
+            Qos::AtMostOnce => Ok(0),
+            _ => self.confirmed(packet_id),
+        }
+    }
+
+    /// Sends a message, and waits for nothing; its packet identifier.
+    ///
+    /// # Errors
+    /// If it cannot be sent.
+    pub fn send_message(&mut self, draft: &Draft<'_>) -> Result<u16, Trouble> {
+        let packet_id = if draft.qos == Qos::AtMostOnce { 0 } else { self.new_id() };
+        self.say(&Packet::Publish(Publish {
+            dup: false,
+            qos: draft.qos,
+            retain: draft.retain,
+            topic: draft.topic,
+            packet_id,
+            properties: draft.properties,
+            body: draft.body,
+        }))?;
+        Ok(packet_id)
+    }
+
+    /// Waits until the message of this identifier has come as far as its QoS takes it.
+    fn confirmed(&mut self, packet_id: u16) -> Result<u8, Trouble> {
+        let until = self.reach.until()?;
+        loop {
+            if let (done, Some(reason)) = self.confirmation(until)?
+                && done == packet_id
+            {
+                return Ok(reason);
+            }
+        }
+    }
+
+    /// The next message of ours whose exchange is over, with the broker's last reason code.
+    fn confirmation(&mut self, until: Instant) -> Result<(u16, Option<u8>), Trouble> {
+        loop {
+            match self.next(until)? {
+                Heard::Ack(AckKind::Puback | AckKind::Pubcomp, id, reason) => {
+                    return Ok((id, Some(reason)));
+                }
+                Heard::Ack(AckKind::Pubrec, id, reason) if reason >= UNSPECIFIED => {
+                    return Ok((id, Some(reason)));
+                }
+                Heard::Ack(AckKind::Pubrec, id, _) => {
+                    self.say(&Packet::Ack(Ack::new(AckKind::Pubrel, id, 0)))?;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Publishes numbers from 0 on, `window` of them on their way at once. Tells `each` the reason
+    /// code of every one that is confirmed; at QoS 0 none is.
+    ///
+    /// # Errors
+    /// Whatever is in the way; what was confirmed before has been told.
+    pub fn publish_numbers(
+        &mut self,
+        topic: &str,
+        count: u64,
+        (qos, window): (Qos, u64),
+        each: &mut dyn FnMut(u8),
+    ) -> Result<(), Trouble> {
+        let mut on_the_way = 0;
+        for number in 0..count {
+            let body = (number as u32).to_be_bytes();
+            self.send_message(&Draft::new(topic, &body, qos))?;
+            if qos == Qos::AtMostOnce {
+                continue;
+            }
+            on_the_way += 1;
+            while on_the_way >= window.max(1) || (number + 1 == count && on_the_way > 0) {
+                let until = self.reach.until()?;
+                if let (_, Some(reason)) = self.confirmation(until)? {
+                    on_the_way -= 1;
+                    each(reason);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The next message; `None` if none comes within `time`.
+    ///
+    /// # Errors
+    /// Whatever is in the way.
+    pub fn message(&mut self, time: Duration) -> Result<Option<Message>, Trouble> {
+        let until = self.reach.end.min(Instant::now() + time);
+        loop {
+            if let Some(message) = self.inbox.pop_front() {
+                return Ok(Some(message));
+            }
+            match self.next(until) {
+                Ok(_) => {}
+                Err(Trouble::Silent(_)) => return Ok(None),
+                Err(other) => return Err(other),
+            }
+        }
+    }
+
+    /// All messages up to the one with this body, which is left out; `false` if it did not come in
+    /// time.
+    ///
+    /// # Errors
+    /// Whatever is in the way.
+    pub fn messages_until(&mut self, fence: &[u8]) -> Result<(Vec<Message>, bool), Trouble> {
+        let mut came = Vec::new();
+        let until = self.reach.until()?;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.message(left)? {
+                Some(message) if message.body == fence => return Ok((came, true)),
+                Some(message) => came.push(message),
+                None => return Ok((came, false)),
+            }
+        }
+    }
+
+    /// Waits until the broker has answered a ping: what was sent before has been read.
+    ///
+    /// # Errors
+    /// Whatever is in the way.
+    pub fn ping(&mut self) -> Result<(), Trouble> {
+        let mut bytes = Vec::new();
+        encode_pingreq(&mut bytes);
+        let until = self.reach.until()?;
+        self.link.send(&bytes, until)?;
+        while !matches!(self.next(until)?, Heard::Pong) {}
+        Ok(())
+    }
+
+    /// Says goodbye and closes.
+    pub fn leave(mut self) {
+        let _ = self.say(&Packet::Disconnect(Disconnect::new(0)));
+        self.link.cut();
+    }
+
+    /// Closes without a word, as a client that dies does.
+    pub fn cut(mut self) {
+        self.link.cut();
+    }
+
+    fn new_id(&mut self) -> u16 {
+        self.packet_id = self.packet_id.checked_add(1).unwrap_or(1);
+        self.packet_id
+    }
+
+    fn say(&mut self, packet: &Packet<'_>) -> Result<(), Trouble> {
+        let mut bytes = Vec::new();
+        packet.encode(self.version, &mut bytes);
+        let until = self.reach.until()?;
+        let sent = self.link.send(&bytes, until);
+        match sent {
+            // Why it was closed may have been said before.
+            Err(Trouble::Closed(text)) => Err(self.last_words().unwrap_or(Trouble::Closed(text))),
+            sent => sent,
+        }
+    }
+
+    /// What the broker said before it closed.
+    fn last_words(&mut self) -> Option<Trouble> {
+        let until = self.reach.until().ok()?;
+        loop {
+            match self.next(until) {
+                Ok(_) => {}
+                Err(trouble @ (Trouble::Closed(_) | Trouble::Refused(_))) => return Some(trouble),
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// The next packet; messages go into the inbox.
+    fn next(&mut self, until: Instant) -> Result<Heard, Trouble> {
+        loop {
+            if let Some(heard) = self.take_one(until)? {
+                return Ok(heard);
+            }
+            self.link.read(until)?;
+        }
+    }
+
+    fn take_one(&mut self, until: Instant) -> Result<Option<Heard>, Trouble> {
+        // A broker that knows 3.1.1 only answers a client of 5 in its own words, which are too
+        // short to be of 5 (MQTT 3.1.1, section 3.2).
+        if let (Version::V5, [CONNACK, 2, _, code, ..]) = (self.version, &self.link.buffer[..]) {
+            let words = connack_words(*code, Version::V311);
+            return Err(Trouble::Refused(format!("CONNACK {code:#04x} of 3.1.1, {words}")));
+        }
+        let decoded = codec::decode(&self.link.buffer, self.version, &Limits::default());
+        let decoded = decoded.map_err(|fault| Trouble::Foreign(fault.to_string()))?;
+        let Some((packet, size)) = decoded else { return Ok(None) };
+        let mut answer = Vec::new();
+        let heard = match packet {
+            Packet::Publish(publish) => {
+                self.inbox.push_back(Message {
+                    topic: publish.topic.to_owned(),
+                    body: publish.body.to_vec(),
+                    qos: publish.qos,
+                    retain: publish.retain,
+                    has_subscription_id: publish.properties.has(Id::SubscriptionIdentifier),
+                });
+                let kind = match publish.qos {
+                    Qos::AtMostOnce => None,
+                    Qos::AtLeastOnce => Some(AckKind::Puback),
+                    Qos::ExactlyOnce => Some(AckKind::Pubrec),
+                };
+                if let Some(kind) = kind.filter(|_| self.acknowledges) {
+                    Ack::new(kind, publish.packet_id, 0).encode(self.version, &mut answer);
+                }
+                Heard::Message
+            }
+            Packet::Ack(Ack { kind: AckKind::Pubrel, packet_id, .. }) => {
+                Ack::new(AckKind::Pubcomp, packet_id, 0).encode(self.version, &mut answer);
+                Heard::Message
+            }
+            Packet::Ack(ack) => Heard::Ack(ack.kind, ack.packet_id, ack.reason),
+            Packet::Suback(suback) => Heard::Suback(suback.packet_id, suback.codes.to_vec()),
+            Packet::Connack(connack) => {
+                let numbers = connack.properties.iter().filter_map(|(id, value)| match value {
+                    codec::Value::Number(number) => Some((id, number)),
+                    _ => None,
+                });
+                let client_id = connack.properties.text(Id::AssignedClientIdentifier);
+                let granted = Granted {
+                    session_present: connack.session_present,
+                    client_id: client_id.map(str::to_owned),
+                    numbers: numbers.collect(),
+                };
+                Heard::Connack(connack.code, granted)
+            }
+            Packet::Disconnect(disconnect) => {
+                let code = disconnect.reason;
+                let text = disconnect.properties.text(Id::ReasonString);
+                let text = text.map_or(String::new(), |text| format!(": {text}"));
+                let words = words(code);
+                return Err(Trouble::Closed(format!("DISCONNECT {code:#04x}, {words}{text}")));
+            }
+            Packet::Pingresp => Heard::Pong,
+            _ => return Err(Trouble::Foreign("a packet of a client came".to_owned())),
+        };
+        self.link.buffer.drain(..size);
+        if !answer.is_empty() {
+            self.link.send(&answer, until)?;
+        }
+        Ok(Some(heard))
+    }
+}
+
+/// The QoS that a code of SUBACK grants (section 3.9.3).
+///
+/// # Errors
+/// [`Trouble::Refused`] from 0x80 on.
+pub fn granted_qos(code: u8) -> Result<Qos, Trouble> {
+    let refused = || Trouble::Refused(format!("SUBACK {code:#04x}, {}", words(code)));
+    Qos::from_bits(code).ok_or_else(refused)
+}
+
+/// The first byte of a CONNACK (section 3.2.1).
+const CONNACK: u8 = 0x20;
+
+/// The first code that is an error (section 2.4).
+pub const UNSPECIFIED: u8 = 0x80;
+
+/// Longer than any probe is silent, and short enough for brokers that refuse long ones.
+const KEEP_ALIVE_S: u16 = 30;

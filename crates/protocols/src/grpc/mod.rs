@@ -1,0 +1,103 @@
+//! gRPC by the library tonic over hyper, at both ends: the service of `proto/store.proto`, one call
+//! for every message.
+
+use std::sync::Arc;
+
+use weigh_door::client::Library;
+use weigh_door::http2;
+use weigh_door::server::DoorServer;
+use weigh_model::load::Pattern;
+use weigh_model::protocol::{Dial, Guarantee, Host, Invalid, Protocol, Setting, SettingKind};
+use weigh_model::tls;
+use weigh_model::trial::{Settings, Trial};
+
+use crate::fields;
+
+mod client;
+pub mod codec;
+mod server;
+pub mod shelf;
+
+pub use codec::{COUNT, SERVICE};
+
+/// The protocol `grpc`.
+pub struct Grpc;
+
+impl Protocol for Grpc {
+    fn name(&self) -> &'static str {
+        "grpc"
+    }
+
+    fn scheme(&self) -> &'static str {
+        "grpc"
+    }
+
+    fn patterns(&self) -> &'static [Pattern] {
+        &[Pattern::Request, Pattern::Publish, Pattern::Session, Pattern::Batch, Pattern::Hold]
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        SETTINGS
+    }
+
+    /// A status confirms, and a client that hears none may call again.
+    fn guarantee(&self, _settings: &Settings) -> Guarantee {
+        Guarantee::AtLeastOnce
+    }
+
+    fn library(&self, _settings: &Settings) -> Option<&'static str> {
+        Some("tonic 0.14, hyper 1.12")
+    }
+
+    fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
+        let plan = Arc::new(client::Plan::new(trial)?);
+        let library = Library {
+            recognise: http2::recognise,
+            connect: Box::new(move |stream, tasks| {
+                Box::pin(client::connect(stream, tasks, Arc::clone(&plan)))
+            }),
+        };
+        Ok(library.dial(trial.load.pattern))
+    }
+
+    fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
+        let rules = Arc::new(server::Rules::new(settings));
+        Ok(Host {
+            make: Box::new(move |_shard| {
+                Box::new(DoorServer::new(server::StoreService::new(Arc::clone(&rules))))
+            }),
+        })
+    }
+}
+
+const OWN: &[Setting] = &[
+    Setting {
+        key: "call",
+        kind: SettingKind::Choice(&["unary", "stream"]),
+        default: "unary",
+        doc: "How a message alone is sent: by Append, or as a stream of one to AppendBatch.",
+    },
+    fields::HEADERS,
+    fields::SECRET_HEADERS,
+    Setting {
+        key: "streams",
+        kind: SettingKind::Integer(1, 65_535),
+        default: "100",
+        doc: "Calls in flight on one channel, as far as the server allows.",
+    },
+    Setting {
+        key: "store",
+        kind: SettingKind::Integer(0, 1_000_000),
+        default: "1000",
+        doc: "Newest readings the reference server keeps for Read, of at most 64 KiB each.",
+    },
+    Setting {
+        key: "message_bytes_max",
+        kind: SettingKind::Integer(1, 1 << 30),
+        default: "4194304",
+        doc: "Largest message the reference server takes; 4 MiB is what gRPC libraries take.",
+    },
+];
+
+/// Those, and the keys of TLS.
+static SETTINGS: &[Setting] = &tls::with::<{ OWN.len() + tls::KEYS }>(OWN, "h2");

@@ -1,0 +1,79 @@
+//! An answer as the reference server writes it.
+
+use super::codec::put_decimal;
+use super::intake::Intake;
+
+/// An answer to be written. There is no Date field: the server has no clock that tells the time
+/// of day (RFC 9110, section 6.6.1).
+pub(super) struct Answer<'a> {
+    pub(super) status: u16,
+    pub(super) kind: &'static str,
+    pub(super) allow: &'static str,
+    pub(super) body: &'a [u8],
+    pub(super) is_head: bool,
+    pub(super) minor: u8,
+    pub(super) keeps_alive: bool,
+}
+
+impl<'a> Answer<'a> {
+    /// An answer in plain text.
+    pub(super) fn plain(status: u16, body: &'a [u8]) -> Answer<'a> {
+        let (kind, allow) = ("text/plain", "");
+        Answer { status, kind, allow, body, is_head: false, minor: 1, keeps_alive: true }
+    }
+
+    /// An answer in JSON.
+    pub(super) fn json(body: &'a [u8]) -> Answer<'a> {
+        Answer { kind: "application/json", ..Answer::plain(200, body) }
+    }
+
+    /// The same in the manner of the request.
+    pub(super) fn like(self, intake: &Intake) -> Answer<'a> {
+        let Intake { is_head, minor, keeps_alive, .. } = *intake;
+        Answer { is_head, minor, keeps_alive, ..self }
+    }
+
+    /// Appends it.
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"HTTP/1.1 ");
+        put_decimal(out, u64::from(self.status));
+        out.push(b' ');
+        out.extend_from_slice(phrase(self.status).as_bytes());
+        out.extend_from_slice(b"\r\nContent-Length: ");
+        put_decimal(out, self.body.len() as u64);
+        let connection = match (self.keeps_alive, self.minor) {
+            (false, _) => "close",
+            (true, 0) => "keep-alive",
+            (true, _) => "",
+        };
+        let fields =
+            [("Content-Type", self.kind), ("Allow", self.allow), ("Connection", connection)];
+        for (name, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
+            for part in ["\r\n", name, ": ", value] {
+                out.extend_from_slice(part.as_bytes());
+            }
+        }
+        out.extend_from_slice(b"\r\n\r\n");
+        if !self.is_head {
+            out.extend_from_slice(self.body);
+        }
+    }
+}
+
+fn phrase(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        201 => "Created",
+        400 => "Bad Request",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        411 => "Length Required",
+        413 => "Content Too Large",
+        414 => "URI Too Long",
+        417 => "Expectation Failed",
+        431 => "Request Header Fields Too Large",
+        501 => "Not Implemented",
+        505 => "HTTP Version Not Supported",
+        _ => "",
+    }
+}

@@ -1,0 +1,108 @@
+//! HTTP/2 (RFC 9113) by the library hyper, at both ends: requests as in HTTP/1.1, many at once as
+//! streams of one connection.
+
+use std::sync::Arc;
+
+use weigh_door::client::Library;
+use weigh_door::http2;
+use weigh_door::server::DoorServer;
+use weigh_model::load::Pattern;
+use weigh_model::protocol::{Dial, Guarantee, Host, Invalid, Protocol, Setting, SettingKind};
+use weigh_model::tls;
+use weigh_model::trial::{Settings, Trial};
+
+use crate::{fields, requests, statuses};
+
+mod client;
+mod codec;
+mod server;
+
+/// The protocol `http2`.
+pub struct Http2;
+
+impl Protocol for Http2 {
+    fn name(&self) -> &'static str {
+        "http2"
+    }
+
+    fn aliases(&self) -> &'static [&'static str] {
+        &["h2"]
+    }
+
+    /// With prior knowledge and without TLS, as curl and nghttp2 call it; inside TLS `h2`.
+    fn scheme(&self) -> &'static str {
+        "h2c"
+    }
+
+    fn patterns(&self) -> &'static [Pattern] {
+        &[Pattern::Request, Pattern::Publish, Pattern::Session, Pattern::Hold]
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        SETTINGS
+    }
+
+    /// An answer confirms, and a client that hears none may ask again.
+    fn guarantee(&self, _settings: &Settings) -> Guarantee {
+        Guarantee::AtLeastOnce
+    }
+
+    /// GET and HEAD only ask, and DELETE brings nothing.
+    fn carries(&self, settings: &Settings) -> bool {
+        codec::carries(settings)
+    }
+
+    fn library(&self, _settings: &Settings) -> Option<&'static str> {
+        Some("hyper 1.12")
+    }
+
+    fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
+        let template = Arc::new(codec::Template::new(trial)?);
+        let streams = crate::streams(trial);
+        let library = Library {
+            recognise: http2::recognise,
+            connect: Box::new(move |stream, tasks| {
+                Box::pin(client::connect(stream, tasks, Arc::clone(&template), streams))
+            }),
+        };
+        Ok(library.dial(trial.load.pattern))
+    }
+
+    fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
+        let rules = Arc::new(server::Rules::new(settings)?);
+        Ok(Host {
+            make: Box::new(move |_shard| {
+                Box::new(DoorServer::new(server::Http2Service::new(Arc::clone(&rules))))
+            }),
+        })
+    }
+}
+
+const OWN: &[Setting] = &[
+    requests::METHOD,
+    statuses::STATUS,
+    requests::PATH,
+    Setting {
+        key: "content_type",
+        kind: SettingKind::Text,
+        default: "application/json",
+        doc: "Content-Type of every request; empty for none.",
+    },
+    fields::HEADERS,
+    fields::SECRET_HEADERS,
+    Setting {
+        key: "streams",
+        kind: SettingKind::Integer(1, 65_535),
+        default: "100",
+        doc: "Requests in flight on one connection, as far as the server allows.",
+    },
+    Setting {
+        key: "body_bytes_max",
+        kind: SettingKind::Integer(1, 1 << 40),
+        default: "16777216",
+        doc: "Largest body the reference server takes; beyond it answers 413.",
+    },
+];
+
+/// Those, and the keys of TLS.
+static SETTINGS: &[Setting] = &tls::with::<{ OWN.len() + tls::KEYS }>(OWN, "h2");

@@ -1,0 +1,97 @@
+//! The reference server: takes bodies in and counts them.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use weigh_door::http2;
+use weigh_door::server::Service;
+use weigh_door::stream::Stream;
+use weigh_door::tasks::{Soon, Tasks};
+use weigh_model::protocol::Invalid;
+use weigh_model::server::ServerReport;
+use weigh_model::trial::Settings;
+use weigh_model::wire::Fault;
+
+use super::codec;
+use crate::census::Census;
+
+/// What all shards of one server go by.
+pub(super) struct Rules {
+    /// Where messages are stored.
+    path: String,
+    body_bytes_max: usize,
+}
+
+/// One shard.
+pub(super) struct Http2Service {
+    rules: Arc<Rules>,
+    /// Its connections are polled by one thread, so that nobody ever waits for it.
+    census: Arc<Mutex<Census>>,
+}
+
+impl Rules {
+    pub(super) fn new(settings: &Settings) -> Result<Rules, Invalid> {
+        let path = codec::stored_at(settings.text("path"))?;
+        let body_bytes_max = settings.integer("body_bytes_max");
+        Ok(Rules { path, body_bytes_max: usize::try_from(body_bytes_max).unwrap_or(usize::MAX) })
+    }
+}
+
+impl Http2Service {
+    pub(super) fn new(rules: Arc<Rules>) -> Http2Service {
+        Http2Service { rules, census: Arc::default() }
+    }
+}
+
+impl Service for Http2Service {
+    fn serve(&mut self, stream: Stream, tasks: &Tasks) -> Soon<Result<(), Fault>> {
+        counting(&self.census, Census::note_connection);
+        let (rules, census) = (Arc::clone(&self.rules), Arc::clone(&self.census));
+        let service =
+            service_fn(move |request| answer(request, Arc::clone(&rules), Arc::clone(&census)));
+        http2::serve(stream, tasks, service)
+    }
+
+    fn report(&self) -> ServerReport {
+        counting(&self.census, |census| census.report())
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    rules: Arc<Rules>,
+    census: Arc<Mutex<Census>>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (status, text) = match (request.uri().path(), request.method()) {
+        (path, &Method::POST) if path == rules.path => {
+            match Limited::new(request.into_body(), rules.body_bytes_max).collect().await {
+                Ok(body) => {
+                    counting(&census, |census| census.note(&body.to_bytes()));
+                    (StatusCode::CREATED, "")
+                }
+                Err(error) if error.is::<LengthLimitError>() => {
+                    (StatusCode::PAYLOAD_TOO_LARGE, "the body is too long\n")
+                }
+                // The client reset its stream: nobody hears the answer.
+                Err(_) => (StatusCode::BAD_REQUEST, "the body is not whole\n"),
+            }
+        }
+        (path, _) if path == rules.path => {
+            (StatusCode::METHOD_NOT_ALLOWED, "messages are sent by POST\n")
+        }
+        ("/healthz", &Method::GET) => (StatusCode::OK, "ok\n"),
+        _ => (StatusCode::NOT_FOUND, "nothing is here\n"),
+    };
+    let mut response = Response::new(Full::from(text));
+    *response.status_mut() = status;
+    Ok(response)
+}
+
+fn counting<T>(census: &Mutex<Census>, count: impl FnOnce(&mut Census) -> T) -> T {
+    count(&mut census.lock().unwrap_or_else(PoisonError::into_inner))
+}

@@ -1,0 +1,88 @@
+//! A client's messages in pieces: what is sent while nothing else may be said, and what comes in
+//! without being whole in memory.
+
+use weigh_model::content::Phase;
+use weigh_model::wire::{Emit, Fault, Outbox, Signal};
+
+use super::super::codec::{self, Limits, Qos};
+use super::{Client, State};
+
+/// A message of which a part has been sent.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    left: u64,
+    /// It was not taken at all: nothing of it is sent.
+    pub(super) is_refused: bool,
+    /// What is to be said after it.
+    pub(super) kept: Outbox,
+}
+
+/// A message of which a part has come in.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    left: usize,
+    qos: Qos,
+    packet_id: u16,
+    is_new: bool,
+}
+
+impl Outgoing {
+    pub(super) fn new(left: u64, is_refused: bool) -> Outgoing {
+        Outgoing { left, is_refused, kept: Outbox::default() }
+    }
+
+    /// Appends the next piece; true if it was the last one.
+    pub(super) fn put(&mut self, piece: &[u8], out: &mut Outbox) -> bool {
+        self.left = self.left.saturating_sub(piece.len() as u64);
+        if !self.is_refused {
+            out.put(piece);
+        }
+        if self.left == 0 {
+            out.put(self.kept.bytes());
+        }
+        self.left == 0
+    }
+}
+
+impl Client {
+    /// Takes what there is of a message that comes in pieces: how many bytes that was.
+    pub(super) fn take_pieces(
+        &mut self,
+        input: &[u8],
+        limits: &Limits,
+        out: &mut Outbox,
+        emit: Emit<'_>,
+    ) -> Result<usize, Fault> {
+        let mut taken = 0;
+        if !self.is_in_message() {
+            if self.state != State::Ready {
+                return Ok(0);
+            }
+            let head = codec::decode_head(input, self.plan.version, limits);
+            let head = head.map_err(|fault| Fault::Malformed(fault.to_string()))?;
+            let Some((publish, head_bytes, left)) = head else { return Ok(0) };
+            let (is_new, topic) = self.admit(&publish)?;
+            if is_new {
+                emit(Signal::Head { topic: topic.as_bytes(), bytes: left as u64 });
+            }
+            let (qos, packet_id) = (publish.qos, publish.packet_id);
+            self.flow().incoming = Some(Box::new(Incoming { left, qos, packet_id, is_new }));
+            taken = head_bytes;
+        }
+        let known = self.flow.as_mut().and_then(|flow| flow.incoming.as_mut());
+        let Some(incoming) = known else { return Ok(taken) };
+        let piece = &input[taken..];
+        let piece = &piece[..piece.len().min(incoming.left)];
+        incoming.left -= piece.len();
+        self.meter.read(Phase::Messages, taken + piece.len(), piece.len());
+        if incoming.is_new && !piece.is_empty() {
+            emit(Signal::Piece(piece));
+        }
+        if let Some(whole) = self.flow().incoming.take_if(|incoming| incoming.left == 0) {
+            let before = out.len();
+            self.acknowledge(whole.qos, whole.packet_id, out);
+            self.meter.wrote(Phase::Messages, out.len() - before, 0);
+        }
+        Ok(taken + piece.len())
+    }
+}

@@ -1,0 +1,92 @@
+//! The bounds of every lane and goal as a table, with what missed the goal beyond them and what was
+//! at its end there.
+
+use std::fmt::Write as _;
+
+use super::escape;
+use crate::figures::count;
+use crate::limits::{Limit, LimitGoal};
+use crate::summary::Summary;
+
+/// The table, and below it what the searches say beside their bounds.
+pub(crate) fn table(summary: &Summary) -> String {
+    let mut html = "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Bounds\">\
+                    <table>\n<thead><tr>"
+        .to_owned();
+    for heading in HEADINGS {
+        let _ = write!(html, "<th scope=\"col\" class=\"text\">{heading}</th>");
+    }
+    html.push_str("</tr></thead>\n<tbody>");
+    for limit in &summary.limits {
+        for goal in &limit.goals {
+            row(&mut html, limit, goal);
+        }
+    }
+    html.push_str(
+        "</tbody></table></div>\n<p class=\"note\">The goal was met at the lower bound \
+                   and missed at the upper one; the limit lies between. Quote the lower one, with \
+                   its goal. The width says how far apart two decided loads are; it is no error \
+                   bar.</p>\n",
+    );
+    for limit in &summary.limits {
+        for said in beside(limit) {
+            let _ = writeln!(html, "<p>{}: {}.</p>", escape(&limit.title()), escape(&said));
+        }
+    }
+    html
+}
+
+fn row(html: &mut String, limit: &Limit, goal: &LimitGoal) {
+    let load = |load: Option<f64>| match load {
+        Some(load) if load.fract() == 0.0 => format!("{}{}", count(load as u64), limit.unit),
+        Some(load) => format!("{load:.1}{}", limit.unit),
+        None => "–".to_owned(),
+    };
+    let apart = goal.width.map_or("–".to_owned(), |width| format!("{:.2} %", 100.0 * width));
+    let rate = goal.conditional_throughput_per_s;
+    let cells = [
+        goal.name.clone(),
+        load(goal.lower.filter(|_| goal.outcome != "withdrawn")),
+        load(goal.upper),
+        apart,
+        goal.outcome.replace('-', " "),
+        rate.map_or("–".to_owned(), |rate| format!("{}/s", count(rate.round() as u64))),
+        goal.missed_by.clone().unwrap_or("–".to_owned()),
+        goal.ended_by.as_ref().map_or("–".to_owned(), |ended| ended.sentence.clone()),
+    ];
+    let _ = write!(html, "<tr><th scope=\"row\">{}</th>", escape(&limit.title()));
+    for cell in cells {
+        let _ = write!(html, "<td class=\"text\">{}</td>", escape(&cell));
+    }
+    html.push_str("</tr>\n");
+}
+
+/// What the search says beside its bounds, and why it ended before it was complete.
+fn beside(limit: &Limit) -> Vec<String> {
+    let mut said: Vec<String> =
+        limit.goals.iter().filter_map(|goal| Some(goal.burst.as_ref()?.sentence.clone())).collect();
+    said.extend(limit.second_generator.as_ref().map(|moved| moved.sentence.clone()));
+    if limit.stop != "complete" {
+        said.push(limit.stopped.clone());
+    }
+    let ours = limit.goals.iter().any(|goal| goal.ended_by.as_ref().is_some_and(|by| by.is_ours));
+    if ours {
+        said.push(
+            "what was at its end is not the target's, so this is no limit of the target's"
+                .to_owned(),
+        );
+    }
+    said
+}
+
+const HEADINGS: [&str; 9] = [
+    "lane",
+    "goal",
+    "met at",
+    "missed at",
+    "apart",
+    "outcome",
+    "comes out at the lower",
+    "missed by",
+    "what was at its end",
+];

@@ -1,0 +1,123 @@
+//! A counter of a real server's own: where it is read and what it means.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A counter that a server publishes on a topic, or shows under a URL.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counter {
+    /// What we call it.
+    pub name: String,
+    /// The topic it is published on.
+    #[serde(default)]
+    pub topic: Option<String>,
+    /// The URL that shows it, with `{places}` to fill in: `http://{address}:{port_monitor}/varz`.
+    #[serde(default)]
+    pub url: Option<String>,
+    /// Where it stands in the JSON under the URL (RFC 6901): `/in_msgs`.
+    #[serde(default)]
+    pub json: Option<String>,
+    /// What its line begins with in the text under the URL, before the value: a name, or as in
+    /// the exposition format of Prometheus a name with `{labels}`. Several such lines are summed.
+    #[serde(default)]
+    pub line: Option<String>,
+    /// Whether it only grows.
+    pub kind: CounterKind,
+    /// What it counts.
+    pub meaning: String,
+}
+
+/// How a counter behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CounterKind {
+    /// Grows since the server started; a trial's share is a difference.
+    Total,
+    /// A state of the moment.
+    Gauge,
+}
+
+impl Counter {
+    /// Whether it says in exactly one way where it is read.
+    ///
+    /// # Errors
+    /// If it does not, with what to write.
+    pub fn check(&self) -> Result<(), String> {
+        match (&self.topic, &self.url, &self.json, &self.line) {
+            (Some(_), None, None, None)
+            | (None, Some(_), Some(_), None)
+            | (None, Some(_), None, Some(_)) => Ok(()),
+            _ => Err(format!(
+                "the counter {} needs a `topic`, or a `url` with either `json` or `line`",
+                self.name
+            )),
+        }
+    }
+
+    /// Its value in what its URL showed; `None` where it does not stand there.
+    pub fn value_in(&self, shown: &str) -> Option<f64> {
+        if let Some(pointer) = &self.json {
+            let document: Value = serde_json::from_str(shown).ok()?;
+            return document.pointer(pointer)?.as_f64();
+        }
+        let begins = self.line.as_deref()?;
+        let values = shown.lines().filter_map(|line| value_of(line, begins));
+        values.fold(None, |sum, value| Some(sum.unwrap_or(0.0) + value))
+    }
+}
+
+/// The value of a line that begins so: the word after the name and its labels.
+fn value_of(line: &str, begins: &str) -> Option<f64> {
+    let rest = line.strip_prefix(begins)?;
+    // `received` is not `received_bytes`; labels may follow a name, and a time a value.
+    let rest = match rest.strip_prefix('{') {
+        Some(labels) => labels.split_once('}')?.1,
+        None => rest,
+    };
+    if !rest.starts_with([' ', '\t']) {
+        return None;
+    }
+    rest.split_ascii_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counter(json: Option<&str>, line: Option<&str>) -> Counter {
+        Counter {
+            name: "received".to_owned(),
+            topic: None,
+            url: Some("http://{address}:{port}/".to_owned()),
+            json: json.map(str::to_owned),
+            line: line.map(str::to_owned),
+            kind: CounterKind::Total,
+            meaning: "messages taken in".to_owned(),
+        }
+    }
+
+    #[test]
+    fn values_are_found_in_json_and_in_lines() {
+        let shown = r#"{ "in_msgs": 7, "deep": [{ "n": 2.5 }], "text": "7" }"#;
+        assert_eq!(counter(Some("/in_msgs"), None).value_in(shown), Some(7.0));
+        assert_eq!(counter(Some("/deep/0/n"), None).value_in(shown), Some(2.5));
+        assert_eq!(counter(Some("/text"), None).value_in(shown), None);
+        assert_eq!(counter(Some("/in_msgs"), None).value_in("<html>"), None);
+        let shown =
+            "# TYPE in counter\nin{q=\"0\"} 3\nin{q=\"1\"} 4 1700000000\nin_bytes 9\nin 1\n";
+        assert_eq!(counter(None, Some("in")).value_in(shown), Some(8.0));
+        assert_eq!(counter(None, Some("in{q=\"1\"}")).value_in(shown), Some(4.0));
+        assert_eq!(counter(None, Some("out")).value_in(shown), None);
+    }
+
+    #[test]
+    fn one_place_is_named() {
+        assert_eq!(counter(Some("/a"), None).check(), Ok(()));
+        for wrong in [counter(None, None), counter(Some("/a"), Some("a"))] {
+            assert!(wrong.check().unwrap_err().contains("received needs a `topic`"));
+        }
+        let both = Counter { topic: Some("a".to_owned()), ..counter(Some("/a"), None) };
+        assert!(both.check().is_err());
+    }
+}

@@ -1,0 +1,153 @@
+//! What a target is given of the machine, and no more: cores and memory, by control groups where
+//! they are permitted, else by affinity and a limit of its data.
+//!
+//! Control groups have names, so unlike namespaces they outlive a program that is killed: those of
+//! programs that are gone are swept away when the next one is made.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+
+use crate::pinning::CoreSet;
+
+mod group;
+mod mounts;
+
+use group::{Group, Version, Wanted};
+use mounts::Mounts;
+
+/// What is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// The cores: their number is also how much of their time.
+    pub cores: Option<CoreSet>,
+    /// Memory of all processes together.
+    pub memory_bytes: Option<u64>,
+}
+
+/// A target's share of the machine while it runs. It goes when it is dropped, and whatever is
+/// left in it is killed.
+#[derive(Debug)]
+pub struct Enclosure {
+    groups: Vec<Group>,
+    data_bytes: Option<u64>,
+    told: Vec<(&'static str, String)>,
+    missing: Vec<String>,
+}
+
+/// The way in, for a child between fork and exec.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    doors: Arc<[OwnedFd]>,
+    data_bytes: Option<u64>,
+}
+
+impl Enclosure {
+    /// Makes one below the control groups that this program is in. What could not be enforced is
+    /// told by [`Enclosure::missing`].
+    pub fn make(share: &Share) -> Enclosure {
+        Enclosure::make_below(share, &Mounts::of_this_program())
+    }
+
+    fn make_below(share: &Share, mounts: &Mounts) -> Enclosure {
+        let mut made = Enclosure {
+            groups: Vec::new(),
+            data_bytes: None,
+            told: Vec::new(),
+            missing: Vec::new(),
+        };
+        let mut reasons = Vec::new();
+        for wanted in Wanted::of(share) {
+            match Group::make(&wanted, mounts, &mut made.groups) {
+                Ok(version) => made.tell(&wanted, version),
+                Err(reason) => reasons.push((wanted, reason)),
+            }
+        }
+        for (wanted, reason) in reasons {
+            made.do_without(&wanted, &reason, share);
+        }
+        made
+    }
+
+    /// What the target was given and by what, for the record: `target.cores` and so on.
+    pub fn told(&self) -> &[(&'static str, String)] {
+        &self.told
+    }
+
+    /// What could not be enforced, and why.
+    pub fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    /// A way in for the target, to be taken before it becomes what it is.
+    ///
+    /// # Errors
+    /// If a group cannot be opened.
+    pub(crate) fn entry(&self) -> io::Result<Entry> {
+        let open = |group: &Group| {
+            File::options().write(true).open(group.folder().join(PROCESSES)).map(OwnedFd::from)
+        };
+        let doors = self.groups.iter().map(open).collect::<io::Result<Vec<_>>>()?;
+        Ok(Entry { doors: doors.into(), data_bytes: self.data_bytes })
+    }
+
+    fn tell(&mut self, wanted: &Wanted, version: Version) {
+        let by = match version {
+            Version::One => "cgroup v1",
+            Version::Two => "cgroup v2",
+        };
+        self.told.push((wanted.key(), format!("{} ({by})", wanted.words())));
+    }
+
+    /// What stands in for a group that could not be made.
+    fn do_without(&mut self, wanted: &Wanted, reason: &str, share: &Share) {
+        match wanted {
+            // Who starts the target sets its affinity in every case.
+            Wanted::Set(_) => {
+                self.told.push((wanted.key(), format!("{} (affinity)", wanted.words())));
+            }
+            // All the time of its cores is theirs anyway, as long as it stays on them.
+            Wanted::Time(_)
+                if self.told.iter().any(|(key, by)| *key == SET && by.contains("cgroup")) => {}
+            Wanted::Time(_) => self.missing.push(format!(
+                "the target is kept to its cores by affinity alone, which it may change itself \
+                 ({reason})"
+            )),
+            Wanted::Memory(_) => {
+                self.data_bytes = share.memory_bytes;
+                self.told.push((wanted.key(), format!("{} (RLIMIT_DATA)", wanted.words())));
+                self.missing.push(format!(
+                    "memory is limited by RLIMIT_DATA, which counts what each process asks for \
+                     and not what all of them use ({reason})"
+                ));
+            }
+        }
+    }
+}
+
+impl Entry {
+    /// Moves the calling process in. Only system calls on what it owns: it may be used between
+    /// fork and exec.
+    pub(crate) fn enter(&self) -> io::Result<()> {
+        for door in self.doors.iter() {
+            // Zero is whoever writes it (cgroups(7)).
+            rustix::io::write(door, b"0")?;
+        }
+        if let Some(bytes) = self.data_bytes {
+            setrlimit(Resource::Data, Rlimit { current: Some(bytes), maximum: Some(bytes) })?;
+        }
+        Ok(())
+    }
+}
+
+/// The key of the set of cores.
+const SET: &str = "target.cores";
+
+/// The file that lists the processes of a group, and takes new ones.
+const PROCESSES: &str = "cgroup.procs";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,340 @@
+//! Fetches a server with an ordinary package client: all of it or nothing, into a folder of its
+//! own, or as root into the system.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::find::{find, on_path};
+use crate::package::{Package, RECIPE, Step, folders};
+use crate::process::{Ended, ManagedProcess, ProcessError, Start};
+use crate::target::Target;
+
+/// What it takes to have a server here.
+#[derive(Clone, Debug)]
+pub struct Installation<'t> {
+    target: &'t Target,
+    package: &'t Package,
+    /// The folder of its own; `None` for the system.
+    folder: Option<PathBuf>,
+}
+
+/// Why a server was not installed. Nothing of it is left behind in a folder of its own.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    /// Nobody has written down how it is fetched.
+    #[error("{title} is not fetched by weigh: {mend}")]
+    NoPackage {
+        /// The server.
+        title: String,
+        /// What to do instead.
+        mend: String,
+    },
+    /// The user has no home, and so no cache.
+    #[error("there is no cache folder: set XDG_CACHE_HOME to a folder, or HOME")]
+    NoCache,
+    /// A package client, or what the server runs in.
+    #[error("{program} is not installed, and {title} needs it: type `{mend}`")]
+    NoProgram {
+        /// The server.
+        title: String,
+        /// What is missing.
+        program: String,
+        /// What to type to get it.
+        mend: String,
+    },
+    /// The system belongs to root.
+    #[error("{title} goes into the system, which needs root: type `sudo {command}`")]
+    NotRoot {
+        /// The server.
+        title: String,
+        /// What to type.
+        command: String,
+    },
+    /// Somebody else is at it.
+    #[error("another weigh is installing {0} at this moment: wait until it has ended")]
+    Busy(String),
+    /// There is not enough room.
+    #[error("{folder} has {free} MB left, and {title} takes about {needed} MB: make room first")]
+    DiskFull {
+        /// The server.
+        title: String,
+        /// Where.
+        folder: PathBuf,
+        /// What is free there, in millions of bytes.
+        free: u64,
+        /// What it takes.
+        needed: u64,
+    },
+    /// A command failed.
+    #[error("`{command}` ended with {ended}{hint}; the end of what it said:\n{log}")]
+    StepFailed {
+        /// The command.
+        command: String,
+        /// How it ended, or that it did not.
+        ended: String,
+        /// What its words mean, where they are known.
+        hint: &'static str,
+        /// Its last lines.
+        log: String,
+    },
+    /// All commands ended well and something is missing.
+    #[error("all commands ended well, and {0} is not there: is a mirror out of date?")]
+    Missing(String),
+    /// A file or folder could not be written.
+    #[error("{path} could not be written: {error}")]
+    Unwritable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A process of ours.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+}
+
+impl<'t> Installation<'t> {
+    /// How this target is installed.
+    ///
+    /// # Errors
+    /// If nobody knows, or there is no place for it.
+    pub fn of(target: &'t Target) -> Result<Installation<'t>, InstallError> {
+        let package = target.package.as_ref().ok_or_else(|| InstallError::NoPackage {
+            title: target.title.clone(),
+            mend: target.find.install.clone(),
+        })?;
+        let folder = package.folder(&target.name);
+        if folder.is_none() && !package.system {
+            return Err(InstallError::NoCache);
+        }
+        Ok(Installation { target, package, folder })
+    }
+
+    /// What would be done: commands, where, how much.
+    pub fn words(&self) -> String {
+        let Installation { target, package, folder } = self;
+        let version = package.version.as_deref().map_or(String::new(), |own| format!(" {own}"));
+        let mut text = format!("{}{version} takes about {} MB", target.title, package.megabytes);
+        match folder {
+            Some(folder) => {
+                let _ = writeln!(text, " in {}", folder.display());
+            }
+            None => text.push_str(" of the system, which needs root\n"),
+        }
+        for file in &package.files {
+            let _ = writeln!(text, "  write {}", file.name);
+        }
+        for step in &package.steps {
+            let _ = writeln!(text, "  {}", step.words());
+        }
+        if let Some(note) = &package.note {
+            let _ = writeln!(text, "{note}");
+        }
+        text
+    }
+
+    /// Whether it can begin: programs, rights, room.
+    ///
+    /// # Errors
+    /// What is missing, with the mend.
+    pub fn check(&self) -> Result<(), InstallError> {
+        let Installation { target, package, folder } = self;
+        let title = || target.title.clone();
+        let needed =
+            package.steps.iter().map(|step| &step.run[0]).filter(|word| !word.contains('/'));
+        if let Some(program) = needed.chain(package.needs.keys()).find(|p| on_path(p).is_none()) {
+            let mend = package.needs.get(program).cloned();
+            let mend = mend.unwrap_or_else(|| format!("apt-get install {program}"));
+            return Err(InstallError::NoProgram { title: title(), program: program.clone(), mend });
+        }
+        if package.system && !rustix::process::geteuid().is_root() {
+            let command = format!("weigh targets install {} --yes", target.name);
+            return Err(InstallError::NotRoot { title: title(), command });
+        }
+        let Some(folder) = folder.as_deref().and_then(Path::parent) else { return Ok(()) };
+        made(folder)?;
+        let free = free_megabytes(folder).unwrap_or(u64::MAX);
+        if free < package.megabytes {
+            let (folder, needed) = (folder.to_owned(), package.megabytes);
+            return Err(InstallError::DiskFull { title: title(), folder, free, needed });
+        }
+        Ok(())
+    }
+
+    /// Does it; `say` hears each command before it is run. A folder of its own appears when all is
+    /// in it, and not before.
+    ///
+    /// # Errors
+    /// See [`InstallError`].
+    pub fn run(&self, mut say: impl FnMut(&str)) -> Result<(), InstallError> {
+        self.check()?;
+        let Some(folder) = &self.folder else {
+            let outside =
+                std::env::temp_dir().join(format!("weigh-install-{}", std::process::id()));
+            made(&outside)?;
+            let result = self.steps(&outside, &mut say);
+            let _ = fs::remove_dir_all(&outside);
+            result?;
+            let here = find(self.target).is_some();
+            return here
+                .then_some(())
+                .ok_or_else(|| InstallError::Missing(self.target.title.clone()));
+        };
+        let all = folders().ok_or(InstallError::NoCache)?;
+        let lock = all.join(format!(".{}.lock", self.target.name));
+        let lock = File::create(&lock).map_err(unwritable(&lock))?;
+        lock.try_lock().map_err(|_| InstallError::Busy(self.target.name.clone()))?;
+        // With the lock ours, what lies there half-finished is nobody's.
+        let partial = all.join(format!(".{}.partial", self.target.name));
+        cleared(&partial)?;
+        made(&partial)?;
+        let result = self.fill(&partial, &mut say).and_then(|()| {
+            cleared(folder)?;
+            fs::rename(&partial, folder).map_err(unwritable(folder))
+        });
+        if result.is_err() {
+            let _ = fs::remove_dir_all(&partial);
+        }
+        result
+    }
+
+    fn fill(&self, folder: &Path, say: &mut dyn FnMut(&str)) -> Result<(), InstallError> {
+        for file in &self.package.files {
+            let path = folder.join(&file.name);
+            fs::write(&path, &file.text).map_err(unwritable(&path))?;
+        }
+        self.steps(folder, say)?;
+        if let Some(path) = self.package.holds.iter().find(|path| !folder.join(path).exists()) {
+            return Err(InstallError::Missing(path.display().to_string()));
+        }
+        let recipe = folder.join(RECIPE);
+        fs::write(&recipe, self.package.recipe()).map_err(unwritable(&recipe))
+    }
+
+    fn steps(&self, folder: &Path, say: &mut dyn FnMut(&str)) -> Result<(), InstallError> {
+        for step in &self.package.steps {
+            say(&step.words());
+            run_step(step, folder)?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs one command to its end.
+fn run_step(step: &Step, folder: &Path) -> Result<(), InstallError> {
+    let program = on_path(&step.run[0]).unwrap_or_else(|| step.run[0].clone().into());
+    let log = folder.join(LOG);
+    let _ = fs::remove_file(&log);
+    let environment = step.environment.iter();
+    let mut process = ManagedProcess::start(&Start {
+        program,
+        arguments: step.run[1..].iter().map(OsString::from).collect(),
+        environment: environment.map(|(name, value)| (name.into(), value.into())).collect(),
+        folder: folder.to_owned(),
+        log: Some(log.clone()),
+        cores: None,
+        piped: false,
+        door: None,
+        enclosure: None,
+    })?;
+    let ended = process.wait_ended(STEP_WITHIN);
+    let said = process.log_tail(LOG_LINES);
+    process.stop(Signal::TERM, Duration::from_secs(2));
+    let _ = fs::remove_file(&log);
+    match ended {
+        Some(Ended::Status(0)) => Ok(()),
+        ended => Err(InstallError::StepFailed {
+            command: step.words(),
+            ended: ended.map_or_else(|| "nothing for half an hour".to_owned(), |e| e.to_string()),
+            hint: hint(&said),
+            log: said,
+        }),
+    }
+}
+
+/// What is known of the words with which package clients fail.
+fn hint(said: &str) -> &'static str {
+    let said = said.to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    match () {
+        () if has(FULL) => ": the disk is full",
+        () if has(UNREACHABLE) => {
+            ": its mirror cannot be reached; is there a network, and is the client set up for it?"
+        }
+        () if has(UNKNOWN) => ": its mirror does not have it; for apt-get, try `apt-get update`",
+        () => "",
+    }
+}
+
+/// strerror(3), ENOSPC and EDQUOT.
+const FULL: &[&str] = &["no space left on device", "enospc", "disk quota exceeded"];
+
+/// What apt-get, Maven, npm, go and pip say where nobody answers.
+const UNREACHABLE: &[&str] = &[
+    "could not resolve",
+    "failure resolving",
+    "unknown host",
+    "no such host",
+    "enotfound",
+    "eai_again",
+    "econnrefused",
+    "connection refused",
+    "network is unreachable",
+    "timed out",
+];
+
+/// What they say where the answer is no.
+const UNKNOWN: &[&str] =
+    &["unable to locate package", "could not find artifact", "e404", "404 not found"];
+
+fn free_megabytes(folder: &Path) -> Option<u64> {
+    let known = rustix::fs::statvfs(folder).ok()?;
+    Some(known.f_bavail.saturating_mul(known.f_frsize) / 1_000_000)
+}
+
+fn made(folder: &Path) -> Result<(), InstallError> {
+    fs::create_dir_all(folder).map_err(unwritable(folder))
+}
+
+fn cleared(folder: &Path) -> Result<(), InstallError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unwritable(folder)(error)),
+        _ => Ok(()),
+    }
+}
+
+fn unwritable(path: &Path) -> impl Fn(io::Error) -> InstallError {
+    move |error| InstallError::Unwritable { path: path.to_owned(), error }
+}
+
+/// For one command: a mirror may be slow.
+const STEP_WITHIN: Duration = Duration::from_secs(1800);
+
+/// What a command said, in its folder.
+const LOG: &str = "weigh-install.log";
+
+/// Lines of it that an error shows.
+const LOG_LINES: usize = 12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_of_clients_are_understood() {
+        for (said, meant) in [
+            ("npm ERR! code ENOTFOUND", "is there a network"),
+            ("E: Unable to locate package rabbit", "apt-get update"),
+            ("write /x: no space left on device", "the disk is full"),
+            ("syntax error", ""),
+        ] {
+            assert!(hint(said).contains(meant), "{said}");
+        }
+    }
+}

@@ -1,0 +1,472 @@
+//! The storage pipeline as a target: every stage a child of its own, started from the one that
+//! keeps readings to the one that takes them in, each with its log and the file in which it writes
+//! down when it had which message.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ChildStdout;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use weigh_model::hop::HopStage;
+use weigh_model::server::ServerReport;
+use weigh_model::{Endpoint, Nanos};
+
+use crate::catalogue::Choice;
+use crate::hosts::Host;
+use crate::managed::{Layers, ManagedServer, ServerError, made_absolute};
+use crate::process::{Ended, ManagedProcess, ProcessError, Start};
+use crate::reference::{ReferenceError, ReferenceServer, next_line, read_lines};
+use crate::serve_lines::parse_listening;
+use crate::site::Site;
+
+/// Which stages there are, and how they are set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assembly {
+    /// The stages in the order of a message; at least one.
+    pub stages: Vec<HopStage>,
+    /// Which of them messages come in by: the first, unless others come in before it.
+    pub entry: HopStage,
+    /// Where the last one keeps readings.
+    pub keeping: Keeping,
+    /// Whether its database survives a power cut.
+    pub is_durable: bool,
+    /// The real broker before the gateway; `None` for the reference broker.
+    pub broker: Option<String>,
+    /// Readings that the gateway hands on in one call at most; `None` for its own choice.
+    pub batch: Option<u32>,
+    /// How long it waits for that many; `None` for its own choice.
+    pub linger: Option<Nanos>,
+}
+
+/// Where readings are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeping {
+    /// In a file of SQLite.
+    Database,
+    /// In the memory of the last stage.
+    Memory,
+}
+
+/// A pipeline that runs. Dropping it stops it.
+#[derive(Debug)]
+pub struct PipelineServer {
+    assembly: Assembly,
+    /// From the last stage to the entry, as they were started.
+    parts: Vec<Part>,
+    endpoint: Endpoint,
+    database: Option<PathBuf>,
+    folder: PathBuf,
+}
+
+/// One process of it.
+#[derive(Debug)]
+struct Part {
+    name: &'static str,
+    /// Where it is reached; the gateway is not.
+    endpoint: Option<Endpoint>,
+    hops: Option<(HopStage, PathBuf)>,
+    process: PartProcess,
+}
+
+#[derive(Debug)]
+enum PartProcess {
+    Stage(Stage),
+    Reference(ReferenceServer),
+    Managed(Box<ManagedServer>),
+}
+
+/// A stage's child, with the lines that it says.
+#[derive(Debug)]
+struct Stage {
+    process: ManagedProcess,
+    /// Kept so that the child's last words find a reader.
+    _lines: Receiver<String>,
+}
+
+/// Why a pipeline could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum PipelineError {
+    /// A stage of ours, or the reference broker.
+    #[error("{stage}: {error}")]
+    Stage {
+        /// Its name.
+        stage: &'static str,
+        /// What went wrong.
+        error: ReferenceError,
+    },
+    /// A real broker.
+    #[error("broker: {0}")]
+    Broker(#[from] ServerError),
+    /// The name of a broker that could not be chosen any more.
+    #[error("broker: there is no {0} any more")]
+    NoBroker(String),
+}
+
+impl PipelineError {
+    /// That of a process, where it is one.
+    pub fn process(&self) -> Option<&ProcessError> {
+        match self {
+            PipelineError::Stage { error: ReferenceError::Process(process), .. }
+            | PipelineError::Broker(ServerError::Process(process)) => Some(process),
+            _ => None,
+        }
+    }
+}
+
+/// How a part of a pipeline ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartEnded {
+    /// Which: `broker`, `gateway`, `api` or `store`.
+    pub name: &'static str,
+    /// How.
+    pub ended: Ended,
+}
+
+impl fmt::Display for PartEnded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "its {} with {}", self.name, self.ended)
+    }
+}
+
+/// What all stages are started with.
+struct Ground<'g> {
+    executable: &'g Path,
+    folder: &'g Path,
+    site: &'g Site<'g>,
+    within: Duration,
+}
+
+impl PipelineServer {
+    /// Starts the stages of `assembly` as `executable serve STAGE`, each in a folder of its own
+    /// below `folder`; all share the site. `broker` is the real broker that the assembly names,
+    /// and `broker_words` are what the reference broker is told beside `serve mqtt`. The gateway
+    /// subscribes at `qos`.
+    ///
+    /// # Errors
+    /// See [`PipelineError`]; those of processes hold the end of their logs. What was started
+    /// before is stopped.
+    pub fn start_in(
+        executable: &Path,
+        assembly: &Assembly,
+        (broker, broker_words, qos): (Option<Choice<'_>>, &[OsString], u8),
+        folder: &Path,
+        site: &Site<'_>,
+        within: Duration,
+    ) -> Result<PipelineServer, PipelineError> {
+        let failed = |error: ProcessError| ReferenceError::from(error);
+        let error = |error| PipelineError::Stage { stage: "pipeline", error };
+        let folder = &made_absolute(folder).map_err(failed).map_err(error)?;
+        let ground = Ground { executable, folder, site, within };
+        let mut parts: Vec<Part> = Vec::new();
+        let mut database = None;
+        for stage in assembly.stages.iter().rev().filter(|stage| **stage != HopStage::Gateway) {
+            let next = parts.last().and_then(|part: &Part| part.endpoint.clone());
+            let own = folder.join(stage.name());
+            let file = own.join(DATABASE);
+            let words = match stage {
+                HopStage::Api => api_words(next.as_ref()),
+                _ => store_words(assembly, &file),
+            };
+            if *stage == HopStage::Store && assembly.keeping == Keeping::Database {
+                database = Some(file);
+            }
+            parts.push(ground.stage(*stage, words, true)?);
+        }
+        if assembly.stages.first() == Some(&HopStage::Gateway) {
+            let next = parts.last().and_then(|part| part.endpoint.clone());
+            let broker = ground.broker(assembly, broker, broker_words)?;
+            let words = gateway_words(assembly, broker.endpoint.as_ref(), next.as_ref(), qos);
+            parts.push(broker);
+            parts.push(ground.stage(HopStage::Gateway, words, false)?);
+        }
+        let first = match assembly.entry {
+            HopStage::Gateway => BROKER,
+            stage => stage.name(),
+        };
+        let entry = parts.iter().find(|part| part.name == first);
+        let entry = entry.and_then(|part| part.endpoint.clone());
+        let nowhere = || ReferenceError::Nonsense("a pipeline of no stage".to_owned());
+        let endpoint = entry.ok_or_else(nowhere).map_err(error)?;
+        let (assembly, folder) = (assembly.clone(), folder.to_owned());
+        Ok(PipelineServer { assembly, parts, endpoint, database, folder })
+    }
+
+    /// Where messages come in.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Where it is reached under this scheme, at whichever stage; `None` where none speaks it.
+    pub fn endpoint_for(&self, scheme: &str) -> Option<&Endpoint> {
+        let mut endpoints = self.parts.iter().filter_map(|part| part.endpoint.as_ref());
+        endpoints.find(|endpoint| endpoint.scheme == scheme)
+    }
+
+    /// How it is set.
+    pub fn assembly(&self) -> &Assembly {
+        &self.assembly
+    }
+
+    /// The folder that holds those of its parts.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Name and number of every process, in the order of a message.
+    pub fn pids(&self) -> Vec<(&'static str, u32)> {
+        let of_broker = self.parts.iter().filter(|part| part.name == BROKER);
+        let others = self.parts.iter().rev().filter(|part| part.name != BROKER);
+        of_broker.chain(others).map(|part| (part.name, part.pid())).collect()
+    }
+
+    /// The files in which the stages from the entry on write down when they had which message, in
+    /// the order of one.
+    pub fn hops(&self) -> Vec<(HopStage, PathBuf)> {
+        let hops = self.parts.iter().rev().filter_map(|part| part.hops.clone());
+        hops.filter(|(stage, _)| *stage >= self.assembly.entry).collect()
+    }
+
+    /// Where the last stage answers, which keeps what comes.
+    pub fn keeper(&self) -> Option<&Endpoint> {
+        self.parts.first().and_then(|part| part.endpoint.as_ref())
+    }
+
+    /// The file of its database; `None` where readings are kept in memory.
+    pub fn database(&self) -> Option<&Path> {
+        self.database.as_deref()
+    }
+
+    /// What it is, in words: its stages in the order of a message.
+    pub fn words(&self) -> String {
+        let named = |stage: &HopStage| match (stage, self.assembly.batch) {
+            (HopStage::Gateway, Some(batch)) => format!("gateway (batches of {batch})"),
+            _ => stage.name().to_owned(),
+        };
+        let broker = self.parts.iter().find_map(|part| match &part.process {
+            PartProcess::Managed(server) => Some(server.title().to_owned()),
+            PartProcess::Reference(_) => Some("reference broker".to_owned()),
+            PartProcess::Stage(_) => None,
+        });
+        let keeping = match (self.assembly.keeping, self.assembly.is_durable) {
+            (Keeping::Memory, _) => "memory",
+            (Keeping::Database, true) => "SQLite, durable",
+            (Keeping::Database, false) => "SQLite, not durable",
+        };
+        let stages = self.assembly.stages.iter().map(named);
+        let words: Vec<String> =
+            broker.into_iter().chain(stages).chain([keeping.to_owned()]).collect();
+        words.join(" > ")
+    }
+
+    /// The first part that has ended, in the order of a message, if one has.
+    pub fn ended(&mut self) -> Option<PartEnded> {
+        self.parts.iter_mut().rev().find_map(|part| {
+            let ended = part.ended()?;
+            Some(PartEnded { name: part.name, ended })
+        })
+    }
+
+    /// What the reference broker counted; `None` where there is none, or it does not answer.
+    pub fn broker_report(&mut self, within: Duration) -> Option<ServerReport> {
+        self.parts.iter_mut().find_map(|part| match &mut part.process {
+            PartProcess::Reference(server) => server.report(within).ok(),
+            _ => None,
+        })
+    }
+
+    /// Stops all of it, first what takes messages in.
+    pub fn stop(self, grace: Duration) {
+        for part in self.parts.into_iter().rev() {
+            match part.process {
+                PartProcess::Stage(stage) => drop(stage.process.stop(Signal::TERM, grace)),
+                PartProcess::Reference(server) => drop(server.stop(grace)),
+                PartProcess::Managed(server) => drop(server.stop()),
+            }
+        }
+    }
+}
+
+impl Part {
+    fn pid(&self) -> u32 {
+        match &self.process {
+            PartProcess::Stage(stage) => stage.process.pid(),
+            PartProcess::Reference(server) => server.pid(),
+            PartProcess::Managed(server) => server.pid(),
+        }
+    }
+
+    fn ended(&mut self) -> Option<Ended> {
+        match &mut self.process {
+            PartProcess::Stage(stage) => stage.process.ended(),
+            PartProcess::Reference(server) => server.ended(),
+            PartProcess::Managed(server) => server.ended(),
+        }
+    }
+}
+
+impl Ground<'_> {
+    /// Starts a stage and waits for its first line: where it listens, or, at the gateway, that it
+    /// has subscribed.
+    fn stage(
+        &self,
+        stage: HopStage,
+        words: Vec<OsString>,
+        listens: bool,
+    ) -> Result<Part, PipelineError> {
+        let name = stage.name();
+        let failed = |error| PipelineError::Stage { stage: name, error };
+        let folder =
+            made_absolute(&self.folder.join(name)).map_err(|error| failed(error.into()))?;
+        let hops = folder.join(HOPS);
+        let unwritable = |error| ProcessError::Unwritable { path: folder.clone(), error };
+        forget(&folder).map_err(unwritable).map_err(|error| failed(error.into()))?;
+        let mut arguments: Vec<OsString> = vec!["serve".into(), name.into()];
+        arguments.extend(words);
+        arguments.extend(["--hops".into(), hops.clone().into()]);
+        if listens {
+            let at = format!("{}:0", self.site.address());
+            arguments.extend(["--listen".into(), at.into()]);
+        }
+        let process = ManagedProcess::start(&Start {
+            program: self.executable.to_owned(),
+            arguments,
+            environment: Vec::new(),
+            folder: folder.clone(),
+            log: Some(folder.join(format!("{name}.log"))),
+            cores: self.site.cores.cloned(),
+            piped: true,
+            door: self.site.host.map(Host::door),
+            enclosure: self.site.enclosure.cloned(),
+        });
+        let mut process = process.map_err(|error| failed(error.into()))?;
+        let stdout = process.take_stdout();
+        let lines = said_by(stdout).map_err(failed)?;
+        let first = match next_line(&mut process, &lines, self.within) {
+            Err(ReferenceError::Gone { .. }) if let Some(ended) = process.ended() => {
+                return Err(failed(process.ended_early(ended).into()));
+            }
+            outcome => outcome.map_err(failed)?,
+        };
+        let endpoint = match listens {
+            true => Some(parse_listening(&first).map_err(|said| failed(nonsense(said)))?),
+            false if first.starts_with(FORWARDING) => None,
+            false => return Err(failed(nonsense(format!("its first line was {first:?}")))),
+        };
+        let process = PartProcess::Stage(Stage { process, _lines: lines });
+        Ok(Part { name, endpoint, hops: Some((stage, hops)), process })
+    }
+
+    fn broker(
+        &self,
+        assembly: &Assembly,
+        choice: Option<Choice<'_>>,
+        words: &[OsString],
+    ) -> Result<Part, PipelineError> {
+        let folder = self.folder.join(BROKER);
+        let process = match (&assembly.broker, choice) {
+            (None, _) => {
+                let mut arguments: Vec<OsString> = vec!["mqtt".into(), "--control".into()];
+                arguments.extend(words.iter().cloned());
+                let started = ReferenceServer::start_in(
+                    self.executable,
+                    &arguments,
+                    &folder,
+                    self.site,
+                    self.within,
+                );
+                let failed = |error| PipelineError::Stage { stage: BROKER, error };
+                PartProcess::Reference(started.map_err(failed)?)
+            }
+            (Some(_), Some(choice)) => {
+                let layers = Layers::default();
+                let started =
+                    ManagedServer::start_in(choice, Some("mqtt"), &folder, self.site, layers)?;
+                PartProcess::Managed(Box::new(started))
+            }
+            (Some(name), None) => return Err(PipelineError::NoBroker(name.clone())),
+        };
+        let endpoint = match &process {
+            PartProcess::Reference(server) => Some(server.endpoint().clone()),
+            PartProcess::Managed(server) => Some(server.endpoint().clone()),
+            PartProcess::Stage(_) => None,
+        };
+        Ok(Part { name: BROKER, endpoint, hops: None, process })
+    }
+}
+
+fn said_by(stdout: Option<ChildStdout>) -> Result<Receiver<String>, ReferenceError> {
+    let lines = stdout.map(read_lines).transpose()?;
+    lines.ok_or_else(|| nonsense("it has no stdout".to_owned()))
+}
+
+fn nonsense(said: String) -> ReferenceError {
+    ReferenceError::Nonsense(said)
+}
+
+fn store_words(assembly: &Assembly, file: &Path) -> Vec<OsString> {
+    let database = match assembly.keeping {
+        Keeping::Database => file.into(),
+        Keeping::Memory => MEMORY.into(),
+    };
+    let durable = if assembly.is_durable { "on" } else { "off" };
+    let mut words: Vec<OsString> = vec!["--database".into(), database];
+    if assembly.keeping == Keeping::Database {
+        words.extend(["--durable".into(), durable.into()]);
+    }
+    words
+}
+
+fn api_words(store: Option<&Endpoint>) -> Vec<OsString> {
+    let store = store.map_or_else(|| MEMORY.to_owned(), Endpoint::to_string);
+    vec!["--store".into(), store.into()]
+}
+
+fn gateway_words(
+    assembly: &Assembly,
+    broker: Option<&Endpoint>,
+    next: Option<&Endpoint>,
+    qos: u8,
+) -> Vec<OsString> {
+    let url = |endpoint: Option<&Endpoint>| endpoint.map(Endpoint::to_string).unwrap_or_default();
+    let mut words: Vec<OsString> = vec!["--broker".into(), url(broker).into()];
+    words.extend(["--to".into(), url(next).into(), "--qos".into(), qos.to_string().into()]);
+    let batch = assembly.batch.map(|batch| batch.to_string());
+    let linger = assembly.linger.map(|linger| linger.to_string());
+    for (flag, value) in [("--batch", batch), ("--linger", linger)] {
+        words.extend(value.into_iter().flat_map(|value| [flag.into(), value.into()]));
+    }
+    words
+}
+
+/// The part before the gateway.
+pub const BROKER: &str = "broker";
+
+/// The file of a stage's hops in its folder.
+const HOPS: &str = "hops";
+
+/// Takes away what an attempt that was killed may have left in a stage's folder: its rows would be
+/// counted with ours.
+fn forget(folder: &Path) -> io::Result<()> {
+    let beside = ["-wal", "-shm"].map(|end| format!("{DATABASE}{end}"));
+    let names = [HOPS, DATABASE, beside[0].as_str(), beside[1].as_str()];
+    for left in names.map(|name| folder.join(name)) {
+        match std::fs::remove_file(left) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The file of the store's database in its folder.
+const DATABASE: &str = "readings.sqlite";
+
+/// What stands in place of a database or a store for memory.
+const MEMORY: &str = "memory";
+
+/// How the first line of the gateway begins.
+const FORWARDING: &str = "forwarding from ";

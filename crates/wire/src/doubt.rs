@@ -1,0 +1,103 @@
+//! What makes the figures of the probe doubtful.
+
+use serde::{Deserialize, Serialize};
+
+/// A reason to doubt an account, with advice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum Doubt {
+    /// The kernel dropped packets before the probe could read them.
+    Dropped {
+        /// How many.
+        packets: u64,
+    },
+    /// Bytes of streams passed by unseen.
+    Unseen {
+        /// How many.
+        bytes: u64,
+    },
+    /// Fragments of IP packets could not be given to a connection.
+    Fragments {
+        /// How many.
+        packets: u64,
+    },
+    /// The opening of connections was not seen.
+    OpeningUnseen {
+        /// How many.
+        connections: u64,
+    },
+    /// The records of TLS could not be followed.
+    TlsLost {
+        /// In how many connections.
+        connections: u64,
+    },
+    /// The cipher suite pads, so that overhead and content cannot be told apart.
+    TlsOverheadUnknown {
+        /// In how many connections.
+        connections: u64,
+    },
+    /// Tickets sent after a TLS 1.3 handshake look like content, and no codec's count was given.
+    TlsTicketsHidden {
+        /// In how many connections.
+        connections: u64,
+    },
+    /// Super-packets were counted as packets.
+    SuperPackets {
+        /// The largest.
+        bytes: u32,
+    },
+    /// The capture ended before it was stopped.
+    CaptureBroke {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Doubt {
+    /// What is wrong.
+    pub fn text(&self) -> String {
+        match self {
+            Doubt::Dropped { packets } => {
+                format!("the kernel dropped {packets} packets before the probe read them")
+            }
+            Doubt::Unseen { bytes } => format!("{bytes} bytes of streams passed by unseen"),
+            Doubt::Fragments { packets } => {
+                format!("{packets} fragments of IP packets are in no connection's figures")
+            }
+            Doubt::OpeningUnseen { connections } => format!(
+                "{connections} connections were open before the capture: set-up and TLS unknown"
+            ),
+            Doubt::TlsLost { connections } => {
+                format!("the TLS records of {connections} connections could not be followed")
+            }
+            Doubt::TlsOverheadUnknown { connections } => format!(
+                "{connections} connections used a cipher suite whose overhead depends on content"
+            ),
+            Doubt::TlsTicketsHidden { connections } => {
+                format!("in {connections} TLS 1.3 connections session tickets count as content")
+            }
+            Doubt::SuperPackets { bytes } => format!(
+                "packets of up to {bytes} bytes were captured: segmentation was offloaded, and \
+                 packets and header bytes are too small by an order of magnitude"
+            ),
+            Doubt::CaptureBroke { reason } => format!("the capture ended early: {reason}"),
+        }
+    }
+
+    /// What to do.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Doubt::Dropped { .. } => "use a larger ring, or capture headers only",
+            Doubt::Unseen { .. } => "start the capture first, and see that nothing is dropped",
+            Doubt::Fragments { .. } => "use datagrams that fit the MTU",
+            Doubt::OpeningUnseen { .. } => "start the capture before the connections are opened",
+            Doubt::TlsLost { .. } => "capture whole packets, from the first of each connection on",
+            Doubt::TlsOverheadUnknown { .. } => "use an AEAD cipher suite or TLS 1.3",
+            Doubt::TlsTicketsHidden { .. } => "give the codec's count of bytes",
+            Doubt::SuperPackets { .. } => {
+                "switch TSO, GSO and GRO off on this interface (--offload off)"
+            }
+            Doubt::CaptureBroke { .. } => "repeat the measurement",
+        }
+    }
+}

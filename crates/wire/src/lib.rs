@@ -1,0 +1,29 @@
+//! Counts what messages cost on the wire: packets and bytes, by direction, connection, phase and
+//! layer.
+//!
+//! Two witnesses that know nothing of each other: a capture ([`capture::Capture`], or a stored
+//! file, [`files::account_of`]), whose packets go through one accounting ([`account::Accounting`]),
+//! and the kernel's own counters ([`kernel`]). [`kernel::agreement()`] holds the one against the
+//! other.
+//!
+//! Linux only. Nothing here changes what it counts: interfaces stay as they are, and what their
+//! offloads do to the figures is in the account ([`account::Account::doubts`]).
+
+pub mod account;
+pub mod capture;
+mod clock;
+pub mod dissect;
+pub mod doubt;
+mod error;
+pub mod files;
+pub mod filter;
+pub mod kernel;
+pub mod packet;
+pub mod stream;
+
+pub use account::{Account, Accounting, Connection, Counting, Layers, Phase, Settings, Traffic};
+pub use capture::{Capture, Options, Tap};
+pub use doubt::Doubt;
+pub use error::WireError;
+pub use filter::Filter;
+pub use packet::{Link, Packet};

@@ -1,0 +1,128 @@
+//! `weigh background`: the generator of a background, started by `weigh` itself. It says when it
+//! is up, runs until its stdin ends, and then says what it did.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
+
+use clap::Args;
+use weigh_engine::job::Progress;
+use weigh_model::event::Interval;
+use weigh_model::plan::{Plan, TargetLife};
+use weigh_model::{Pattern, Trial};
+use weigh_stage::catalogue::Catalogue;
+use weigh_stage::pinning::{CoreSet, Pinning};
+
+use crate::exit::{Exit, Stop};
+use crate::planning::cases::{Case, decide};
+use crate::planning::conduct::{password_of_environment, secrets_of};
+use crate::run::background::{FAILED, INTERVAL, RAN, Told, UP};
+use crate::run::identity::Trials;
+use crate::run::interrupts::Interrupts;
+use crate::run::kept::Targets;
+use crate::run::metering::Metering;
+use crate::run::series::Series;
+use crate::run::stage::Stage;
+use crate::run::trial_run::{self, Surroundings};
+use crate::run::watching::Lookouts;
+use crate::show::output;
+
+/// The flags of `weigh background`.
+#[derive(Args)]
+pub struct Background {
+    /// The resolved plan of one case
+    plan: PathBuf,
+    /// Threads of the generator
+    #[arg(long, default_value_t = 1)]
+    shards: u32,
+    /// The measured generator runs on the same core, and goes first
+    #[arg(long)]
+    shares_core: bool,
+    /// User name at the target; the password comes from WEIGH_PASSWORD
+    #[arg(long)]
+    user: Option<String>,
+}
+
+impl Background {
+    /// Runs it.
+    pub fn run(self) -> Result<Exit, Stop> {
+        match self.ran() {
+            Ok(told) => {
+                let json = serde_json::to_string(&told);
+                let json = json.map_err(|error| Stop::new(Exit::Internal, error))?;
+                output::put(&format!("{RAN}{json}\n")).map(|()| Exit::Done)
+            }
+            Err(stop) => {
+                output::put(&format!("{FAILED}{}\n", stop.to_string().replace('\n', " ")))?;
+                Err(stop)
+            }
+        }
+    }
+
+    fn ran(&self) -> Result<Told, Stop> {
+        let text = std::fs::read_to_string(&self.plan)?;
+        let plan: Plan = toml::from_str(&text).map_err(Stop::usage)?;
+        let catalogue = Catalogue::load(None).map_err(Stop::usage)?;
+        let password = password_of_environment().unwrap_or_default();
+        let user = self.user.as_deref().map(|user| (user, password));
+        let secrets = secrets_of(user, BTreeMap::new(), BTreeMap::new());
+        let cases = decide(&plan, &catalogue, &secrets)?;
+        let case = cases.first().ok_or_else(|| Stop::usage("the plan has no case"))?;
+        let trial = Trial { seed: plan.seed, ..Trials::new(&plan, &cases).trial(0, case, 0) };
+        let interrupts = Interrupts::listen()?;
+        let asked = std::sync::Arc::clone(&interrupts);
+        std::thread::Builder::new().name("weigh-stdin".to_owned()).spawn(move || {
+            // Whatever ends it, nobody is there any more who wants the load.
+            let _ = std::io::stdin().read_to_end(&mut Vec::new());
+            asked.ask();
+        })?;
+        let cores = CoreSet::allowed()?;
+        let pinning = Pinning {
+            target: cores.clone(),
+            generator: cores.clone(),
+            shared: self.shares_core,
+            aside: cores,
+        };
+        let (progress, heard) = channel();
+        let around = Surroundings {
+            pinning: &pinning,
+            shards: self.shards,
+            every: Some(INTERVAL),
+            interrupts: &interrupts,
+            progress,
+            messages: None,
+            stage: Stage::default(),
+            metering: &Metering::default(),
+            lookouts: &Lookouts::default(),
+            background: None,
+        };
+        let folder = self.plan.with_extension("targets");
+        let mut targets = Targets::new(TargetLife::Fresh, &catalogue, self.shards, folder);
+        let (weighed, intervals) = std::thread::scope(|scope| {
+            let follower = scope.spawn(move || follow(&heard, case));
+            let weighed = trial_run::run(&case.lane, trial, &case.material, &around, &mut targets);
+            drop(around);
+            (weighed, follower.join().unwrap_or_default())
+        });
+        let weighed = weighed?;
+        Ok(Told { epoch_ns: weighed.epoch_ns, intervals, finished: weighed.finished })
+    }
+}
+
+/// Puts the intervals together, and says when it is up.
+fn follow(heard: &Receiver<(u32, Progress)>, case: &Case) -> Vec<Interval> {
+    let mut series = Series::new(INTERVAL, INTERVAL);
+    let holds = case.load.pattern == Pattern::Hold;
+    let mut is_up = false;
+    for (shard, progress) in heard {
+        let Progress::Interval(told) = progress else { continue };
+        if !is_up && (told.interval.sent > 0 || holds) {
+            is_up = true;
+            // Whoever started it has gone if it cannot be told: then stdin ends too.
+            let _ = output::put(&format!("{UP}\n"));
+        }
+        series.add(shard, *told);
+    }
+    series.finish()
+}

@@ -1,0 +1,79 @@
+//! `weigh targets install`: says how a server is fetched, and with --yes does it and tries it.
+
+use std::time::Instant;
+
+use weigh_stage::catalogue::{Catalogue, Choice};
+use weigh_stage::find;
+use weigh_stage::install::{InstallError, Installation};
+use weigh_stage::managed::ManagedServer;
+use weigh_stage::process::ProcessError;
+
+use crate::exit::{Exit, Stop};
+use crate::show::output;
+
+/// What changes the machine is run only when it was asked for by name and by flag.
+///
+/// # Errors
+/// If there is no such target, if nobody knows how to fetch it, or if it could not be done.
+pub fn install(catalogue: &Catalogue, name: &str, is_wanted: bool) -> Result<Exit, Stop> {
+    let choice = catalogue.choose(name).map_err(Stop::usage)?;
+    let target = choice.target;
+    if let Some(found) = find::find(target) {
+        let place = found.package.as_ref().unwrap_or(&found.path).display();
+        output::put(&format!("{} {} is installed: {place}\n", target.title, found.version))?;
+        return Ok(Exit::Done);
+    }
+    let installation = match Installation::of(target) {
+        Ok(installation) => installation,
+        // What its user has to do is an answer to the question, and none to the order.
+        Err(InstallError::NoPackage { mend, .. }) if !is_wanted => {
+            output::put(&format!("{mend}\n"))?;
+            return Ok(Exit::Done);
+        }
+        Err(error) => return Err(failed(&error)),
+    };
+    output::put(&installation.words())?;
+    if !is_wanted {
+        output::put(&format!("weigh targets install {name} --yes does it\n"))?;
+        return Ok(Exit::Done);
+    }
+    let mut unsaid = None;
+    let done = installation.run(|command| {
+        unsaid = output::put(&format!("> {command}\n")).err();
+    });
+    done.map_err(|error| failed(&error))?;
+    unsaid.map_or(Ok(()), Err)?;
+    tried(choice)
+}
+
+/// Starts it once: what does not start is not installed.
+fn tried(choice: Choice<'_>) -> Result<Exit, Stop> {
+    let folder = std::env::temp_dir().join(format!("weigh-install-{}", std::process::id()));
+    let began = Instant::now();
+    let started = ManagedServer::start(choice, None, &folder, None);
+    let ready = began.elapsed().as_secs_f64();
+    let result = match started {
+        Ok(server) => {
+            let said = format!("{} starts: ready after {ready:.1} s\n", server.title());
+            server.stop();
+            output::put(&said)
+        }
+        Err(error) => {
+            let said = format!("it is installed and does not start: {error}");
+            Err(Stop::new(Exit::Target, said))
+        }
+    };
+    let _ = std::fs::remove_dir_all(&folder);
+    result.map(|()| Exit::Done)
+}
+
+fn failed(error: &InstallError) -> Stop {
+    let exit = match error {
+        InstallError::DiskFull { .. }
+        | InstallError::Unwritable { .. }
+        | InstallError::Process(ProcessError::Unwritable { .. }) => Exit::Record,
+        InstallError::NoPackage { .. } | InstallError::NoCache => Exit::Usage,
+        _ => Exit::Target,
+    };
+    Stop::new(exit, error)
+}

@@ -1,0 +1,297 @@
+//! `weigh limit`: where a target's limit lies, as two bounds for every goal.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use clap::Args;
+use serde_json::json;
+use weigh_limit::{Axis, AxisKind, Search};
+use weigh_model::plan::{Plan, Repeat, TargetLife};
+use weigh_model::units::parse_duration;
+use weigh_model::{Load, Nanos, Pattern};
+use weigh_stage::catalogue::Catalogue;
+
+use crate::exit::{Exit, Stop};
+use crate::planning::cases::{Case, Secrets};
+use crate::planning::conduct::Manner;
+use crate::planning::lane_options::{LaneOptions, run_name, secrets};
+use crate::planning::lanes::Lane;
+use crate::planning::limit_goals::GoalOptions;
+use crate::planning::limit_load;
+use crate::planning::options::LoadOptions;
+use crate::run::limit_search;
+use crate::show::output;
+
+/// The flags of `weigh limit`.
+#[derive(Args)]
+#[command(mut_arg("messages", |arg| arg.hide(true)))]
+#[command(mut_arg("duration", |arg| arg.hide(true)))]
+#[command(mut_arg("save_plan", |arg| arg.hide(true)))]
+pub struct Limit {
+    /// Protocols (mqtt, http, tcp), targets (mosquitto, mosquitto@no-limits, nginx) or URLs
+    /// (mqtt://HOST:PORT); none: the main job
+    #[arg(value_name = "PROTOCOL|TARGET|URL")]
+    words: Vec<String>,
+    /// What is increased: rate, connections, burst, subscribers or size
+    #[arg(long, value_name = "AXIS", default_value = "rate", value_parser = axis_kind)]
+    axis: AxisKind,
+    /// The smallest load, with its unit [default: 100/s, 1 connection, a burst of 10 messages,
+    /// 1 subscriber, 64B]
+    #[arg(long, value_name = "LOAD")]
+    from: Option<String>,
+    /// The largest load [default: 1000000/s, 10000 connections, a burst of 1000000 messages, 1000
+    /// subscribers, 1MiB]
+    #[arg(long, value_name = "LOAD")]
+    to: Option<String>,
+    #[command(flatten)]
+    goals: GoalOptions,
+    /// No trial begins that would end later than this; divided equally among the lanes
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    budget: Option<Nanos>,
+    /// Keeps one target process for all trials of a lane instead of a fresh one for each
+    #[arg(long)]
+    keep_target: bool,
+    /// Offers half as much again as missed a goal, by one more process of weigh and by two in
+    /// turn, and says whether more comes out of two
+    #[arg(long)]
+    second_generator: bool,
+    #[command(flatten)]
+    load: LoadOptions,
+    #[command(flatten)]
+    shared: LaneOptions,
+    /// What the run is called
+    #[arg(long, value_name = "NAME", default_value = "limit", value_parser = run_name)]
+    name: String,
+    #[command(flatten)]
+    manner: Manner,
+}
+
+fn axis_kind(text: &str) -> Result<AxisKind, String> {
+    let full = if text == "size" { AxisKind::MessageSize.name() } else { text };
+    full.parse().map_err(|_| {
+        format!(
+            "{text:?} is no axis of a limit: type rate, connections, burst, subscribers or size"
+        )
+    })
+}
+
+/// A lane with what is searched in it.
+struct Wanted {
+    lane: Lane,
+    load: Load,
+    search: Search,
+}
+
+impl Limit {
+    /// Searches and shows.
+    pub fn run(self) -> Result<Exit, Stop> {
+        let catalogue = self.manner.catalogue()?;
+        let axis = limit_load::axis(self.axis, self.from.as_deref(), self.to.as_deref())?;
+        let wanted = self.wanted(&catalogue, &axis)?;
+        let (plan, secrets) = self.plan(&catalogue, &wanted)?;
+        let kind = axis.kind();
+        let largest = |cases: &[Case]| {
+            let at_end = |(case, wanted): (&Case, &Wanted)| {
+                let longest = wanted.search.goals.iter().map(|goal| goal.final_trial_duration);
+                let longest = longest.max().unwrap_or_default();
+                let load = limit_load::at(kind, &case.load, axis.max(), longest);
+                Case { load, ..case.clone() }
+            };
+            // The machine must bear the most connections; no rate is refused before it was tried.
+            Ok(match kind {
+                AxisKind::Connections | AxisKind::Subscribers => {
+                    cases.iter().zip(&wanted).map(at_end).collect()
+                }
+                _ => cases.to_vec(),
+            })
+        };
+        let searches: Vec<Search> = wanted.iter().map(|own| own.search.clone()).collect();
+        let second = self.second_generator;
+        let experiment = self.manner.prepare(&catalogue, plan, &secrets, largest)?;
+        if self.manner.is_dry() {
+            return self.tell(&wanted);
+        }
+        self.manner.show(experiment.run_with(
+            move |experiment: &_, folder: &_, interrupts: &_, chronicle: &mut _| {
+                limit_search::begin(experiment, &searches, second, folder, interrupts, chronicle)
+            },
+        )?)
+    }
+
+    /// The lanes with their searches.
+    fn wanted(&self, catalogue: &Catalogue, axis: &Axis) -> Result<Vec<Wanted>, Stop> {
+        let given = self.shared.given()?;
+        let lanes = self.shared.lanes(&self.words, catalogue, &given)?;
+        let share = self.budget.map(|budget| Nanos(budget.0 / lanes.len().max(1) as u64));
+        let options = limit_load::with_axis(&self.load, axis)?;
+        let mut wanted = Vec::new();
+        for lane in lanes {
+            let protocol = lane.protocol.name();
+            let patterns = lane.patterns();
+            let pattern = self.load.pattern.unwrap_or(patterns[0]);
+            let topology = options.topology();
+            limit_load::check(axis.kind(), protocol, pattern, topology)?;
+            let load = options.load(protocol, patterns)?;
+            let goals = self.goals.goals(&load)?;
+            let mut search = Search::new(*axis, goals);
+            search.budget = share;
+            check_length(&search, &load, self.budget)?;
+            self.check_second_generator(&lane, &search, &load)?;
+            wanted.push(Wanted { lane, load, search });
+        }
+        self.shared.check_used(&given, wanted.iter().map(|own| &own.lane))?;
+        options.check_topology(wanted.iter().map(|own| &own.load))?;
+        Ok(wanted)
+    }
+
+    /// Only what comes in parts can be offered by two.
+    fn check_second_generator(
+        &self,
+        lane: &Lane,
+        search: &Search,
+        load: &Load,
+    ) -> Result<(), Stop> {
+        let kind = search.axis.kind();
+        let is_divisible = matches!(kind, AxisKind::Rate | AxisKind::Connections);
+        let refused = match (self.second_generator, load.pattern) {
+            (false, _) => return Ok(()),
+            _ if self.shared.has_hosts() => {
+                "hosts of their own have one generator: leave out \
+                                             --path, --wire, --pcap and --offload"
+            }
+            _ if self.shared.has_relay() => {
+                "a relay has one generator before it: leave out --relay"
+            }
+            // The certificates of a run are its own.
+            _ if weigh_model::tls::is_on(&lane.settings) && !lane.is_foreign() => "leave out --tls",
+            (true, Pattern::Hold) => "connections that only stand have no plateau",
+            _ if !is_divisible => "type --axis rate or --axis connections, which two can share",
+            _ => return Ok(()),
+        };
+        Err(Stop::usage(format!("--second-generator: {refused}")))
+    }
+
+    fn plan(&self, catalogue: &Catalogue, wanted: &[Wanted]) -> Result<(Plan, Secrets), Stop> {
+        let draft = |own: &Wanted| self.shared.draft(&own.lane, &own.load);
+        let drafts = wanted.iter().map(draft).collect::<Result<Vec<_>, _>>()?;
+        let target = if self.keep_target { TargetLife::Kept } else { TargetLife::Fresh };
+        let repeat = Repeat { target, ..Repeat::exactly(1) };
+        let plan = self.shared.plan(&self.name, &drafts, repeat, catalogue)?;
+        let (by_url, settings) = secrets(wanted.iter().map(|own| &own.lane));
+        Ok((plan, self.manner.secrets(by_url, settings)?))
+    }
+
+    /// What would be searched.
+    fn tell(&self, wanted: &[Wanted]) -> Result<Exit, Stop> {
+        if self.manner.is_json() {
+            let lanes = wanted.iter().map(|Wanted { lane, load, search }| {
+                let (protocol, target) = (lane.protocol.name(), lane.against.name());
+                let settings: BTreeMap<_, _> = lane.shown().collect();
+                json!({ "protocol": protocol, "target": target, "settings": settings,
+                        "load": load, "search": search })
+            });
+            let document = json!({ "lanes": lanes.collect::<Vec<_>>() });
+            return output::put(&format!("{document:#}\n")).map(|()| Exit::Done);
+        }
+        let mut text = String::new();
+        for Wanted { lane, load, search } in wanted {
+            let (axis, unit) = (search.axis, search.axis.kind().unit());
+            let settings: String =
+                lane.shown().map(|(key, value)| format!(" {key}={value}")).collect();
+            let _ = writeln!(
+                text,
+                "{}{settings} {} against {}: {} from {} to {}{unit}",
+                lane.protocol.name(),
+                load.pattern,
+                lane.against.name(),
+                axis.kind(),
+                axis.min(),
+                axis.max(),
+            );
+            for goal in &search.goals {
+                let least = goal.duration_sum.as_secs_f64() * (1.0 - goal.exceed_ratio);
+                let _ = writeln!(
+                    text,
+                    "  {}: bounds {:.2} % apart, loss ratio <= {}; {:.1} s to {:.1} s of trials \
+                     decide a load, at least two loads are decided",
+                    goal.name,
+                    100.0 * goal.width,
+                    goal.loss_ratio,
+                    least.max(goal.final_trial_duration.as_secs_f64()),
+                    goal.duration_sum.as_secs_f64(),
+                );
+            }
+            match search.budget {
+                Some(budget) => writeln!(text, "  no longer than {budget}"),
+                None => writeln!(text, "  as long as it takes; --budget 5m ends it in time"),
+            }
+            .map_err(|error| Stop::new(Exit::Internal, error))?;
+        }
+        output::put(&text).map(|()| Exit::Done)
+    }
+}
+
+/// Refuses trials too short to say anything, and a budget in which none fits.
+fn check_length(search: &Search, load: &Load, whole: Option<Nanos>) -> Result<(), Stop> {
+    let shortest = search.goals.iter().map(|goal| goal.initial_trial_duration).min();
+    let shortest = shortest.unwrap_or_default();
+    if shortest < TRIAL_MIN {
+        return Err(Stop::usage(format!(
+            "--trial {shortest}: is too short to tell what piles up from what is under way: type \
+             --trial {TRIAL_MIN} or more"
+        )));
+    }
+    let messages = search.axis.min() * shortest.as_secs_f64();
+    if search.axis.kind() == AxisKind::Rate && messages < 1.0 {
+        return Err(Stop::usage(format!(
+            "--from {}/s: not one message is due in a trial of {shortest}: type a larger --from or \
+             a longer --trial",
+            search.axis.min()
+        )));
+    }
+    check_quantiles(search, messages)?;
+    let takes = shortest + load.warmup;
+    match (whole, search.budget) {
+        (Some(whole), Some(share)) if share < takes => {
+            let lanes = (whole.0 / share.0.max(1)).max(1);
+            let needed = Nanos(takes.0.saturating_mul(lanes));
+            Err(Stop::usage(format!(
+                "--budget {whole}: not even the first trial of every lane fits, {shortest} and \
+                 its warm-up each: type at least --budget {needed}, and much more for an answer"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a quantile that the shortest trial at the smallest rate is too small to have.
+fn check_quantiles(search: &Search, messages: f64) -> Result<(), Stop> {
+    if search.axis.kind() != AxisKind::Rate {
+        return Ok(());
+    }
+    let conditions = search.goals.iter().flat_map(|goal| &goal.conditions);
+    for condition in conditions {
+        let part = condition.metric.rsplit('.').next().unwrap_or_default();
+        let needed = match part {
+            "p90" => 10.0,
+            "p95" => 20.0,
+            "p99" => 100.0,
+            "p999" => 1_000.0,
+            _ => continue,
+        };
+        if messages + ROUNDING < needed {
+            let from = (search.axis.min() * needed / messages).ceil();
+            return Err(Stop::usage(format!(
+                "--goal \"{condition}\": {part} needs {needed} messages, and the shortest trial at \
+                 the smallest rate has {messages:.0}: type --from {from}/s or a longer --trial"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Share of a message that a product of decimals may be short of.
+const ROUNDING: f64 = 1e-6;
+
+/// Two intervals of a time series.
+const TRIAL_MIN: Nanos = Nanos::from_millis(200);

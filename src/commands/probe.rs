@@ -1,0 +1,310 @@
+//! `weigh targets probe`: what a server can do, as a table and as data for plans and targets.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use weigh_engine::serving::Serving;
+use weigh_model::endpoint::Credentials;
+use weigh_model::trial::Settings;
+use weigh_model::units::{parse_duration, parse_size};
+use weigh_model::{Endpoint, Nanos, Protocol};
+use weigh_plan::world::REFERENCE;
+use weigh_probe::abilities::{Abilities, Ability, SCHEMA};
+use weigh_probe::{Bounds, Reach, Unusable};
+use weigh_protocols as registry;
+use weigh_stage::catalogue::Catalogue;
+
+use crate::commands::targets::Started;
+use crate::exit::{Exit, Stop};
+use crate::planning::lanes::Given;
+use crate::planning::preflight;
+use crate::run::addresses;
+use crate::show::output;
+
+/// The flags of `weigh targets probe`.
+#[derive(Args)]
+pub struct Probe {
+    /// A URL (mqtt://HOST:PORT, http://HOST/PATH, h2c://…, grpc://…, or inside TLS or WebSocket),
+    /// a target that is started for it (mosquitto, mosquitto@no-limits), or a protocol whose
+    /// reference server is (mqtt, http, http2, grpc)
+    #[arg(value_name = "URL|TARGET|PROTOCOL")]
+    word: String,
+    /// Everything as one JSON document on standard output
+    #[arg(long)]
+    json: bool,
+    /// Keeps it as data that plans (target.abilities) and files of targets (abilities) use; JSON
+    /// if the name ends so, else TOML
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// How long everything may take; what was not asked by then is marked so
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2m")]
+    within: Nanos,
+    /// How long a single answer is awaited
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
+    patience: Nanos,
+    /// Largest payload or body that is tried
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "8MiB")]
+    payload_to: u64,
+    /// Longest topic and client identifier that are tried, up to 65535B; some servers die of very
+    /// long ones
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "4KiB")]
+    names_to: u64,
+    /// Most messages that a queue is filled with
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 20_000,
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000)
+    )]
+    queue_to: u64,
+    /// User name; the password comes from WEIGH_PASSWORD
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// PEM file of who signs for the server [default: those that the system trusts]
+    #[arg(long, value_name = "FILE")]
+    cacert: Option<PathBuf>,
+    /// Accepts every certificate
+    #[arg(long)]
+    insecure: bool,
+    /// Sets a key of a reference server, such as mqtt.broker_maximum_qos=1
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    /// Allows servers beyond this machine
+    #[arg(long)]
+    i_may_load_this: bool,
+}
+
+/// Who is probed, and what runs as long as it is.
+struct Subject {
+    /// `mosquitto@defaults`, `reference`, or the URL.
+    name: String,
+    title: Option<String>,
+    endpoint: Endpoint,
+    running: Running,
+}
+
+/// What was started for the probe; it ends when this does.
+enum Running {
+    Reference { _serving: Serving },
+    Managed(Box<Started>),
+    Foreign,
+}
+
+impl Probe {
+    /// Asks, and shows what was answered.
+    ///
+    /// # Errors
+    /// If there is nobody to be asked.
+    pub fn run(self, catalogue: &Catalogue) -> Result<Exit, Stop> {
+        let subject = self.subject(catalogue)?;
+        let protocol = registry::find_by_scheme(&subject.endpoint.scheme)
+            .ok_or_else(|| Stop::usage(format!("{}: no protocol has this scheme", self.word)))?;
+        let interrupt = Interrupt::await_one()?;
+        let reach = self.reach(&subject.endpoint, &interrupt)?;
+        let bounds = Bounds {
+            payload_bytes: self.payload_to,
+            name_bytes: self.names_to,
+            queue_messages: self.queue_to,
+        };
+        let asked = weigh_probe::probe(&reach, bounds, &mut |ability: &Ability| {
+            eprintln!("  {}: {}", ability.name, weigh_probe::short(ability));
+        });
+        let exit = interrupt.exit();
+        let found = Abilities {
+            schema: SCHEMA.to_owned(),
+            target: subject.name,
+            title: subject.title,
+            protocol: protocol.name().to_owned(),
+            probed_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            weigh: env!("CARGO_PKG_VERSION").to_owned(),
+            abilities: asked.map_err(|error| match exit {
+                Exit::Done => stop(&error),
+                exit => Stop::new(exit, "interrupted before anything was asked"),
+            })?,
+        };
+        if let Running::Managed(started) = subject.running {
+            started.stop();
+        }
+        if let Some(path) = &self.output {
+            keep(&found, path)?;
+        }
+        output::put(&if self.json { found.to_json() } else { weigh_probe::table(&found) })?;
+        match weigh_probe::gone(&found.abilities) {
+            Some(text) if exit == Exit::Done => {
+                Err(Stop::new(Exit::Target, format!("{}: {text}", subject.endpoint)))
+            }
+            _ => Ok(exit),
+        }
+    }
+
+    /// Who is asked; what has to be started for it runs then.
+    fn subject(&self, catalogue: &Catalogue) -> Result<Subject, Stop> {
+        let is_url = self.word.contains("://");
+        let of_urls = [
+            ("--user", self.user.is_some()),
+            ("--cacert", self.cacert.is_some()),
+            ("--insecure", self.insecure),
+        ];
+        if let Some((flag, _)) = of_urls.iter().find(|(_, given)| *given && !is_url) {
+            return Err(Stop::usage(format!("{flag}: is for a server by URL; leave it out")));
+        }
+        if is_url {
+            return self.foreign();
+        }
+        if catalogue.knows(&self.word) {
+            self.check_sets("a server of others is told by its profile: NAME@PROFILE")?;
+            let choice = catalogue.choose(&self.word).map_err(Stop::usage)?;
+            let started = Started::start(choice)?;
+            let server = started.server();
+            return Ok(Subject {
+                name: format!("{}@{}", choice.target.name, choice.profile.name),
+                title: Some(server.title().to_owned()),
+                endpoint: server.endpoint().clone(),
+                running: Running::Managed(Box::new(started)),
+            });
+        }
+        let protocol = registry::find(&self.word).map_err(|invalid| {
+            let names: Vec<&str> =
+                catalogue.targets().iter().map(|target| target.name.as_str()).collect();
+            Stop::usage(format!(
+                "{:?} is no target: type a URL, one of {}, or a protocol ({})",
+                self.word,
+                names.join(", "),
+                invalid.mend
+            ))
+        })?;
+        self.reference(protocol)
+    }
+
+    fn check_sets(&self, mend: &str) -> Result<(), Stop> {
+        match self.sets.is_empty() {
+            true => Ok(()),
+            false => Err(Stop::usage(format!("--set: is for reference servers; {mend}"))),
+        }
+    }
+
+    fn foreign(&self) -> Result<Subject, Stop> {
+        self.check_sets("leave it out")?;
+        let mut endpoint = Endpoint::parse(&self.word).map_err(Stop::usage)?;
+        let unknown = |why| Stop::new(Exit::Target, format!("{endpoint}: {why}; check its name"));
+        let beyond = preflight::beyond(&endpoint.host).map_err(unknown)?;
+        if let Some(beyond) = beyond.filter(|_| !self.i_may_load_this) {
+            return Err(Stop::usage(format!(
+                "{endpoint}: lies beyond this machine{beyond}, and a probe fills queues and looks \
+                 for limits: add --i-may-load-this if you may"
+            )));
+        }
+        if !endpoint.is_secure() && (self.cacert.is_some() || self.insecure) {
+            let flag = if self.insecure { "--insecure" } else { "--cacert" };
+            return Err(Stop::usage(format!("{flag}: {endpoint} is without TLS; leave it out")));
+        }
+        if let Some(user) = &self.user {
+            let password = std::env::var("WEIGH_PASSWORD").unwrap_or_default();
+            endpoint.credentials = Some(Credentials { user: user.clone(), password });
+        }
+        let name = endpoint.to_string();
+        Ok(Subject { name, title: None, endpoint, running: Running::Foreign })
+    }
+
+    /// The reference server of a protocol, in a thread of ours: nothing is measured here.
+    fn reference(&self, protocol: &'static dyn Protocol) -> Result<Subject, Stop> {
+        let given = Given::parse(&self.sets)?;
+        if let Some(other) = given.others(protocol) {
+            let name = protocol.name();
+            return Err(Stop::usage(format!("{other}: not a key of {name}; leave it out")));
+        }
+        let settings = Settings::new(protocol.name(), protocol.settings(), given.of(protocol))?;
+        let host = protocol.host(&settings)?;
+        let here = SocketAddr::from(([127, 0, 0, 1], 0));
+        let serving =
+            Serving::start(&host, here, 1).map_err(|error| Stop::new(Exit::Target, error))?;
+        let mut endpoint = Endpoint::at(protocol.scheme(), serving.address());
+        endpoint.path = settings.text("path").to_owned();
+        let user = settings.text("broker_user").to_owned();
+        if !user.is_empty() {
+            let password = settings.text("broker_password").to_owned();
+            endpoint.credentials = Some(Credentials { user, password });
+        }
+        Ok(Subject {
+            name: REFERENCE.to_owned(),
+            title: Some(format!("Weighbridge {}", env!("CARGO_PKG_VERSION"))),
+            endpoint,
+            running: Running::Reference { _serving: serving },
+        })
+    }
+
+    fn reach(&self, endpoint: &Endpoint, interrupt: &Interrupt) -> Result<Reach, Stop> {
+        Ok(Reach {
+            endpoint: endpoint.clone(),
+            address: addresses::resolve(endpoint)?,
+            #[cfg(feature = "tls")]
+            tls: endpoint.is_secure().then(|| self.tls(endpoint)),
+            patience: Duration::from_nanos(self.patience.0),
+            end: Instant::now() + Duration::from_nanos(self.within.0),
+            stop: Arc::clone(&interrupt.came),
+        })
+    }
+
+    #[cfg(feature = "tls")]
+    fn tls(&self, endpoint: &Endpoint) -> weigh_engine::layer::tls::ClientChoice {
+        use weigh_engine::layer::tls::{ClientChoice, Versions};
+        ClientChoice {
+            versions: Versions::Both,
+            authority: self.cacert.clone(),
+            identity: None,
+            name: endpoint.host.clone(),
+            alpn: Vec::new(),
+            resumes: false,
+            verifies: !self.insecure,
+        }
+    }
+}
+
+/// A signal that ends the asking, so that what it would leave behind is still taken back.
+struct Interrupt {
+    came: Arc<AtomicBool>,
+    /// Which it was.
+    signal: Arc<AtomicUsize>,
+}
+
+impl Interrupt {
+    fn await_one() -> Result<Interrupt, Stop> {
+        let own = Interrupt { came: Arc::default(), signal: Arc::default() };
+        for signal in [SIGINT, SIGTERM] {
+            flag::register(signal, Arc::clone(&own.came))?;
+            flag::register_usize(signal, Arc::clone(&own.signal), signal as usize)?;
+        }
+        Ok(own)
+    }
+
+    /// The exit code that it stands for.
+    fn exit(&self) -> Exit {
+        match self.signal.load(Ordering::Relaxed) {
+            0 => Exit::Done,
+            signal if signal == SIGTERM as usize => Exit::Terminated,
+            _ => Exit::Interrupted,
+        }
+    }
+}
+
+/// Writes the abilities into a file.
+fn keep(found: &Abilities, path: &Path) -> Result<(), Stop> {
+    let name = path.display().to_string();
+    std::fs::write(path, found.write(&name)).map_err(|error| {
+        Stop::new(Exit::Record, format!("{name}: cannot be written: {error}; name another file"))
+    })
+}
+
+fn stop(error: &Unusable) -> Stop {
+    let exit = match error {
+        Unusable::NoQuestions(_) => Exit::Usage,
+        _ => Exit::Target,
+    };
+    Stop::new(exit, error)
+}

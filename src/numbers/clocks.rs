@@ -1,0 +1,59 @@
+//! Two clocks, and delays between their hosts, as a reader of terminals likes them.
+
+use std::fmt::Write as _;
+
+use weigh_clocks::one_way::{ClockReport, OneWayFigure};
+use weigh_clocks::{Direction, OneWay};
+
+use crate::numbers::text::at;
+
+/// What is known of two clocks.
+pub fn clocks(report: &ClockReport) -> String {
+    let mut text = String::new();
+    let bound = report.offset_bound_ns;
+    let line = |text: &mut String, name: &str, value: String| {
+        let _ = writeln!(text, "  {name:<24} {value}");
+    };
+    let watched = format!("{} exchanges over {:.1} s", report.exchanges, report.seconds);
+    line(&mut text, "watched", watched);
+    line(&mut text, "smallest round trip", milliseconds(report.round_trip_ns_min as f64, bound));
+    let offset = |offset_ns| {
+        let (value, bound) = (milliseconds(offset_ns, bound), milliseconds(bound, bound));
+        format!("{value} ± {bound}")
+    };
+    line(&mut text, "other clock ahead, first", offset(report.offset_ns_first));
+    line(&mut text, "other clock ahead, last", offset(report.offset_ns_last));
+    let (drift, bound) = (report.drift_ppm, report.drift_bound_ppm);
+    line(&mut text, "drift", format!("{} ± {} ppm", at(drift, bound), at(bound, bound)));
+    text + "  ± is a bound, not an interval: it holds for every path, however lopsided\n"
+}
+
+/// Delays one way.
+pub fn one_way(report: &OneWay) -> String {
+    let way = match report.direction {
+        Direction::There => "to the host that answered",
+        Direction::Back => "from the host that answered",
+    };
+    let mut text =
+        format!("{} messages {way}, {} lost\n", report.received + report.lost, report.lost);
+    for figure in report.delays.iter().chain(&report.spread) {
+        let _ = writeln!(text, "  {:<28} {}", figure.name, of_figure(figure));
+    }
+    text + "the clocks\n" + &clocks(&report.clocks)
+}
+
+fn of_figure(figure: &OneWayFigure) -> String {
+    let bound = figure.bound;
+    match (figure.value, &figure.refused) {
+        (Some(value), _) => {
+            format!("{} ± {} (clocks)", milliseconds(value, bound), milliseconds(bound, bound))
+        }
+        (None, Some(reason)) => format!("refused: {reason}"),
+        (None, None) => "absent".to_owned(),
+    }
+}
+
+/// With two digits of the bound.
+fn milliseconds(ns: f64, bound_ns: f64) -> String {
+    format!("{} ms", at(ns / 1e6, bound_ns / 1e6))
+}

@@ -1,0 +1,103 @@
+//! What discharges came to, as a reader of terminals likes it.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use weigh_model::Nanos;
+use weigh_rundown::Report;
+use weigh_rundown::report::{
+    DischargeReport, ENOUGH, Figure, LaneComparison, LaneFigure, LaneReport,
+};
+
+use crate::numbers::text::{at, beside, significant};
+
+/// The whole report, ending in a line break.
+pub fn render(report: &Report) -> String {
+    let battery = report.battery.map_or_else(
+        || "battery not named: type --battery 2000mAh@5V for mAh per session".to_owned(),
+        |battery| format!("battery {battery} by its label"),
+    );
+    let complete = report.discharges.iter().filter(|own| own.complete).count();
+    let all = report.discharges.len();
+    let mut text = format!("{}: {battery}; {complete} of {all} discharges count\n", report.plan);
+    text += "\n   #  ended             sessions      lifetime  mAh/session  lane\n";
+    report.discharges.iter().for_each(|discharge| text += &of_discharge(discharge));
+    for lane in &report.lanes {
+        text.push('\n');
+        text += &of_lane(lane);
+    }
+    if !report.comparisons.is_empty() {
+        text.push('\n');
+        report.comparisons.iter().for_each(|pair| text += &of_pair(pair));
+    }
+    if !report.doubts.is_empty() {
+        text.push('\n');
+        for doubt in &report.doubts {
+            let _ = writeln!(text, "doubt: {} ({})", doubt.text, doubt.code);
+        }
+    }
+    text
+}
+
+fn of_discharge(discharge: &DischargeReport) -> String {
+    let counts = if discharge.complete { ' ' } else { '-' };
+    let mah = discharge.gauge_mah_per_session.map(|mah| significant(mah) + " g");
+    let mah = mah.or_else(|| discharge.rated_mah_per_session.map(significant));
+    format!(
+        "{counts}{:>3}  {:<16} {:>9}  {:>12}  {:>11}  {}\n",
+        discharge.number,
+        discharge.ended,
+        discharge.sessions,
+        time(discharge.lifetime_s),
+        mah.unwrap_or_else(|| "-".to_owned()),
+        discharge.lane
+    )
+}
+
+fn of_lane(lane: &LaneReport) -> String {
+    let mut text = format!("{}, n = {} (at least {ENOUGH} wanted)\n", lane.lane, lane.n);
+    for figure in &lane.figures {
+        let _ = writeln!(text, "  {:<30} {}", figure.name.words(), of_figure(figure));
+    }
+    text
+}
+
+fn of_figure(figure: &LaneFigure) -> String {
+    let is_time = figure.name == Figure::LifetimeS;
+    match (figure.low, figure.high) {
+        (Some(low), Some(high)) if is_time => {
+            format!("{} ({} … {}, {})", time(figure.value), time(low), time(high), figure.method)
+        }
+        (Some(low), Some(high)) => {
+            let half = (high - low) / 2.0;
+            let (value, method) = (beside(figure.value, low, high), &figure.method);
+            format!("{value} ({} … {}, {method})", at(low, half), at(high, half))
+        }
+        _ if is_time => format!("{} (no interval: {})", time(figure.value), figure.method),
+        _ => format!("{} (no interval: {})", significant(figure.value), figure.method),
+    }
+}
+
+fn of_pair(pair: &LaneComparison) -> String {
+    let (left, right) = (&pair.left, &pair.right);
+    let times = match (pair.ratio, pair.low, pair.high) {
+        (Some(ratio), Some(low), Some(high)) => {
+            let half = (high - low) / 2.0;
+            let value = beside(ratio, low, high);
+            format!("{left} is {value} times {right} ({} … {})", at(low, half), at(high, half))
+        }
+        (Some(ratio), ..) => format!("{left} is {} times {right}", significant(ratio)),
+        _ => format!("{left} and {right}"),
+    };
+    let refused = pair.refused.as_ref().map_or(String::new(), |why| format!(", {why}"));
+    format!("{}: {times}: {}{refused}\n", pair.figure.words(), pair.verdict)
+}
+
+/// `2h 39m 3s`, below a minute with tenths.
+fn time(seconds: f64) -> String {
+    if seconds < 60.0 {
+        return format!("{seconds:.1}s");
+    }
+    let whole = Duration::from_secs_f64(seconds.max(0.0).round());
+    Nanos(whole.as_nanos() as u64).to_string()
+}

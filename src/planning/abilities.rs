@@ -1,0 +1,87 @@
+//! What is known of targets, from the files of `weigh targets probe`, and what follows from it for
+//! a case before anything starts.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use weigh_model::Trial;
+use weigh_model::protocol::Invalid;
+use weigh_plan::keys::ABILITIES;
+use weigh_plan::matrix::Decided;
+use weigh_probe::abilities::Abilities;
+use weigh_probe::demands;
+use weigh_stage::catalogue::Catalogue;
+
+/// The files that were read; each is read once.
+#[derive(Default)]
+pub struct KnownAbilities {
+    by_file: RefCell<BTreeMap<String, Rc<Abilities>>>,
+}
+
+impl KnownAbilities {
+    /// Refuses what the target of a case cannot do: by the file that the case names, or by what the
+    /// target's own file names.
+    ///
+    /// # Errors
+    /// What the target cannot do, at the key that asks for it; a file that cannot be read.
+    pub fn check(
+        &self,
+        catalogue: &Catalogue,
+        case: &Decided,
+        trial: &Trial,
+    ) -> Result<(), Invalid> {
+        let named = case.share.get(ABILITIES).and_then(|value| value.as_str());
+        let known = match named {
+            Some(file) => Some(self.of_file(file, trial)?),
+            None => self.of_target(catalogue, &case.target)?,
+        };
+        match known.and_then(|known| demands::refusal(&known, trial)) {
+            Some(refusal) => Err(refusal),
+            None => Ok(()),
+        }
+    }
+
+    fn of_file(&self, file: &str, trial: &Trial) -> Result<Rc<Abilities>, Invalid> {
+        let wrong = |problem: String, mend: &str| Invalid::new(ABILITIES, problem, mend);
+        let mend = "name a file of weigh targets probe -o";
+        let known = self.read(file, || {
+            std::fs::read_to_string(file)
+                .map_err(|error| wrong(format!("{file}: cannot be read: {error}"), mend))
+        })?;
+        if known.protocol != trial.protocol {
+            let problem = format!("{file} is about {}, not {}", known.protocol, trial.protocol);
+            return Err(wrong(problem, "name another file, or leave it out"));
+        }
+        Ok(known)
+    }
+
+    /// What is known of a target holds for the profile that was probed.
+    fn of_target(
+        &self,
+        catalogue: &Catalogue,
+        target: &str,
+    ) -> Result<Option<Rc<Abilities>>, Invalid> {
+        let Some((file, text)) = catalogue.abilities(target) else { return Ok(None) };
+        let known = self.read(file, || Ok(text.to_owned()))?;
+        let chosen = catalogue.choose(target).ok();
+        let own = chosen.map(|own| format!("{}@{}", own.target.name, own.profile.name));
+        Ok(own.filter(|own| *own == known.target).map(|_| known))
+    }
+
+    fn read(
+        &self,
+        file: &str,
+        text: impl FnOnce() -> Result<String, Invalid>,
+    ) -> Result<Rc<Abilities>, Invalid> {
+        if let Some(known) = self.by_file.borrow().get(file) {
+            return Ok(Rc::clone(known));
+        }
+        let read = Abilities::read(file, &text()?).map_err(|error| {
+            Invalid::new(ABILITIES, error.to_string(), "name a file of weigh targets probe -o")
+        })?;
+        let read = Rc::new(read);
+        self.by_file.borrow_mut().insert(file.to_owned(), Rc::clone(&read));
+        Ok(read)
+    }
+}

@@ -1,0 +1,275 @@
+//! The flags that say in which settings, over which path and how closely watched lanes are weighed.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use weigh_model::endpoint::Credentials;
+use weigh_model::lookout::Lookout;
+use weigh_model::plan::{Observe, Plan, Repeat, check_name};
+use weigh_model::units::{Bytes, parse_duration, parse_size};
+use weigh_model::{Load, MeterChoice, Nanos};
+use weigh_plan::World;
+use weigh_plan::background;
+use weigh_plan::keys::{ABILITIES, OFFLOAD};
+use weigh_plan::matrix::{self, Decided, RELAY};
+use weigh_stage::catalogue::Catalogue;
+
+use crate::exit::Stop;
+use crate::planning::cases::path_keys;
+use crate::planning::known::Known;
+use crate::planning::lanes::{self, Against, Given, Lane, is_secret};
+use crate::planning::options::with_flag;
+use crate::planning::request_options::RequestOptions;
+use crate::planning::tls_options::TlsOptions;
+
+/// The flags of all lanes of a command line.
+#[derive(Args)]
+pub struct LaneOptions {
+    #[command(flatten)]
+    tls: TlsOptions,
+    #[command(flatten)]
+    requests: RequestOptions,
+    /// QoS of MQTT: 0, 1 or 2 [default: all three]
+    #[arg(
+        short = 'q',
+        long,
+        value_name = "QOS",
+        value_parser = clap::value_parser!(u8).range(0..=2)
+    )]
+    qos: Option<u8>,
+    /// What the reference MQTT broker does when a subscriber is too slow: unlimited,
+    /// drop-newest:N, drop-oldest:N or disconnect:N
+    #[arg(long, value_name = "POLICY")]
+    overload: Option<String>,
+    /// Sets a key of a protocol, such as mqtt.version=5 or http1.keep_alive=false
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    /// Seed of all chance: due times, order of trials
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// What lies between generator and target, which become hosts of their own: loopback, gigabit,
+    /// wifi, internet, lte, 3g, lte-m, nb-iot, satellite, a file such as my.toml, or numbers such
+    /// as delay=30ms,loss=5%,rate=10Mbit (also after a name; docs/guide/paths.md has all)
+    #[arg(long, value_name = "NAME|FILE|NUMBERS")]
+    path: Option<String>,
+    /// Puts a relay between generator and target that copies bytes: the control for the second
+    /// hop that a broker takes
+    #[arg(long)]
+    relay: bool,
+    /// Cores that targets which weigh starts are kept to, and whose time is all they get, by a
+    /// control group where that is permitted [default: 1, by affinity alone]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    target_cores: Option<u32>,
+    /// Memory that targets which weigh starts may use, such as 3.75GiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    target_memory: Option<u64>,
+    /// A file of weigh targets probe -o: what the targets cannot do is refused before anything
+    /// starts
+    #[arg(long, value_name = "FILE")]
+    abilities: Option<String>,
+    /// Counts packets and bytes on the wire by layer
+    #[arg(long)]
+    wire: bool,
+    /// Whether the kernel may cut and join packets on the wire (TSO, GSO, GRO): off is what a wire
+    /// carries; on is counted as captured, a super-packet as one; both weighs each
+    #[arg(long, value_name = "off|on|both", value_parser = ["off", "on", "both"])]
+    offload: Option<String>,
+    /// Keeps the packets of every trial in pcap/TRIAL.pcapng of the run
+    #[arg(long)]
+    pcap: bool,
+    /// What is watched of a target given by URL: pid:N, port:N (who listens there), container:NAME,
+    /// cgroup:PATH, or weigh-observe://... (what weigh observe printed on its host); with several
+    /// targets behind URL=. Its processor time and memory are absent without
+    #[arg(long, value_name = "[URL=]WHAT")]
+    observe: Vec<String>,
+    /// The meter of energy: auto, none, rapl, ina226 (or another chip; ina226:hwmon3 where there
+    /// are several), battery, pmic, or csv:FILE for the log of a meter outside (csv:FILE@5V where
+    /// it has currents only); weigh meters lists what there is [default: what there is, without
+    /// idle phases]
+    #[arg(long, value_name = "METER")]
+    meter: Option<MeterChoice>,
+    /// How long idling is measured before each trial and again after it [default: 60s with
+    /// --meter]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    idle: Option<Nanos>,
+}
+
+impl LaneOptions {
+    /// The keys that are given, `-q` and `--overload` among them.
+    ///
+    /// # Errors
+    /// If one is no key.
+    pub fn given(&self) -> Result<Given, Stop> {
+        let mut sets = self.sets.clone();
+        sets.extend(self.qos.map(|qos| format!("mqtt.qos={qos}")));
+        sets.extend(self.overload.as_ref().map(|policy| format!("target.overload={policy}")));
+        Given::parse(&sets)
+    }
+
+    /// The lanes that `words` name, inside TLS or not.
+    ///
+    /// # Errors
+    /// If a word names nothing, or a key or flag means nothing to its lane.
+    pub fn lanes(
+        &self,
+        words: &[String],
+        catalogue: &Catalogue,
+        given: &Given,
+    ) -> Result<Vec<Lane>, Stop> {
+        self.requests.apply(self.tls.spread(lanes::lanes(words, catalogue, given)?)?)
+    }
+
+    /// A lane under a load, over the path, with the target's share of the machine, with each
+    /// state of the offloads that was asked for.
+    ///
+    /// # Errors
+    /// If the path is none.
+    pub fn drafts(&self, lane: &Lane, load: &Load) -> Result<Vec<Decided>, Stop> {
+        let mut draft = lane.with(load.clone());
+        if let Some(path) = &self.path {
+            let keys = path_keys(path).map_err(|invalid| Stop::usage(with_flag(invalid)))?;
+            draft.path.extend(keys);
+        }
+        draft.path.extend(self.relay.then(|| (RELAY.to_owned(), true.into())));
+        // What somebody else runs is not ours to enclose.
+        if !lane.is_foreign() {
+            let cores = self.target_cores.map(|cores| i64::from(cores).into());
+            let memory = self.target_memory.map(|bytes| Bytes(bytes).to_string().into());
+            let keys = [("target.cores", cores), ("target.memory", memory)].into_iter();
+            draft.share.extend(keys.filter_map(|(key, value)| Some((key.to_owned(), value?))));
+        }
+        let abilities = self.abilities.as_deref().map(|file| (ABILITIES.to_owned(), file.into()));
+        draft.share.extend(abilities);
+        let states = match self.offload.as_deref() {
+            None => return Ok(vec![draft]),
+            Some("both") => vec!["off", "on"],
+            Some(word) => vec![word],
+        };
+        let with = |state: &str| {
+            let mut draft = draft.clone();
+            draft.path.insert(OFFLOAD.to_owned(), state.into());
+            draft
+        };
+        Ok(states.into_iter().map(with).collect())
+    }
+
+    /// The same where a lane has one state.
+    ///
+    /// # Errors
+    /// If both were asked for.
+    pub fn draft(&self, lane: &Lane, load: &Load) -> Result<Decided, Stop> {
+        let both = "--offload both: a search finds the limit of one state: type off or on";
+        let one = <[Decided; 1]>::try_from(self.drafts(lane, load)?);
+        one.map(|[draft]| draft).map_err(|_| Stop::usage(both))
+    }
+
+    /// True if a relay stands between generator and target.
+    pub fn has_relay(&self) -> bool {
+        self.relay
+    }
+
+    /// True if generator and target become hosts of their own.
+    pub fn has_hosts(&self) -> bool {
+        self.path.is_some() || self.wire || self.pcap || self.offload.is_some()
+    }
+
+    /// The plan of these drafts, once each of them is known to be possible.
+    ///
+    /// # Errors
+    /// What a protocol or target cannot do, under the flag that asks for it.
+    pub fn plan(
+        &self,
+        name: &str,
+        drafts: &[Decided],
+        repeat: Repeat,
+        catalogue: &Catalogue,
+    ) -> Result<Plan, Stop> {
+        let known = Known::new(catalogue);
+        for draft in drafts {
+            known.check(draft).map_err(|invalid| Stop::usage(with_flag(invalid)))?;
+        }
+        let (load, cases) = matrix::matrix(drafts)?;
+        Ok(Plan {
+            name: name.to_owned(),
+            question: None,
+            seed: self.seed,
+            thresholds: Vec::new(),
+            load,
+            repeat,
+            stop: BTreeMap::new(),
+            observe: self.observe()?,
+            energy: None,
+            background: background::shared(drafts)?,
+            cases,
+        })
+    }
+
+    /// What of the trials is kept beside their figures.
+    ///
+    /// # Errors
+    /// If what is to be watched cannot be read. The words are not told back whole: behind the last
+    /// of an agent's address stands its secret.
+    pub fn observe(&self) -> Result<Observe, Stop> {
+        let lookout = |text: &String| {
+            let shown = text.split('#').next().unwrap_or_default();
+            let read = text.parse::<Lookout>();
+            read.map_err(|said| Stop::usage(format!("--observe {shown}: {said}")))
+        };
+        Ok(Observe {
+            wire: self.wire,
+            pcap: self.pcap,
+            meter: self.meter.clone(),
+            idle: self.idle,
+            target: self.observe.iter().map(lookout).collect::<Result<_, _>>()?,
+            ..Observe::default()
+        })
+    }
+
+    /// Refuses a key that was given and that no lane takes, under the name it was given by.
+    ///
+    /// # Errors
+    /// If there is one.
+    pub fn check_used<'l>(
+        &self,
+        given: &Given,
+        lanes: impl Iterator<Item = &'l Lane>,
+    ) -> Result<(), Stop> {
+        let Some(key) = given.unused(lanes) else { return Ok(()) };
+        let flag = match key {
+            "mqtt.qos" if self.qos.is_some() => "-q",
+            "mqtt.overload" if self.overload.is_some() => "--overload",
+            _ => key,
+        };
+        let protocol = key.split('.').next().unwrap_or_default();
+        Err(Stop::usage(format!(
+            "{flag}: belongs to {protocol}, which is not weighed here: leave it out, or name \
+             {protocol}"
+        )))
+    }
+}
+
+/// What the URLs and settings of lanes hold and no plan may: credentials by URL, passwords by key.
+pub fn secrets<'l>(
+    lanes: impl Iterator<Item = &'l Lane>,
+) -> (BTreeMap<String, Credentials>, BTreeMap<String, String>) {
+    let mut by_url = BTreeMap::new();
+    let mut settings = BTreeMap::new();
+    for lane in lanes {
+        if let Against::Foreign(endpoint) = &lane.against {
+            let credentials = endpoint.credentials.clone();
+            by_url.extend(credentials.map(|own| (endpoint.to_string(), own)));
+        }
+        let secret = lane.given.iter().filter(|(key, value)| is_secret(key, value));
+        let whose = lane.protocol.name();
+        settings.extend(secret.map(|(key, value)| (format!("{whose}.{key}"), value.clone())));
+    }
+    (by_url, settings)
+}
+
+/// The name of a run, as a flag gives it.
+///
+/// # Errors
+/// If it cannot be one.
+pub fn run_name(text: &str) -> Result<String, String> {
+    check_name(text).map(|()| text.to_owned())
+}

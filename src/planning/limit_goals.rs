@@ -1,0 +1,176 @@
+//! The goals of a search in the words of the command line: names of presets, or conditions.
+
+use clap::Args;
+use weigh_limit::Goal;
+use weigh_limit::trial::BACKLOG_RATIO;
+use weigh_model::condition::{Condition, LOSS_RATIO, Limit, Operator};
+use weigh_model::units::parse_duration;
+use weigh_model::{Load, Nanos};
+use weigh_plan::metrics;
+
+use crate::exit::Stop;
+use crate::planning::limit_load;
+
+/// The flags that say what must hold.
+#[derive(Args)]
+pub struct GoalOptions {
+    /// What must hold: rfc2544, quick, sustain, or conditions such as
+    /// "loss <= 0.1%, p99 <= 100ms"; several goals share one search [default: the preset]
+    #[arg(long = "goal", value_name = "GOAL")]
+    goals: Vec<String>,
+    /// Whose trials, exceed ratio and width goals of conditions have: rfc2544 (60 s without loss),
+    /// quick (most of 21 trials of 1 s), sustain (30 s, and 300 s more at the bound found)
+    #[arg(long, value_name = "NAME", default_value = "quick")]
+    preset: String,
+    /// How close the bounds must come, as a share of the upper one, such as 1%
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    width: Option<f64>,
+    /// How long a trial must be to decide a load; as many trials as before then take less or more
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    trial: Option<Nanos>,
+    /// How much time in trials decides a load
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    sum: Option<Nanos>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+    let share = match text.trim().strip_suffix('%') {
+        Some(percent) => number(percent).map(|percent| percent / 100.0),
+        None => None,
+    };
+    share
+        .filter(|share| (0.0..1.0).contains(share) && *share > 0.0)
+        .ok_or_else(|| format!("{text:?} is no share of a load: type for example 1%"))
+}
+
+impl GoalOptions {
+    /// The goals for a lane with this load.
+    ///
+    /// # Errors
+    /// If there is no such preset, a condition cannot be read, or numbers contradict each other.
+    pub fn goals(&self, load: &Load) -> Result<Vec<Goal>, Stop> {
+        let preset = self.adjusted(preset("--preset", &self.preset)?);
+        let mut goals = Vec::new();
+        if self.goals.is_empty() {
+            goals.push(preset.clone());
+        }
+        for text in &self.goals {
+            goals.push(match text.contains(['<', '>', '=']) {
+                true => own(text, preset.clone(), load)?,
+                false => self.adjusted(self::preset("--goal", text.trim())?),
+            });
+        }
+        for goal in &mut goals {
+            if limit_load::can_pile_up(load) {
+                let text = format!("{BACKLOG_RATIO} <= {}", goal.loss_ratio);
+                goal.conditions.push(text.parse().map_err(Stop::usage)?);
+            }
+            goal.check().map_err(in_flags)?;
+        }
+        Ok(goals)
+    }
+
+    fn adjusted(&self, mut goal: Goal) -> Goal {
+        if let Some(width) = self.width {
+            goal.width = width;
+        }
+        if let Some(trial) = self.trial {
+            let trials = goal.duration_sum.0 / goal.final_trial_duration.0;
+            goal.duration_sum = Nanos(trial.0.saturating_mul(trials));
+            goal.final_trial_duration = trial;
+            goal.initial_trial_duration = goal.initial_trial_duration.min(trial);
+        }
+        if let Some(sum) = self.sum {
+            goal.duration_sum = sum;
+        }
+        goal
+    }
+}
+
+fn preset(flag: &str, name: &str) -> Result<Goal, Stop> {
+    Goal::preset(name).map_err(|invalid| {
+        let or = match flag {
+            "--goal" => ", or conditions such as \"loss == 0, p99 < 10ms\"",
+            _ => "",
+        };
+        Stop::usage(format!("{flag}: {}; {}{or}", invalid.problem, invalid.mend))
+    })
+}
+
+/// A goal of conditions with the trials of `preset`. What it says of loss takes the place of the
+/// preset's loss ratio.
+fn own(text: &str, preset: Goal, load: &Load) -> Result<Goal, Stop> {
+    let wrong = |said: String| Stop::usage(format!("--goal {text:?}: {said}"));
+    let mut goal = Goal { name: text.to_owned(), conditions: Vec::new(), ..preset };
+    for part in text.split(',') {
+        let part = part.trim();
+        if let Some(said) = metrics::misnamed(part) {
+            return Err(wrong(format!("{}; {}", said.text, said.mend)));
+        }
+        let condition: Condition = in_full(part, load).parse().map_err(wrong)?;
+        if let Err(said) = metrics::check(&condition.metric) {
+            return Err(wrong(format!("{}; {}", said.text, said.mend)));
+        }
+        match (condition.metric.as_str(), condition.operator, condition.limit) {
+            (LOSS_RATIO, Operator::LessOrEqual | Operator::Equal, Limit::Value(most)) => {
+                goal.loss_ratio = most;
+            }
+            (LOSS_RATIO, Operator::Less, Limit::Value(bound)) => {
+                goal.loss_ratio = bound;
+                goal.conditions.push(condition);
+            }
+            _ => goal.conditions.push(condition),
+        }
+    }
+    Ok(goal)
+}
+
+/// A bare quantile is one of the time that the load is about.
+fn in_full(part: &str, load: &Load) -> String {
+    let end = part.find(['<', '>', '=', '!', ' ']).unwrap_or(part.len());
+    let time = if load.delivers() { "delivery_time_ns" } else { "response_time_ns" };
+    match &part[..end] {
+        quantile @ ("p50" | "p90" | "p95" | "p99" | "p999") => {
+            format!("{time}.{quantile}{}", &part[end..])
+        }
+        _ => part.to_owned(),
+    }
+}
+
+/// What is wrong with the numbers of a goal, by the flag that gave them.
+fn in_flags(invalid: weigh_model::protocol::Invalid) -> Stop {
+    let flag = match invalid.place.rsplit('.').next() {
+        Some("final_trial_duration" | "initial_trial_duration") => "--trial",
+        Some("duration_sum") => "--sum",
+        Some("width") => "--width",
+        _ => "--goal",
+    };
+    Stop::usage(format!("{flag}: {}; {}", invalid.problem, invalid.mend))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_quantile_is_of_the_delivery_where_somebody_hears() {
+        let load = |pattern: &str, subscribers: u32| -> Load {
+            serde_json::from_value(serde_json::json!({
+                "pattern": pattern, "connections": 1, "subscribers": subscribers,
+                "topology": "fan-in", "duration": "1s", "warmup": "0s", "arrival": "closed",
+                "think": "0s", "split": "exact", "body": "readings", "timeout": "5s",
+            }))
+            .unwrap()
+        };
+        for (pattern, subscribers, time) in [
+            ("deliver", 1, "delivery_time_ns"),
+            ("transfer", 1, "delivery_time_ns"),
+            ("transfer", 0, "response_time_ns"),
+            ("request", 0, "response_time_ns"),
+        ] {
+            let full = in_full("p99 < 5ms", &load(pattern, subscribers));
+            assert_eq!(full, format!("{time}.p99 < 5ms"), "{pattern} {subscribers}");
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The pipeline as a target: what a plan says of its stages, by the entry that a protocol takes.
+
+use weigh_model::hop::HopStage;
+use weigh_model::mark::MARK_BYTES;
+use weigh_model::protocol::Invalid;
+use weigh_model::units::parse_duration;
+use weigh_model::{Pattern, Protocol};
+use weigh_plan::keys::PIPELINE as KEYS;
+use weigh_plan::matrix::Keys;
+use weigh_plan::world::{PIPELINE, REFERENCE};
+use weigh_stage::catalogue::Catalogue;
+use weigh_stage::pipeline::{Assembly, Keeping};
+
+/// The pipeline, as a lane weighs it.
+#[derive(Clone, Debug)]
+pub struct Pipeline {
+    /// What was said of it.
+    pub given: Keys,
+    /// What follows from that.
+    pub assembly: Assembly,
+}
+
+impl Pipeline {
+    /// The pipeline that `protocol` enters, by the keys of a case; others are passed over.
+    ///
+    /// # Errors
+    /// If the protocol enters nowhere, or the keys contradict each other.
+    pub fn of(
+        protocol: &dyn Protocol,
+        keys: &Keys,
+        catalogue: &Catalogue,
+    ) -> Result<Pipeline, Invalid> {
+        let own = |key: &str| KEYS.contains(&key);
+        let given: Keys = keys.iter().filter(|(key, _)| own(key)).map(clone).collect();
+        let text = |key: &str| given.get(key).and_then(|value| value.as_str());
+        if !cfg!(feature = "pipeline") {
+            let problem = "this build has no services of the pipeline";
+            return Err(Invalid::new("target", problem, "build it with the feature pipeline"));
+        }
+        let entry = Entry::of(protocol.name())?;
+        let stages = entry.stages(text(STAGES))?;
+        let keeps_itself = stages.last() != Some(&HopStage::Store);
+        let keeping = match (text(STORE), keeps_itself) {
+            (Some("sqlite"), true) => {
+                let problem = "an api without a store behind it keeps readings in memory";
+                return Err(Invalid::new(STORE, problem, "add the store to target.stages"));
+            }
+            (_, true) => Keeping::Memory,
+            (Some("memory"), false) => Keeping::Memory,
+            _ => Keeping::Database,
+        };
+        let durable = given.get(DURABLE).and_then(|value| value.as_bool());
+        if durable.is_some() && keeping == Keeping::Memory {
+            let problem = "what is kept in memory is gone with the process";
+            return Err(Invalid::new(DURABLE, problem, "leave it out, or type store = \"sqlite\""));
+        }
+        let has_gateway = stages.contains(&HopStage::Gateway);
+        if let Some(key) =
+            OF_GATEWAY.into_iter().find(|key| !has_gateway && given.contains_key(*key))
+        {
+            let problem = format!("{} does not enter by the gateway", protocol.name());
+            return Err(Invalid::new(key, problem, "leave it out, or type protocol = \"mqtt\""));
+        }
+        let batch = given.get(BATCH).and_then(|value| value.as_integer());
+        let linger = text(LINGER).map(parse_duration).transpose();
+        let linger = linger.map_err(|said| Invalid::new(LINGER, said, "type 5ms"))?;
+        let broker = text(BROKER).unwrap_or(REFERENCE);
+        if broker != REFERENCE {
+            check_broker(broker, catalogue)?;
+        }
+        let assembly = Assembly {
+            stages,
+            entry: entry.stage(),
+            keeping,
+            is_durable: durable.unwrap_or(true),
+            broker: has_gateway.then(|| broker.to_owned()).filter(|name| name != REFERENCE),
+            batch: batch.and_then(|batch| u32::try_from(batch).ok()),
+            linger,
+        };
+        Ok(Pipeline { given, assembly })
+    }
+}
+
+/// What a protocol's messages come in by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// The broker before the gateway.
+    Broker,
+    /// The api.
+    Api,
+    /// The store.
+    Store,
+}
+
+impl Entry {
+    /// That of the protocol of this name.
+    ///
+    /// # Errors
+    /// If it has none.
+    pub fn of(protocol: &str) -> Result<Entry, Invalid> {
+        let found = SPOKEN.into_iter().find(|(name, _)| *name == protocol);
+        found.map(|(_, entry)| entry).ok_or_else(|| {
+            let problem = format!("{protocol} enters no stage of the pipeline");
+            let names: Vec<&str> = SPOKEN.iter().map(|(name, _)| *name).collect();
+            Invalid::new("target", problem, format!("it takes {}", names.join(", ")))
+        })
+    }
+
+    /// What can enter here: messages that go to the end.
+    pub fn patterns(self) -> &'static [Pattern] {
+        match self {
+            Entry::Broker => &[Pattern::Publish, Pattern::Session],
+            Entry::Api | Entry::Store => {
+                &[Pattern::Publish, Pattern::Request, Pattern::Session, Pattern::Batch]
+            }
+        }
+    }
+
+    /// The settings that a protocol has here if nothing else is said.
+    pub fn settings(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Entry::Broker | Entry::Store => &[],
+            Entry::Api => &[("path", "/readings"), ("batch_path", "/readings")],
+        }
+    }
+
+    /// The settings of the lane that `weigh compare pipeline` weighs by this entry: the guarantee
+    /// is the same by all of them.
+    pub fn lane(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Entry::Broker => &[("qos", "1")],
+            Entry::Api | Entry::Store => &[],
+        }
+    }
+
+    /// The stage that has its messages first.
+    fn stage(self) -> HopStage {
+        match self {
+            Entry::Broker => HopStage::Gateway,
+            Entry::Api => HopStage::Api,
+            Entry::Store => HopStage::Store,
+        }
+    }
+
+    /// Its protocol.
+    fn word(self) -> &'static str {
+        SPOKEN.iter().find(|(_, entry)| *entry == self).map_or("", |(name, _)| name)
+    }
+
+    /// The stages behind it, all of them or those that are named.
+    fn stages(self, named: Option<&str>) -> Result<Vec<HopStage>, Invalid> {
+        let first = self.stage();
+        let all = &HopStage::ALL[first as usize..];
+        let Some(named) = named else { return Ok(all.to_vec()) };
+        let is_named = |stage: &&HopStage| named.split(',').any(|name| name.trim() == stage.name());
+        let stages: Vec<HopStage> = HopStage::ALL.iter().filter(is_named).copied().collect();
+        // Others may come in before it, from a workload beside the one that is measured.
+        if stages.contains(&first) {
+            return Ok(stages);
+        }
+        let all: Vec<&str> = all.iter().map(|stage| stage.name()).collect();
+        let problem =
+            format!("{named:?} is without the {}, where {} comes in", first.name(), self.word());
+        Err(Invalid::new(STAGES, problem, format!("type {:?}, or leave it out", all.join(","))))
+    }
+}
+
+/// The protocols that the pipeline takes in, and where.
+pub const SPOKEN: [(&str, Entry); 3] =
+    [("mqtt", Entry::Broker), ("http1", Entry::Api), ("grpc", Entry::Store)];
+
+/// True for the name of the pipeline.
+pub fn is_pipeline(target: &str) -> bool {
+    target == PIPELINE
+}
+
+/// Bodies too small for a mark cannot be traced.
+///
+/// # Errors
+/// If these are.
+pub fn check_marked(is_marked: bool) -> Result<(), Invalid> {
+    if is_marked {
+        return Ok(());
+    }
+    let problem = "bodies without room for a mark cannot be traced through stages";
+    Err(Invalid::new("load.size", problem, format!("type at least {MARK_BYTES}B")))
+}
+
+fn check_broker(name: &str, catalogue: &Catalogue) -> Result<(), Invalid> {
+    let wrong = |said: String| {
+        Invalid::new(BROKER, said, "type reference, mosquitto, or another broker of weigh targets")
+    };
+    let choice = catalogue.choose(name).map_err(|error| wrong(error.to_string()))?;
+    let speaks = choice.target.speaks.iter().any(|speaks| speaks.protocol == "mqtt");
+    if speaks { Ok(()) } else { Err(wrong(format!("{name} is no broker of MQTT"))) }
+}
+
+fn clone((key, value): (&String, &toml::Value)) -> (String, toml::Value) {
+    (key.clone(), value.clone())
+}
+
+const STAGES: &str = "target.stages";
+const STORE: &str = "target.store";
+const DURABLE: &str = "target.durable";
+const BROKER: &str = "target.broker";
+const BATCH: &str = "target.batch";
+const LINGER: &str = "target.linger";
+
+/// Keys of the gateway.
+const OF_GATEWAY: [&str; 3] = [BROKER, BATCH, LINGER];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weigh_protocols as registry;
+
+    fn of(protocol: &str, text: &str) -> Result<Pipeline, Invalid> {
+        let keys: toml::Table = text.parse().unwrap();
+        let keys = keys.into_iter().map(|(key, value)| (format!("target.{key}"), value)).collect();
+        let catalogue = Catalogue::load(None).unwrap();
+        Pipeline::of(registry::find(protocol).unwrap(), &keys, &catalogue)
+    }
+
+    #[test]
+    fn each_protocol_enters_where_it_is_spoken() {
+        for (protocol, stages) in [
+            ("mqtt", &HopStage::ALL[..]),
+            ("http1", &HopStage::ALL[1..]),
+            ("grpc", &HopStage::ALL[2..]),
+        ] {
+            let pipeline = of(protocol, "").unwrap();
+            assert_eq!(pipeline.assembly.stages, stages, "{protocol}");
+            assert_eq!(pipeline.assembly.keeping, Keeping::Database);
+            assert!(pipeline.assembly.is_durable);
+        }
+        let direct = of("mqtt", "stages = 'gateway,store'\nbroker = 'mosquitto'").unwrap().assembly;
+        assert_eq!(direct.stages, [HopStage::Gateway, HopStage::Store]);
+        assert_eq!(direct.broker.as_deref(), Some("mosquitto"));
+        let alone = of("http1", "stages = 'api'").unwrap().assembly;
+        assert_eq!((alone.stages, alone.keeping), (vec![HopStage::Api], Keeping::Memory));
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_named_with_the_mend() {
+        for (protocol, text, place, says) in [
+            ("tcp", "", "target", "enters no stage"),
+            ("http1", "stages = 'gateway,store'", "target.stages", "type \"api,store\""),
+            ("mqtt", "stages = 'store'", "target.stages", "is without the gateway"),
+            ("http1", "stages = 'api'\nstore = 'sqlite'", "target.store", "in memory"),
+            ("grpc", "store = 'memory'\ndurable = true", "target.durable", "gone with the process"),
+            ("http1", "batch = 10", "target.batch", "does not enter by the gateway"),
+            ("mqtt", "broker = 'nginx'", "target.broker", "no broker"),
+            ("mqtt", "broker = 'mosquito'", "target.broker", "mosquito"),
+        ] {
+            let error = of(protocol, text).unwrap_err();
+            assert_eq!(error.place, place, "{error}");
+            assert!(error.to_string().contains(says), "{error}");
+        }
+    }
+}

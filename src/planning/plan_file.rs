@@ -1,0 +1,59 @@
+//! A plan as a file: read, and told what is wrong with it as compilers tell it.
+
+use std::io::IsTerminal;
+use std::path::Path;
+
+use weigh_plan::{Draft, Problems, Resolved};
+
+use crate::exit::Stop;
+use crate::planning::known::Known;
+
+/// The text of a plan, and where it is from.
+pub struct PlanFile {
+    name: String,
+    /// What the plan is called where it does not say itself.
+    stem: String,
+    text: String,
+}
+
+impl PlanFile {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// If it is not there, or no text.
+    pub fn read(path: &Path) -> Result<PlanFile, Stop> {
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| {
+            Stop::usage(format!("{name}: cannot be read: {error}; name a plan, such as plan.toml"))
+        })?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Stop::usage(format!("{name}: is no text in UTF-8; name a plan")))?;
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(PlanFile { name, stem, text })
+    }
+
+    /// The plan with its cases still to be made.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it so far.
+    pub fn draft<'w>(&self, known: &'w Known<'_>) -> Result<Draft<'w>, Stop> {
+        weigh_plan::read(&self.text, known).map_err(|problems| self.tell(&problems))
+    }
+
+    /// The plan in which nothing is left open.
+    ///
+    /// # Errors
+    /// Everything that is wrong with its cases.
+    pub fn resolve(&self, draft: Draft<'_>) -> Result<Resolved, Stop> {
+        draft.resolve(&self.stem).map_err(|problems| self.tell(&problems))
+    }
+
+    /// Everything that is wrong with a plan, as compilers say it.
+    fn tell(&self, problems: &Problems) -> Stop {
+        let has_colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let count = problems.len();
+        let errors = if count == 1 { "1 error".to_owned() } else { format!("{count} errors") };
+        let rendered = problems.render(&self.name, &self.text, has_colour);
+        Stop::usage(format!("{}: {errors}; nothing was started\n\n{rendered}", self.name))
+    }
+}

@@ -1,0 +1,117 @@
+//! The flags that say how requests and messages to a target look: header fields, method, statuses
+//! that confirm, the topic.
+
+use std::path::Path;
+
+use clap::Args;
+use weigh_protocols::fields;
+
+use crate::exit::Stop;
+use crate::planning::lanes::Lane;
+
+/// The flags about requests and messages.
+#[derive(Args, Clone, Debug)]
+pub struct RequestOptions {
+    /// A header field of every request of http1 and http2, metadata of grpc: "NAME: VALUE", or
+    /// @FILE with one on each line, which are never recorded; nor are Authorization and Cookie
+    #[arg(short = 'H', long = "header", value_name = "FIELD|@FILE")]
+    headers: Vec<String>,
+    /// The same, never printed or recorded
+    #[arg(long = "secret-header", value_name = "FIELD|@FILE")]
+    secret_headers: Vec<String>,
+    /// Method of every request: POST, GET, HEAD, PUT, PATCH or DELETE [default: POST]
+    #[arg(long, value_name = "METHOD")]
+    method: Option<String>,
+    /// Statuses of HTTP that confirm a message, such as 200,204,3xx [default: 2xx]
+    #[arg(long, value_name = "STATUSES")]
+    status: Option<String>,
+    /// Topic of MQTT messages, such as farm/{client}/{seq} [default: weigh/TRIAL/{client}]
+    #[arg(long, value_name = "TOPIC")]
+    topic: Option<String>,
+}
+
+impl RequestOptions {
+    /// The lanes as these flags want them.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or if a flag means nothing to any of these lanes.
+    pub fn apply(&self, lanes: Vec<Lane>) -> Result<Vec<Lane>, Stop> {
+        let (shown, secret) = self.fields()?;
+        let mut changes: Vec<(&str, &str, String)> = Vec::new();
+        let join = |list: &[String]| {
+            list.iter().fold(String::new(), |all, field| fields::joined(&all, field))
+        };
+        if !shown.is_empty() {
+            changes.push(("-H", fields::HEADERS.key, join(&shown)));
+        }
+        if !secret.is_empty() {
+            changes.push(("-H", fields::SECRET_HEADERS.key, join(&secret)));
+        }
+        for (flag, key, value) in [
+            ("--method", "method", &self.method),
+            ("--status", "status", &self.status),
+            ("--topic", "topic", &self.topic),
+        ] {
+            changes.extend(value.as_ref().map(|value| (flag, key, value.clone())));
+        }
+        let takes = |lane: &Lane, key: &str| {
+            lane.protocol.settings().iter().any(|setting| setting.key == key)
+        };
+        let unheard = changes.iter().find(|(_, key, _)| !lanes.iter().any(|own| takes(own, key)));
+        if let Some((flag, ..)) = unheard {
+            let whose = match *flag {
+                "--topic" => "mqtt",
+                "-H" => "http1, http2 and grpc",
+                _ => "http1 and http2",
+            };
+            return Err(Stop::usage(format!(
+                "{flag}: belongs to {whose}, which are not weighed here: leave it out, or name one"
+            )));
+        }
+        lanes.into_iter().map(|lane| changed(lane, &changes, takes)).collect()
+    }
+
+    /// Fields that everybody may see, and those that nobody may.
+    fn fields(&self) -> Result<(Vec<String>, Vec<String>), Stop> {
+        let (mut shown, mut secret) = (Vec::new(), Vec::new());
+        for word in &self.headers {
+            match word.strip_prefix('@') {
+                Some(file) => secret.extend(lines(file)?),
+                None if fields::is_secret(word) => secret.push(word.clone()),
+                None => shown.push(word.clone()),
+            }
+        }
+        for word in &self.secret_headers {
+            match word.strip_prefix('@') {
+                Some(file) => secret.extend(lines(file)?),
+                None => secret.push(word.clone()),
+            }
+        }
+        Ok((shown, secret))
+    }
+}
+
+fn changed(
+    lane: Lane,
+    changes: &[(&str, &str, String)],
+    takes: impl Fn(&Lane, &str) -> bool,
+) -> Result<Lane, Stop> {
+    let mut given = lane.given.clone();
+    for (_, key, value) in changes.iter().filter(|(_, key, _)| takes(&lane, key)) {
+        let own = given.entry((*key).to_owned()).or_default();
+        *own = match *key == fields::HEADERS.key || *key == fields::SECRET_HEADERS.key {
+            // Each of them is a whole list already.
+            true if own.is_empty() => value.clone(),
+            true => format!("{own}|{value}"),
+            false => value.clone(),
+        };
+    }
+    Ok(Lane::new(lane.protocol, lane.against, given)?)
+}
+
+/// The lines of a file but empty ones.
+fn lines(file: &str) -> Result<Vec<String>, Stop> {
+    let text = std::fs::read_to_string(Path::new(file))
+        .map_err(|error| Stop::usage(format!("-H @{file}: cannot be read: {error}")))?;
+    Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect())
+}

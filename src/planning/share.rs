@@ -1,0 +1,76 @@
+//! What a case gives its target of the machine: how many cores, how much memory.
+
+use std::sync::Arc;
+
+use weigh_model::Doubt;
+use weigh_model::event::TrialFinished;
+use weigh_model::protocol::Invalid;
+use weigh_model::units::parse_size;
+use weigh_plan::matrix::Keys;
+use weigh_stage::enclosure::{Enclosure, Share};
+use weigh_stage::pinning::{CoreSet, Pinning};
+
+/// A target's share, as the plan asks for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TargetShare {
+    /// How many cores; one where nothing is said.
+    cores: Option<u32>,
+    /// How much memory; all where nothing is said.
+    memory_bytes: Option<u64>,
+}
+
+impl TargetShare {
+    /// From the keys of a case.
+    ///
+    /// # Errors
+    /// If a value is none.
+    pub fn of(keys: &Keys) -> Result<TargetShare, Invalid> {
+        let cores = keys.get("target.cores").and_then(|value| value.as_integer());
+        let memory = keys.get(MEMORY).and_then(|value| value.as_str()).map(parse_size);
+        let memory_bytes =
+            memory.transpose().map_err(|said| Invalid::new(MEMORY, said, "type 512MiB"))?;
+        if let Some(bytes) = memory_bytes.filter(|bytes| *bytes < MEMORY_BYTES_MIN) {
+            return Err(Invalid::new(
+                MEMORY,
+                format!("no server starts in {bytes} bytes"),
+                "type at least 8MiB",
+            ));
+        }
+        Ok(TargetShare { cores: cores.and_then(|cores| u32::try_from(cores).ok()), memory_bytes })
+    }
+
+    /// Whether anything is asked.
+    pub fn is_asked(&self) -> bool {
+        *self != TargetShare::default()
+    }
+
+    /// Who runs where, if so many shards make the load.
+    pub fn pinning(&self, allowed: &CoreSet, shards: u32) -> Pinning {
+        Pinning::divide(allowed, self.cores.unwrap_or(1) as usize, shards as usize)
+    }
+
+    /// The enclosure of a target on these cores; `None` where nothing is asked.
+    pub fn enclose(&self, cores: &CoreSet) -> Option<Arc<Enclosure>> {
+        let share =
+            Share { cores: self.cores.map(|_| cores.clone()), memory_bytes: self.memory_bytes };
+        self.is_asked().then(|| Arc::new(Enclosure::make(&share)))
+    }
+
+    /// Puts what the target was given into the record of a trial, and what it was not.
+    pub fn tell(&self, cores: &CoreSet, enclosure: &Enclosure, finished: &mut TrialFinished) {
+        let told = enclosure.told().iter().cloned();
+        finished.scene.extend(told.map(|(key, text)| (key.to_owned(), text)));
+        let asked = self.cores.unwrap_or(0);
+        let cut = (asked > cores.count()).then(|| {
+            format!("{asked} cores were asked for, and {} could be spared", cores.count())
+        });
+        for missing in enclosure.missing().iter().cloned().chain(cut) {
+            finished.doubts.push(Doubt::TargetShare(missing).record());
+        }
+    }
+}
+
+const MEMORY: &str = "target.memory";
+
+/// Below it not even a small server gets its libraries into memory (Mosquitto: 6 MB resident).
+const MEMORY_BYTES_MIN: u64 = 8 << 20;

@@ -1,0 +1,108 @@
+//! The flags that put what is weighed inside TLS.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use weigh_model::tls;
+
+use crate::exit::Stop;
+use crate::planning::lanes::Lane;
+
+/// The flags about TLS.
+#[derive(Args, Clone, Debug)]
+pub struct TlsOptions {
+    /// TLS below every protocol: off, on (1.3 or 1.2), 1.2, 1.3, or both: without and with
+    #[arg(long, value_name = "WHAT")]
+    tls: Option<Choice>,
+    /// PEM file of who signs for servers [default: made for the run; for URLs the system's]
+    #[arg(long, value_name = "FILE")]
+    cacert: Option<PathBuf>,
+    /// PEM file of our certificate
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+    /// PEM file of its key
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+    /// Accepts every certificate; every result says so
+    #[arg(long)]
+    insecure: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Choice {
+    Off,
+    On,
+    #[value(name = "1.2")]
+    Tls12,
+    #[value(name = "1.3")]
+    Tls13,
+    Both,
+}
+
+impl Choice {
+    fn words(self) -> &'static [&'static str] {
+        match self {
+            Choice::Off => &["off"],
+            Choice::On => &["on"],
+            Choice::Tls12 => &["1.2"],
+            Choice::Tls13 => &["1.3"],
+            Choice::Both => &["off", "on"],
+        }
+    }
+}
+
+impl TlsOptions {
+    /// The lanes as these flags want them.
+    ///
+    /// # Errors
+    /// If a flag means nothing because no lane has TLS, or contradicts a lane.
+    pub fn spread(&self, lanes: Vec<Lane>) -> Result<Vec<Lane>, Stop> {
+        let Some(choice) = self.tls else { return self.with_files(lanes) };
+        let mut all = Vec::new();
+        for lane in lanes {
+            for word in choice.words() {
+                let mut given = lane.given.clone();
+                given.insert("tls".to_owned(), (*word).to_owned());
+                all.push(Lane::new(lane.protocol, lane.against.clone(), given)?);
+            }
+        }
+        self.with_files(all)
+    }
+
+    fn with_files(&self, lanes: Vec<Lane>) -> Result<Vec<Lane>, Stop> {
+        let mut keys: BTreeMap<&str, String> = BTreeMap::new();
+        for (key, path) in tls::FILES.iter().zip([&self.cacert, &self.cert, &self.key]) {
+            keys.extend(path.as_deref().map(|path| (*key, absolute(path))));
+        }
+        keys.extend(self.insecure.then(|| ("tls_verify", "false".to_owned())));
+        let Some(first) = keys.keys().next().copied() else { return Ok(lanes) };
+        if !lanes.iter().any(|lane| tls::is_on(&lane.settings)) {
+            let flag = match first {
+                "tls_ca" => "--cacert",
+                "tls_cert" => "--cert",
+                "tls_key" => "--key",
+                _ => "--insecure",
+            };
+            return Err(Stop::usage(format!(
+                "{flag}: nothing is weighed inside TLS: add --tls on, or leave it out"
+            )));
+        }
+        lanes
+            .into_iter()
+            .map(|lane| {
+                if !tls::is_on(&lane.settings) {
+                    return Ok(lane);
+                }
+                let mut given = lane.given.clone();
+                given.extend(keys.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+                Ok(Lane::new(lane.protocol, lane.against, given)?)
+            })
+            .collect()
+    }
+}
+
+/// Servers run in folders of their own, where a relative name would mean another file.
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}

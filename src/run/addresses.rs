@@ -1,0 +1,54 @@
+//! Where a target is, and the local addresses that connections to it come from.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+
+use weigh_model::{Endpoint, Pattern, Trial};
+
+use crate::exit::{Exit, Stop};
+
+/// The address of an endpoint.
+///
+/// # Errors
+/// If its host is unknown.
+pub fn resolve(endpoint: &Endpoint) -> Result<SocketAddr, Stop> {
+    if let Some(address) = endpoint.address {
+        return Ok(address);
+    }
+    let found = (endpoint.host.as_str(), endpoint.port).to_socket_addrs().map_err(|error| {
+        Stop::new(
+            Exit::Target,
+            format!("{endpoint}: the host {} is unknown: {error}; check its name", endpoint.host),
+        )
+    })?;
+    let mut found: Vec<SocketAddr> = found.collect();
+    found.sort_by_key(|address| address.is_ipv6());
+    found
+        .first()
+        .copied()
+        .ok_or_else(|| Stop::new(Exit::Target, format!("{endpoint}: the host has no address")))
+}
+
+/// Local addresses to connect from: on loopback several, where one address has too few ports
+/// for the connections of the trial or where every message takes a new one.
+pub fn sources(trial: &Trial, address: SocketAddr) -> Vec<IpAddr> {
+    let load = &trial.load;
+    let IpAddr::V4(to) = address.ip() else { return Vec::new() };
+    let many = load.connections + load.subscribers > PORTS_OF_ONE_SOURCE;
+    let renewed = load.pattern == Pattern::Session || !trial.settings.text("keep_alive").eq("true");
+    let needs_more =
+        many || (trial.protocol == "http1" && renewed) || load.pattern == Pattern::Session;
+    if !to.is_loopback() || !needs_more {
+        return Vec::new();
+    }
+    (1..=SOURCES).map(|last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last))).collect()
+}
+
+/// Connections from one local address that find a free port quickly: the search grows slow once
+/// half of the default range of 28,232 is taken.
+const PORTS_OF_ONE_SOURCE: u32 = 10_000;
+
+/// Local addresses of loopback to connect from where one is not enough.
+const SOURCES: u8 = 16;
+
+/// As many as the doctor may reckon with.
+pub const SOURCES_MAX: u32 = SOURCES as u32;

@@ -1,0 +1,102 @@
+//! A target on another host, through the agent there; and that agent.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use weigh_model::lookout::AgentAddress;
+use weigh_observe::ObserveError;
+use weigh_observe::sampler::Recording;
+use weigh_observe::subject::Subject;
+use weigh_outpost::{Agent, AgentWatch, Token, Visitor, Watched};
+
+use crate::exit::{Exit, Stop};
+
+/// A target that is watched through an agent.
+pub struct Remote {
+    watch: AgentWatch,
+    what: String,
+}
+
+/// What came of it.
+pub struct Told {
+    /// What was seen, on our clock.
+    pub recording: Option<Recording>,
+    /// Words for the record, by key.
+    pub words: Vec<(String, String)>,
+    /// Why it ended early, if it did.
+    pub failure: Option<String>,
+}
+
+/// Asks an agent whether it lets us in; says what it watches.
+///
+/// # Errors
+/// If it does not.
+pub fn visit(address: &AgentAddress) -> Result<String, Stop> {
+    let visitor = Visitor::visit(address);
+    let visitor = visitor
+        .map_err(|error| Stop::new(Exit::Target, format!("--observe {address}: {error}")))?;
+    Ok(visitor.what())
+}
+
+impl Remote {
+    /// Watches from now on, every `period`.
+    ///
+    /// # Errors
+    /// If the agent is not there or does not let us in, in words.
+    pub fn start(address: &AgentAddress, period: Duration) -> Result<Remote, String> {
+        let visitor = Visitor::visit(address).map_err(|error| error.to_string())?;
+        let what = visitor.what();
+        let watch = AgentWatch::start(visitor, period).map_err(|error| error.to_string())?;
+        Ok(Remote { watch, what })
+    }
+
+    /// Asks for a look now, without waiting for it.
+    pub fn poke(&self) {
+        self.watch.poke();
+    }
+
+    /// Ends the watch.
+    pub fn stop(self) -> Told {
+        let seen = self.watch.stop();
+        let mut words = vec![("target.watched".to_owned(), self.what)];
+        let bound = seen.clock_bound_ns.map(|bound| format!("{:.3}ms", bound as f64 / 1e6));
+        words.extend(bound.map(|bound| ("target.watched.clock_bound".to_owned(), bound)));
+        let share = seen.agent_share.map(|share| format!("{:.2}% of a core", 100.0 * share));
+        words.extend(share.map(|share| ("target.watched.agent_cpu".to_owned(), share)));
+        let failure = seen.failure.map(|failure| failure.to_string());
+        Told { recording: seen.recording, words, failure }
+    }
+}
+
+/// An agent that answers in threads of its own until the program ends.
+pub struct Outpost(Agent);
+
+impl Outpost {
+    /// Listens. The token is made where none is given.
+    ///
+    /// # Errors
+    /// If the token is none, or nothing can listen there.
+    pub fn start(
+        listen: SocketAddr,
+        token: Option<&str>,
+        what: String,
+        begin: impl Fn() -> Result<Subject, ObserveError> + Send + Sync + 'static,
+    ) -> Result<Outpost, Stop> {
+        let token = token.map_or_else(Token::make, Token::given).map_err(Stop::usage)?;
+        let watched = Watched { what, begin: Box::new(begin) };
+        Agent::start(listen, token, watched, env!("CARGO_PKG_VERSION"))
+            .map(Outpost)
+            .map_err(|error| Stop::new(Exit::Target, error))
+    }
+
+    /// Where it listens, with the token.
+    pub fn address(&self) -> AgentAddress {
+        self.0.address()
+    }
+
+    /// Looks that it answered, and visitors that it turned away.
+    pub fn counted(&self) -> (u64, u64) {
+        let counted = self.0.counted();
+        (counted.looks, counted.refused)
+    }
+}

@@ -1,0 +1,124 @@
+//! One trial while somebody watches: it runs, and its time series is put together beside it.
+
+use std::sync::mpsc;
+
+use weigh_limit::attribution::Observed;
+use weigh_model::Trial;
+use weigh_model::event::{Event, Interval, TrialFinished};
+use weigh_report::RecordError;
+use weigh_report::exports;
+use weigh_report::run_folder::RunFolder;
+use weigh_stage::pinning::{CoreSet, Pinning};
+
+use crate::exit::Stop;
+use crate::planning::cases::Case;
+use crate::run::background;
+use crate::run::experiment::Experiment;
+use crate::run::interrupts::Interrupts;
+use crate::run::kept::Targets;
+use crate::run::null_path;
+use crate::run::series::Series;
+use crate::run::stage::Stage;
+use crate::run::trial_run::{self, Surroundings, Weighed};
+use crate::show::terminal::Display;
+
+/// Where trials are weighed: what stays the same from one to the next.
+pub struct Scales<'s> {
+    /// What the run is made of.
+    pub experiment: &'s Experiment<'s>,
+    /// Where it leaves what it measures.
+    pub folder: &'s RunFolder,
+    /// Signals that may end a trial early.
+    pub interrupts: &'s Interrupts,
+    /// Who watches.
+    pub display: Display,
+}
+
+/// A trial that is over.
+pub struct Followed {
+    /// Its time series.
+    pub intervals: Vec<Interval>,
+    /// What was heard of its wire.
+    pub told: Vec<Event>,
+    /// Its result.
+    pub finished: TrialFinished,
+    /// Why its single messages could not be kept.
+    pub unwritten: Option<RecordError>,
+    /// How much of what ends was used at the window's end.
+    pub observed: Observed,
+}
+
+impl Scales<'_> {
+    /// Weighs one trial of `case` on a target that `targets` starts or has kept. Where it
+    /// `shows_session`, and its wire is listened on, one session is told packet by packet.
+    ///
+    /// # Errors
+    /// If it could not be done.
+    pub fn weigh(
+        &self,
+        case: &Case,
+        trial: Trial,
+        targets: &mut Targets<'_>,
+        shows_session: bool,
+    ) -> Result<Followed, Stop> {
+        let observe = &self.experiment.plan.observe;
+        let (progress, heard) = mpsc::channel();
+        let id = trial.id.clone();
+        let every = trial_run::interval(&trial.load, observe.every);
+        let messages =
+            observe.messages.then(|| exports::message_files::path(self.folder, &trial.id));
+        let pinning = self.pinning(case)?;
+        let around = Surroundings {
+            pinning: &pinning,
+            shards: self.experiment.shards,
+            every: observe.every,
+            interrupts: self.interrupts,
+            progress,
+            messages,
+            stage: Stage {
+                footing: self.experiment.footing.clone(),
+                path: case.path.clone(),
+                has_relay: case.has_relay,
+                offloads: case.offloads,
+                has_subscribers: case.load.delivers(),
+                is_heard: observe.wire || observe.pcap,
+                file: observe
+                    .pcap
+                    .then(|| self.folder.path().join("pcap").join(format!("{id}.pcapng"))),
+                share: case.share,
+                shows_session,
+            },
+            metering: &self.experiment.metering,
+            lookouts: &self.experiment.lookouts,
+            background: case.background.as_deref().map(|own| background::Asked {
+                case: own,
+                catalogue: self.experiment.catalogue,
+                folder: self.folder.path().join("targets").join(format!("{id}-background")),
+            }),
+        };
+        let (result, mut intervals) = std::thread::scope(|scope| {
+            let series = Series::new(trial_run::told_every(every), every);
+            let follower = scope.spawn(move || self.display.follow(&heard, series));
+            let result = trial_run::run(&case.lane, trial, &case.material, &around, targets);
+            drop(around);
+            (result, follower.join().unwrap_or_default())
+        });
+        let Weighed { mut finished, told, watched, unwritten, observed, .. } = result?;
+        null_path::mark(&self.experiment.null_path, case, &mut finished);
+        for interval in &mut intervals {
+            interval.trial.clone_from(&id);
+            if let Some(watched) = &watched {
+                watched.tell(interval);
+            }
+        }
+        Ok(Followed { intervals, told, finished, unwritten, observed })
+    }
+
+    /// Who runs where in the trials of a case.
+    fn pinning(&self, case: &Case) -> Result<Pinning, Stop> {
+        if !case.share.is_asked() {
+            return Ok(self.experiment.pinning.clone());
+        }
+        Ok(case.share.pinning(&CoreSet::allowed()?, self.experiment.shards))
+    }
+}

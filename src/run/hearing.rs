@@ -1,0 +1,232 @@
+//! Who listens on the wires of a trial: captures on both hops and the kernels' own counters.
+
+use std::fmt::Display;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use weigh_model::Doubt;
+use weigh_stage::hosts::{Host, Offloads, Scene};
+use weigh_wire::account::Notes;
+use weigh_wire::doubt::Doubt as Missed;
+use weigh_wire::files::with_secrets;
+use weigh_wire::kernel::{Agreement, KernelAccount, KernelWatch};
+use weigh_wire::{Account, Capture, Counting, Filter, Options, Settings, Tap, WireError};
+
+use crate::exit::{Exit, Stop};
+use crate::run::stage::{RELAY, Stage, TARGET, is_client};
+
+/// Who listens.
+pub struct Hearing {
+    clients: Capture,
+    watches: Vec<KernelWatch>,
+    /// On the second hop, from the relay to the target.
+    second: Option<Capture>,
+    keys: Option<Keys>,
+}
+
+/// What was heard.
+pub struct Heard {
+    /// On the wires of the clients.
+    pub account: Account,
+    /// What the clients' kernels counted.
+    pub kernel: KernelAccount,
+    /// Between the relay and the target.
+    pub second: Option<Account>,
+}
+
+impl Hearing {
+    /// Listens on the wires of the generator and of the subscribers, and asks their kernels what
+    /// their sockets did: two witnesses that know nothing of each other. Behind a relay listens on
+    /// its wire too.
+    ///
+    /// # Errors
+    /// If a wire cannot be listened on.
+    pub fn begin(
+        scene: &Scene,
+        port: u16,
+        stage: &Stage,
+        (is_secured, notes): (bool, Notes),
+    ) -> Result<Hearing, Stop> {
+        if let Some(folder) = stage.file.as_ref().and_then(|file| file.parent()) {
+            std::fs::create_dir_all(folder).map_err(|error| {
+                Stop::new(Exit::Record, format!("{}: cannot be made: {error}", folder.display()))
+            })?;
+        }
+        let mut options = options(Filter::port(port), stage.offloads, is_secured, notes);
+        if let Some(file) = &stage.file {
+            options.file = Some(file.clone());
+            options.snap_bytes = Options::new(Host::INTERFACE, Settings::default()).snap_bytes;
+        }
+        let start = || -> Result<_, WireError> {
+            Ok((Tap::open(&options)?, KernelWatch::start(&[port], Some(TCP_EVERY))?))
+        };
+        let (mut taps, mut watches) = (Vec::new(), Vec::new());
+        for host in scene.hosts().iter().filter(|host| is_client(host)) {
+            let started = host.inside(|| Ok(start())).map_err(|error| wrong(&error))?;
+            let (tap, watch) = started.map_err(|error| wrong(&error))?;
+            taps.push(tap);
+            watches.push(watch);
+        }
+        let keys = stage.file.as_ref().filter(|_| is_secured).and_then(|file| Keys::of(file));
+        let clients = Capture::of(taps, options).map_err(|error| wrong(&error))?;
+        let behind = || listen_behind(scene, stage.offloads, is_secured);
+        let second = stage.has_relay.then(behind).transpose()?;
+        Ok(Hearing { clients, watches, second, keys })
+    }
+
+    /// Ends it: what was heard, and what went wrong.
+    pub fn stop(self) -> (Option<Heard>, Vec<Doubt>) {
+        let mut doubts = Vec::new();
+        let mut broke = |error: WireError| {
+            doubts.push(Doubt::Wire(error.to_string(), "repeat the trial"));
+        };
+        let account = self.clients.stop().map_err(&mut broke).ok();
+        let kernel = stop(self.watches).map_err(&mut broke).ok();
+        let second = self.second.and_then(|own| own.stop().map_err(&mut broke).ok());
+        if let Some(keys) = self.keys {
+            doubts.extend(keys.embed().err());
+        }
+        let heard = account.zip(kernel);
+        (heard.map(|(account, kernel)| Heard { account, kernel, second }), doubts)
+    }
+}
+
+impl Heard {
+    /// Processor time of all who listened, nanoseconds.
+    pub fn cpu_ns(&self) -> u64 {
+        let second = self.second.as_ref().map_or(0, |account| account.own_cpu_ns);
+        self.account.own_cpu_ns + second + self.kernel.own_cpu_ns
+    }
+}
+
+/// What makes the figures of a hop doubtful. What passed by a capture makes them too small, and
+/// takes them away.
+pub fn missed(account: &Account, hop: &str) -> Vec<Doubt> {
+    let doubt = |doubt: Missed| {
+        let (seen, advice) = (format!("{hop}{}", doubt.text()), doubt.advice());
+        match doubt {
+            Missed::Dropped { .. } | Missed::CaptureBroke { .. } | Missed::Unseen { .. } => {
+                Doubt::CaptureLoss(seen, advice)
+            }
+            _ => Doubt::Wire(seen, advice),
+        }
+    };
+    account.doubts().into_iter().map(doubt).collect()
+}
+
+/// What the kernels did not tell of connections that were captured and are over.
+pub fn untold(kernel: &KernelAccount, found: &Agreement) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    if kernel.notices_lost || found.untold > 0 {
+        let why = match kernel.notices_lost {
+            true => ": it had more notices than their buffer holds",
+            false => "",
+        };
+        doubts.push(Doubt::Wire(
+            format!(
+                "the kernel told nothing of {} of {} captured connections{why}; they are in no \
+                 comparison with it",
+                found.untold,
+                found.untold + found.compared
+            ),
+            "the capture stands; raise net.core.rmem_max, or open fewer connections a second",
+        ));
+    }
+    if kernel.samples_dropped > 0 {
+        doubts.push(Doubt::Wire(
+            format!("{} samples of TCP found no room", kernel.samples_dropped),
+            "what TCP knew of the path lacks the end of the trial: measure shorter, or fewer \
+             connections",
+        ));
+    }
+    doubts
+}
+
+/// How a hop is listened to. Records of TLS can only be followed where all of them is seen.
+fn options(filter: Filter, offloads: Offloads, is_secured: bool, notes: Notes) -> Options {
+    let counting = match offloads {
+        Offloads::Off => Counting::OnTheWire,
+        Offloads::AsCaptured => Counting::AsCaptured,
+    };
+    let settings = Settings { filter, counting, notes, ..Settings::default() };
+    let mut options = Options::new(Host::INTERFACE, settings);
+    if !is_secured {
+        options.snap_bytes = if notes == Notes::default() { HEADERS_BYTES } else { NAMED_BYTES };
+    }
+    options
+}
+
+/// Listens on the relay's wire to what is not of the first hop: what the relay and the target say
+/// to each other.
+fn listen_behind(scene: &Scene, offloads: Offloads, is_secured: bool) -> Result<Capture, Stop> {
+    let target = scene.host(TARGET).map_err(|error| wrong(&error))?;
+    let filter = Filter { ports: Vec::new(), addresses: vec![target.address().into()] };
+    let options = options(filter, offloads, is_secured, Notes::default());
+    let relay = scene.host(RELAY).map_err(|error| wrong(&error))?;
+    let started = relay.inside(|| Ok(Capture::start(options)));
+    started.map_err(|error| wrong(&error))?.map_err(|error| wrong(&error))
+}
+
+/// What the kernels of all hosts counted.
+fn stop(watches: Vec<KernelWatch>) -> Result<KernelAccount, WireError> {
+    let mut all = KernelAccount::default();
+    for watch in watches {
+        all.join(watch.stop()?);
+    }
+    Ok(all)
+}
+
+fn wrong(error: &dyn Display) -> Stop {
+    Stop::new(Exit::Internal, error)
+}
+
+/// The keys of a trial's TLS connections, which whoever asks for them finds in the capture too.
+struct Keys {
+    capture: PathBuf,
+    log: PathBuf,
+    /// How long the log was before the trial.
+    before: u64,
+}
+
+impl Keys {
+    /// `None` where nobody asks for keys.
+    fn of(capture: &Path) -> Option<Keys> {
+        let log = PathBuf::from(std::env::var_os("SSLKEYLOGFILE")?);
+        let before = std::fs::metadata(&log).map_or(0, |found| found.len());
+        Some(Keys { capture: capture.to_owned(), log, before })
+    }
+
+    /// Puts those that were written during the trial in front of the packets.
+    fn embed(&self) -> Result<(), Doubt> {
+        let wrong = |error: &dyn Display| {
+            let seen = format!("{}: the keys are not in it: {error}", self.capture.display());
+            Doubt::Wire(seen, "read it with the file of keys, which stands in SSLKEYLOGFILE")
+        };
+        let keys = self.written().map_err(|error| wrong(&error))?;
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let opened = self.capture.with_extension("opened");
+        with_secrets(&self.capture, &opened, &keys).map_err(|error| wrong(&error))?;
+        std::fs::rename(&opened, &self.capture).map_err(|error| wrong(&error))
+    }
+
+    fn written(&self) -> std::io::Result<Vec<u8>> {
+        let mut log = std::fs::File::open(&self.log)?;
+        log.seek(SeekFrom::Start(self.before))?;
+        let mut keys = Vec::new();
+        log.read_to_end(&mut keys)?;
+        Ok(keys)
+    }
+}
+
+/// What is copied of a packet that is only counted: all headers, and enough of the content to see
+/// that it is no TLS.
+const HEADERS_BYTES: u32 = 128;
+
+/// What is copied where packets are to be named too: a head of HTTP, or several packets in one.
+const NAMED_BYTES: u32 = 512;
+
+/// How often sockets are asked: with 10,000 of them it takes a few percent of a core.
+const TCP_EVERY: Duration = Duration::from_millis(500);

@@ -1,0 +1,329 @@
+//! From the record of a trial to what its search is told of it.
+
+use std::collections::BTreeMap;
+
+use weigh_limit::trial::BACKLOG_RATIO;
+use weigh_limit::{Goal, TrialEnd, TrialRequest, TrialResult};
+use weigh_model::condition::Limit;
+use weigh_model::doubt::{DoubtRecord, Severity};
+use weigh_model::event::{Interval, TrialFinished};
+use weigh_model::ledger::NotSentCause;
+use weigh_model::{Load, Nanos, Pattern};
+
+use crate::planning::limit_load;
+
+/// A trial that is over.
+pub struct Over<'o> {
+    /// What was asked for.
+    pub request: &'o TrialRequest,
+    /// Its load.
+    pub load: &'o Load,
+    /// Its result.
+    pub finished: &'o TrialFinished,
+    /// Its time series.
+    pub intervals: &'o [Interval],
+    /// What it took altogether.
+    pub elapsed: Nanos,
+}
+
+impl Over<'_> {
+    /// What the search for these goals is told.
+    pub fn result(&self, goals: &[Goal]) -> TrialResult {
+        let (forwarded, lost) = self.counts();
+        TrialResult {
+            load: self.request.load,
+            duration: self.request.duration,
+            elapsed: self.elapsed,
+            forwarded,
+            lost,
+            figures: self.figures(goals),
+            end: self.end(goals),
+        }
+    }
+
+    /// Messages that arrived in time, and those that did not; where connections only stand, these.
+    fn counts(&self) -> (u64, u64) {
+        let ledger = &self.finished.ledger;
+        if self.load.pattern == Pattern::Hold {
+            let asked = u64::from(self.load.connections);
+            let held = self.finished.metrics.get("connections_held").copied().unwrap_or(0.0) as u64;
+            return (held.min(asked), asked.saturating_sub(held));
+        }
+        let refused: u64 = [NotSentCause::WindowFull, NotSentCause::ConnectionClosed]
+            .iter()
+            .filter_map(|cause| ledger.not_sent_causes.get(cause))
+            .sum();
+        let lost = ledger.lost.unwrap_or(0) + ledger.late + refused;
+        (ledger.delivered.unwrap_or(0), lost)
+    }
+
+    /// The figures that the goals speak of.
+    fn figures(&self, goals: &[Goal]) -> BTreeMap<String, f64> {
+        let names = goals.iter().flat_map(|goal| &goal.conditions).map(|own| own.metric.as_str());
+        let figure = |name: &str| match name {
+            BACKLOG_RATIO => Some(backlog_ratio(self.load, self.finished, self.intervals)),
+            _ => self.finished.figure(name),
+        };
+        names.filter_map(|name| Some((name.to_owned(), figure(name)?))).collect()
+    }
+
+    fn end(&self, goals: &[Goal]) -> TrialEnd {
+        let doubts = &self.finished.doubts;
+        if let Some(died) = doubts.iter().find(|doubt| doubt.code == "target-died") {
+            return TrialEnd::TargetDied(died.text.clone());
+        }
+        let ruined = doubts.iter().find(|doubt| doubt.severity == Severity::Invalid);
+        if let Some(doubt) = ruined {
+            return TrialEnd::Invalid(format!("{}; {}", doubt.text, doubt.advice));
+        }
+        if self.load.pattern != Pattern::Hold && self.finished.ledger.lost.is_none() {
+            let why = "nobody knows what arrived: use the pattern deliver, or QoS 1";
+            return TrialEnd::Invalid(why.to_owned());
+        }
+        match self.spoilt(goals) {
+            Some(doubt) => TrialEnd::Invalid(format!("{}; {}", doubt.text, doubt.advice)),
+            None => TrialEnd::Completed,
+        }
+    }
+
+    /// What spoils the trial though nothing but chance was at its end: the generator was late, just
+    /// where that decides. The same load may be tried once more.
+    pub fn spoilt(&self, goals: &[Goal]) -> Option<&DoubtRecord> {
+        let doubts = &self.finished.doubts;
+        let is_ruined = doubts.iter().any(|doubt| doubt.severity == Severity::Invalid);
+        let late = doubts.iter().find(|doubt| doubt.severity == Severity::InvalidTimes);
+        late.filter(|_| !is_ruined && self.lag_decides(goals))
+    }
+
+    /// True if a figure misses a goal by no more than what the generator was late by: then nobody
+    /// knows whether the target missed it. A time that meets its limit meets it without the lag
+    /// too, and one that exceeds it by more than the lag misses it without; and what was not even
+    /// sent, though nothing held it up, has piled up with us.
+    fn lag_decides(&self, goals: &[Goal]) -> bool {
+        let metric = |name: &str| self.finished.metrics.get(name).copied();
+        // Of fewer than a thousand messages only the largest lag is known.
+        let lag = metric("send_lag_ns.p999").or_else(|| metric("send_lag_ns.max"));
+        let lag = lag.unwrap_or(f64::INFINITY);
+        goals.iter().flat_map(|goal| &goal.conditions).any(|condition| {
+            if condition.metric == BACKLOG_RATIO {
+                let piled_up = backlog_ratio(self.load, self.finished, self.intervals);
+                let held_up = metric("held_up_ratio").unwrap_or(0.0);
+                let unsent = unsent_ratio(self.load, self.finished, self.intervals);
+                let without = (piled_up - (unsent - held_up).max(0.0)).max(0.0);
+                return condition.holds(piled_up) != condition.holds(without);
+            }
+            let family = condition.metric.split('.').next().unwrap_or_default();
+            let (true, Limit::Value(_), Some(figure)) = (
+                FROM_DUE.contains(&family),
+                condition.limit,
+                self.finished.figure(&condition.metric),
+            ) else {
+                return false;
+            };
+            condition.holds(figure) != condition.holds(figure - lag)
+        })
+    }
+}
+
+/// Times that begin when a message was due and hold the generator's own lag.
+const FROM_DUE: [&str; 2] = ["response_time_ns", "delivery_time_ns"];
+
+/// What had piled up when the last message was due, as a share of what was due: a target that only
+/// queues loses nothing in a short trial and keeps up no better. What is always under way does not
+/// count: a message on every connection, or 0.2 % of what was due, whichever is more, since a pause
+/// of 2 ms in a second is what machines do.
+///
+/// Seen from the intervals of the series: what was confirmed (where it goes to subscribers:
+/// delivered) from the beginning of the window to its end, against what was due in that time less
+/// what was lost. Late confirmations of the warm-up count: a target that keeps up has as much under
+/// way at the beginning as at the end.
+pub fn backlog_ratio(load: &Load, finished: &TrialFinished, intervals: &[Interval]) -> f64 {
+    let done = |interval: &Interval| match load.delivers() {
+        true => interval.delivered,
+        false => interval.acknowledged,
+    };
+    let lost = finished.ledger.lost.unwrap_or(0) as f64;
+    let under_way = (u64::from(load.connections) * load.copies()) as f64;
+    missing_ratio(load, finished, intervals, done, |due, cover| {
+        lost * cover + under_way.max(due * UNDER_WAY)
+    })
+}
+
+/// The share of what was due that was not yet handed over when the last message was due.
+fn unsent_ratio(load: &Load, finished: &TrialFinished, intervals: &[Interval]) -> f64 {
+    let sent = |interval: &Interval| interval.sent * load.copies();
+    missing_ratio(load, finished, intervals, sent, |_, _| 0.0)
+}
+
+/// The share of what was due within the window that is missing from `done` at its end, beyond an
+/// allowance for what was due and the share of the window that the intervals cover.
+fn missing_ratio(
+    load: &Load,
+    finished: &TrialFinished,
+    intervals: &[Interval],
+    done: impl Fn(&Interval) -> u64,
+    allowance: impl Fn(f64, f64) -> f64,
+) -> f64 {
+    if !limit_load::can_pile_up(load) {
+        return 0.0;
+    }
+    let (Some(duration), measured) = (load.duration, intervals.iter().filter(|own| !own.warmup))
+    else {
+        return 0.0;
+    };
+    let measured: Vec<&Interval> = measured.collect();
+    let Some(first) = measured.first() else { return 0.0 };
+    let start = first.at_ns.saturating_sub(first.length_ns.unwrap_or(0));
+    let end = start + duration.0 + duration.0 / EDGE;
+    let within: Vec<&Interval> =
+        measured.into_iter().take_while(|interval| interval.at_ns <= end).collect();
+    let Some(last) = within.last() else { return 0.0 };
+    let cover = ((last.at_ns - start) as f64 / duration.0 as f64).min(1.0);
+    let out: u64 = within.iter().map(|interval| done(interval)).sum();
+    let due = finished.ledger.scheduled as f64 * cover;
+    let missing = due - out as f64 - allowance(due, cover);
+    if due > 0.0 { (missing / due).max(0.0) } else { 0.0 }
+}
+
+/// An interval ends within the window if it exceeds it by less than this part.
+const EDGE: u64 = 50;
+
+/// The share of what was due that may be under way at the end.
+const UNDER_WAY: f64 = 0.002;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use weigh_limit::Purpose;
+    use weigh_model::ledger::Ledger;
+
+    /// 3,000/s over 8 connections, for a second.
+    fn load() -> Load {
+        serde_json::from_value(json!({
+            "pattern": "request", "connections": 8, "subscribers": 0, "topology": "fan-in",
+            "duration": "1s", "warmup": "500ms", "arrival": "constant", "rate": "3000/s",
+            "think": "0s", "split": "exact", "body": "readings", "timeout": "5s",
+        }))
+        .unwrap()
+    }
+
+    /// A trial in which 3,000 were due and none was lost, but for what `changed` says.
+    fn finished(changed: Value) -> TrialFinished {
+        let mut trial = json!({
+            "trial": "1", "point": {}, "repetition": 0, "seed": 1, "guarantee": "at least once",
+            "target": "test", "metrics": {}, "samples": {}, "doubts": [], "granted": {},
+            "ledger": Ledger {
+                messages: 3000, scheduled: 3000, sent: 3000, delivered: Some(3000), lost: Some(0),
+                ..Ledger::default()
+            },
+            "histograms": {},
+        });
+        for (key, value) in changed.as_object().unwrap() {
+            trial[key] = value.clone();
+        }
+        serde_json::from_value(trial).unwrap()
+    }
+
+    /// Ten intervals of 100 ms after half a second of warm-up, with so many answers each.
+    fn intervals(answers: u64) -> Vec<Interval> {
+        let interval = |number: u64| Interval {
+            at_ns: (number + 1) * 100_000_000,
+            length_ns: Some(100_000_000),
+            warmup: number < 5,
+            acknowledged: answers,
+            ..Interval::default()
+        };
+        // What is answered after the window's end does not count.
+        (0..20).map(interval).collect()
+    }
+
+    #[test]
+    fn what_piles_up_is_a_share_of_what_was_due() {
+        let ratio = |answers| backlog_ratio(&load(), &finished(json!({})), &intervals(answers));
+        assert_eq!(ratio(300), 0.0);
+        assert_eq!(ratio(310), 0.0, "the warm-up's backlog is worked off");
+        // 8 messages may be under way, one on each connection; 0.2 % would be 6.
+        assert_eq!(ratio(299), (10.0 - 8.0) / 3000.0);
+        assert_eq!(ratio(270), (300.0 - 8.0) / 3000.0);
+        let burst = Load { messages: Some(3000), duration: None, ..load() };
+        assert_eq!(backlog_ratio(&burst, &finished(json!({})), &intervals(0)), 0.0);
+    }
+
+    /// Nobody confirms at QoS 0: what arrived at subscribers is what is done.
+    #[test]
+    fn a_transfer_to_subscribers_is_done_when_it_arrived() {
+        let mut arrived = intervals(0);
+        arrived.iter_mut().for_each(|interval| interval.delivered = 300);
+        let ratio = |load: &Load| backlog_ratio(load, &finished(json!({})), &arrived);
+        let heard = Load { pattern: Pattern::Transfer, subscribers: 1, ..load() };
+        assert_eq!(ratio(&heard), 0.0);
+        assert!(ratio(&Load { subscribers: 0, ..heard }) > 0.9);
+    }
+
+    fn end(trial: &TrialFinished, goal: &str) -> TrialEnd {
+        end_of(trial, goal, &intervals(300))
+    }
+
+    fn end_of(trial: &TrialFinished, goal: &str, intervals: &[Interval]) -> TrialEnd {
+        let conditions = vec![goal.parse().unwrap()];
+        let goals = [Goal { conditions, ..Goal::quick() }];
+        let duration = Nanos::from_secs(1);
+        let purpose = Purpose::Search;
+        let request = TrialRequest { load: 3000.0, duration, goal: 0, purpose, restart: false };
+        let load = load();
+        let over =
+            Over { request: &request, load: &load, finished: trial, intervals, elapsed: duration };
+        over.result(&goals).end
+    }
+
+    /// A lag of 1 ms decides nothing beside a p99 of 8 ms unless the limit lies between 7 and 8.
+    #[test]
+    fn a_late_generator_spoils_only_what_hangs_on_its_lag() {
+        let doubt = json!({
+            "code": "lag-gate", "severity": "invalid-times", "text": "late", "advice": "repeat",
+        });
+        let metrics = json!({ "response_time_ns.p99": 8e6, "send_lag_ns.p999": 1e6 });
+        let trial = finished(json!({ "doubts": [doubt], "metrics": metrics }));
+        for goal in ["p99 < 9ms", "p99 < 6ms", "loss == 0"] {
+            let goal = goal.replace("p99", "response_time_ns.p99");
+            assert_eq!(end(&trial, &goal), TrialEnd::Completed, "{goal}");
+        }
+        let decided_by_lag = end(&trial, "response_time_ns.p99 < 7500us");
+        assert_eq!(decided_by_lag, TrialEnd::Invalid("late; repeat".to_owned()));
+    }
+
+    /// What a late generator has not sent has not piled up at the target, unless the target held it
+    /// up.
+    #[test]
+    fn a_backlog_of_the_generator_says_nothing_about_the_target() {
+        let doubt = json!({
+            "code": "lag-gate", "severity": "invalid-times", "text": "late", "advice": "repeat",
+        });
+        let piled_up = |held_up: f64, sent: u64| {
+            let metrics = json!({ "held_up_ratio": held_up });
+            let trial = finished(json!({ "doubts": [doubt], "metrics": metrics }));
+            let mut intervals = intervals(270);
+            intervals.iter_mut().for_each(|interval| interval.sent = sent);
+            end_of(&trial, "backlog_ratio <= 0.01", &intervals)
+        };
+        assert_eq!(piled_up(0.0, 270), TrialEnd::Invalid("late; repeat".to_owned()));
+        assert_eq!(piled_up(0.5, 270), TrialEnd::Completed);
+        assert_eq!(piled_up(0.0, 300), TrialEnd::Completed);
+    }
+
+    #[test]
+    fn what_says_nothing_about_the_target_is_invalid_and_death_is_a_result() {
+        let doubt = |code: &str, severity: &str| {
+            let doubt = json!({ "code": code, "severity": severity, "text": "x", "advice": "y" });
+            finished(json!({ "doubts": [doubt] }))
+        };
+        let limited = doubt("generator-limited", "invalid");
+        assert_eq!(end(&limited, "loss == 0"), TrialEnd::Invalid("x; y".to_owned()));
+        let died = doubt("target-died", "doubt");
+        assert_eq!(end(&died, "loss == 0"), TrialEnd::TargetDied("x".to_owned()));
+        let mut unknown = finished(json!({}));
+        (unknown.ledger.delivered, unknown.ledger.lost) = (None, None);
+        assert!(matches!(end(&unknown, "loss == 0"), TrialEnd::Invalid(_)));
+    }
+}

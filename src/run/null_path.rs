@@ -1,0 +1,379 @@
+//! The null path: before a run, what this machine and this build can do at most in each kind of
+//! load, so that a result near it is marked. Measured against our own server, for a moment, and
+//! kept for the machine and the build; a kind that is known costs the next run nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use weigh_engine::generator::{Attendant, Generator};
+use weigh_engine::job::{Failure, Job, Progress, Shared};
+use weigh_engine::serving::Serving;
+use weigh_model::body::BodySource;
+use weigh_model::calibration::Calibration;
+use weigh_model::event::TrialFinished;
+use weigh_model::units::Bytes;
+use weigh_model::{Arrival, Doubt, Endpoint, Load, Nanos, Pattern, Split, Topology, Trial, Writes};
+use weigh_model::{tls, websocket};
+use weigh_report::run_folder::rfc3339;
+use weigh_stage::cache;
+use weigh_stage::pinning::Pinning;
+
+use crate::exit::{Exit, Stop};
+use crate::planning::cases::Case;
+use crate::planning::lanes::{Against, Lane};
+use crate::planning::material::{Shelf, composer};
+use crate::run::interrupts::Interrupts;
+
+/// Who measures the null path, and where.
+pub struct Bench<'b> {
+    /// Who runs where.
+    pub pinning: &'b Pinning,
+    /// Threads of the generator and of the server.
+    pub shards: u32,
+    /// Signals that may end it early.
+    pub interrupts: &'b Interrupts,
+}
+
+/// A kind of load: what decides how much of it a generator can make.
+#[derive(Clone)]
+pub struct Kind {
+    lane: Lane,
+    pattern: Pattern,
+}
+
+impl Kind {
+    /// The kind of a case; `None` where connections only stand, are encrypted or are WebSockets,
+    /// and where consumers ask at their own times or messages leave together.
+    pub fn of(case: &Case) -> Option<Kind> {
+        Kind::new(&case.lane, case.load.pattern)
+    }
+
+    /// The kind of a lane under its protocol's own pattern.
+    pub fn plain(lane: &Lane) -> Option<Kind> {
+        Kind::new(lane, lane.patterns()[0])
+    }
+
+    fn new(lane: &Lane, pattern: Pattern) -> Option<Kind> {
+        // What a target would have otherwise is none of the reference server's.
+        let given = lane.given.clone();
+        let lane = Lane::new(lane.protocol, Against::Reference, given).ok()?;
+        let has_layers = tls::is_on(&lane.settings) || websocket::is_on(&lane.settings);
+        let is_apart = matches!(pattern, Pattern::Hold | Pattern::Poll | Pattern::Batch);
+        (!has_layers && !is_apart).then_some(Kind { lane, pattern })
+    }
+
+    /// What it is called in the record.
+    pub fn name(&self) -> String {
+        let mut name = self.lane.protocol.name().to_owned();
+        for (key, value) in self.lane.shown() {
+            name += &format!(" {key} {value}");
+        }
+        format!("{name} {}", self.pattern)
+    }
+
+    fn load(&self) -> Load {
+        Load {
+            pattern: self.pattern,
+            connections: CONNECTIONS,
+            subscribers: u32::from(self.pattern == Pattern::Deliver),
+            topology: Topology::FanIn,
+            messages: None,
+            duration: Some(DURATION),
+            warmup: WARMUP,
+            arrival: Arrival::Closed,
+            rate: None,
+            window: None,
+            writes: Writes::default(),
+            poll_period: None,
+            poll_wait: None,
+            poll_limit: None,
+            stall: None,
+            batch: None,
+            think: Nanos(0),
+            split: Split::default(),
+            body: BodySource::Filler,
+            size: Some(Bytes(BODY_BYTES)),
+            timeout: Nanos::from_secs(1),
+        }
+    }
+}
+
+impl Bench<'_> {
+    /// What is known of these kinds, measured now as far as it is not: kinds that there is no time
+    /// for, or that our own server does not do, are left out. With `afresh` nothing counts as
+    /// known, and there is time for all.
+    pub fn calibrate(&self, kinds: &[Kind], afresh: bool) -> Vec<Calibration> {
+        let identity = Identity::ours(self.shards);
+        let place = place();
+        let mut known = Known::load(place.as_deref(), identity);
+        if afresh {
+            known.kinds.clear();
+        }
+        let began = Instant::now();
+        let mut found: Vec<Calibration> = Vec::new();
+        let mut is_new = false;
+        for kind in kinds {
+            let name = kind.name();
+            if found.iter().any(|known| known.load == name) {
+                continue;
+            }
+            let has_time = afresh || began.elapsed().as_nanos() < u128::from(TIME_MAX.0);
+            let calibration = match known.kinds.get(&name) {
+                Some(calibration) => Some(calibration.clone()),
+                None if has_time && self.interrupts.exit().is_none() => self.measure(kind),
+                None => None,
+            };
+            if let Some(calibration) = calibration {
+                is_new |= known.kinds.insert(name, calibration.clone()).is_none();
+                found.push(calibration);
+            }
+        }
+        if let (Some(place), true) = (place, is_new) {
+            known.save(&place);
+        }
+        found
+    }
+
+    fn measure(&self, kind: &Kind) -> Option<Calibration> {
+        let metrics = self.weigh(kind).ok()?;
+        let metric = |name: &str| metrics.get(name).copied();
+        Some(Calibration {
+            load: kind.name(),
+            connections: CONNECTIONS,
+            per_s: metric("throughput_in_per_s").filter(|rate| *rate > 0.0)?,
+            generator_us: metric("generator_cpu_us_per_message")?,
+            library: kind.lane.protocol.library(&kind.lane.settings).map(str::to_owned),
+            at: rfc3339(SystemTime::now()),
+        })
+    }
+
+    /// Server and generator are threads of ours here: nothing is started that a run would not start
+    /// anyway, and nothing is left behind.
+    fn weigh(&self, kind: &Kind) -> Result<BTreeMap<String, f64>, Stop> {
+        let Kind { lane, .. } = kind;
+        let load = kind.load();
+        let material = Shelf::default().fetch(&load, false)?;
+        let serving = self.serve(lane)?;
+        let mut endpoint = Endpoint::at(lane.protocol.scheme(), serving.address());
+        endpoint.credentials = lane.credentials();
+        let trial = Trial {
+            id: "null-path".to_owned(),
+            point: BTreeMap::new(),
+            repetition: 0,
+            seed: 1,
+            protocol: lane.protocol.name().to_owned(),
+            target: lane.against.name(),
+            endpoint: Some(endpoint),
+            load,
+            settings: lane.settings.clone(),
+        };
+        let job = Arc::new(Job {
+            dial: lane.protocol.dial(&trial)?,
+            composer: composer(&trial, &material, 0)?.0,
+            trial,
+            address: serving.address(),
+            object: None,
+            consumers: None,
+            sources: Vec::new(),
+            trace: Vec::new(),
+            shards: self.shards,
+            every: DURATION,
+            messages: None,
+            is_metered: false,
+            may_be_cut_off: false,
+            shared: Shared::default(),
+        });
+        let attendant: Arc<dyn Attendant> = Arc::new(Pinned(self.pinning.clone()));
+        let internal = |failure: Failure| Stop::new(Exit::Internal, failure);
+        let generator =
+            Generator::start(Arc::clone(&job), Instant::now(), &attendant).map_err(internal)?;
+        self.interrupts.arm(generator.stopper());
+        let outcome = generator.finish();
+        self.interrupts.disarm();
+        Ok(outcome.map_err(internal)?.metrics(job.load()))
+    }
+
+    /// Our own server, on the target's cores: its threads inherit them.
+    fn serve(&self, lane: &Lane) -> Result<Serving, Stop> {
+        let host = lane.protocol.host(&lane.settings)?;
+        let on = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let shards = u16::try_from(self.shards).unwrap_or(u16::MAX);
+        let start = || {
+            let _ = self.pinning.target.pin_this_thread();
+            Serving::start(&host, on, shards)
+        };
+        let started = std::thread::scope(|scope| scope.spawn(start).join());
+        started
+            .map_err(|_| Stop::new(Exit::Internal, "the server's thread panicked"))?
+            .map_err(|error| Stop::new(Exit::Internal, error))
+    }
+}
+
+/// Puts the generator's threads where a run has them.
+struct Pinned(Pinning);
+
+impl Attendant for Pinned {
+    fn thread_started(&self, shard: u32) {
+        let _ = self.0.generator_core(shard as usize).pin_this_thread();
+    }
+
+    fn progress(&self, _shard: u32, _progress: Progress) {}
+}
+
+/// Marks a result that is near what the machine and the build can do at most. A closed loop against
+/// our own server is the null path itself.
+pub fn mark(known: &[Calibration], case: &Case, finished: &mut TrialFinished) {
+    let is_null_path = matches!(case.lane.against, Against::Reference)
+        && matches!(case.load.arrival, Arrival::Closed | Arrival::Ramp(_));
+    // A burst fills its writes as no closed loop does, and beats the null path.
+    let is_other = case.load.arrival == Arrival::Burst;
+    let Some(kind) = Kind::of(case).filter(|_| !is_null_path && !is_other) else { return };
+    let name = kind.name();
+    let Some(calibration) = known.iter().find(|known| known.load == name) else { return };
+    let Some(per_s) = finished.metrics.get("throughput_in_per_s") else { return };
+    if calibration.percent(*per_s) >= NEAR_PERCENT {
+        finished.doubts.push(Doubt::NearNullPath(*per_s, calibration.per_s).record());
+    }
+}
+
+/// The machine and the build that a calibration holds for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Identity {
+    cpu: String,
+    cores: u32,
+    kernel: String,
+    build: String,
+    shards: u32,
+}
+
+impl Identity {
+    fn ours(shards: u32) -> Identity {
+        let host = weigh_observe::host::facts();
+        let (cpu, cores, kernel) = (host.cpu, host.cores, host.kernel);
+        Identity { cpu, cores, kernel, build: build(), shards }
+    }
+}
+
+/// Tells this build from all others: version, length and date of the program.
+fn build() -> String {
+    let program = std::env::current_exe().and_then(fs::metadata);
+    let modified = program.as_ref().ok().and_then(|program| program.modified().ok());
+    let since = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+    let bytes = program.map(|program| program.len()).unwrap_or_default();
+    format!("{} {bytes} {}", env!("CARGO_PKG_VERSION"), since.as_nanos())
+}
+
+/// The calibrations of a machine and a build.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Known {
+    identity: Identity,
+    kinds: BTreeMap<String, Calibration>,
+}
+
+impl Known {
+    /// What is kept for `identity`; nothing if another machine or build wrote it.
+    fn load(place: Option<&Path>, identity: Identity) -> Known {
+        let of_all = place.map(Known::of_all).unwrap_or_default();
+        of_all
+            .into_iter()
+            .find(|known| known.identity == identity)
+            .unwrap_or(Known { identity, kinds: BTreeMap::new() })
+    }
+
+    /// What is kept for all builds; nothing if the file is none of ours.
+    fn of_all(place: &Path) -> Vec<Known> {
+        let text = fs::read_to_string(place).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    /// Keeps it. Where that cannot be done the next run measures again.
+    fn save(&self, place: &Path) {
+        // Two builds that take turns each find their own: the last used stand first.
+        let others = Known::of_all(place).into_iter().filter(|own| own.identity != self.identity);
+        let all: Vec<Known> =
+            std::iter::once(self.clone()).chain(others).take(BUILDS_KEPT).collect();
+        let (Some(folder), Ok(text)) = (place.parent(), serde_json::to_string_pretty(&all)) else {
+            return;
+        };
+        let own = folder.join(format!(".null-path.{}", std::process::id()));
+        // Two runs may write at once: each a file of its own, and the last one stays.
+        let is_written = fs::create_dir_all(folder).is_ok() && fs::write(&own, text).is_ok();
+        if !is_written || fs::rename(&own, place).is_err() {
+            let _ = fs::remove_file(own);
+        }
+    }
+}
+
+/// The file of the user's cache.
+fn place() -> Option<PathBuf> {
+    Some(cache::folder()?.join("null-path.json"))
+}
+
+/// Enough that neither end waits for the other, and few enough to be opened at once.
+const CONNECTIONS: u32 = 64;
+const BODY_BYTES: u64 = 64;
+/// Some 10,000 messages even where each costs 15 µs.
+const DURATION: Nanos = Nanos::from_millis(150);
+const WARMUP: Nanos = Nanos::from_millis(30);
+/// No kind is begun after so long: a run is not to wait for more than a moment.
+const TIME_MAX: Nanos = Nanos::from_millis(1_500);
+/// Builds whose calibrations are kept.
+const BUILDS_KEPT: usize = 8;
+/// From this share of the null path on, the instrument may have been the limit.
+const NEAR_PERCENT: f64 = 80.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn calibration(load: &str, per_s: f64) -> Calibration {
+        let at = "2026-01-02T03:04:05Z".to_owned();
+        let (load, connections) = (load.to_owned(), CONNECTIONS);
+        Calibration { load, connections, per_s, generator_us: 5.0, library: None, at }
+    }
+
+    #[test]
+    fn what_another_build_or_machine_reached_counts_for_nothing() {
+        let folder = std::env::temp_dir().join(format!("weigh-known-{}", std::process::id()));
+        let place = folder.join("cache/null-path.json");
+        let ours = Identity::ours(1);
+        let mut known = Known { identity: ours.clone(), kinds: BTreeMap::new() };
+        known.kinds.insert("tcp request".to_owned(), calibration("tcp request", 1000.0));
+        known.save(&place);
+        assert_eq!(Known::load(Some(&place), ours.clone()).kinds, known.kinds);
+        for other in [
+            Identity { build: "0.0.1 1 1".to_owned(), ..ours.clone() },
+            Identity { cpu: "another".to_owned(), ..ours.clone() },
+            Identity { shards: 2, ..ours.clone() },
+        ] {
+            assert!(Known::load(Some(&place), other).kinds.is_empty());
+        }
+        let another = Identity { build: "0.0.1 1 1".to_owned(), ..ours.clone() };
+        Known { identity: another.clone(), kinds: known.kinds.clone() }.save(&place);
+        assert_eq!(Known::load(Some(&place), ours.clone()).kinds, known.kinds);
+        assert_eq!(Known::load(Some(&place), another).kinds, known.kinds);
+        fs::write(&place, "torn").unwrap();
+        assert!(Known::load(Some(&place), ours.clone()).kinds.is_empty());
+        assert!(Known::load(None, ours).kinds.is_empty());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_calibration_is_told_with_its_day() {
+        assert_eq!(
+            calibration("mqtt qos 1 publish", 151_000.4).words(),
+            "null path, mqtt qos 1 publish: 151000/s at most over 64 connections, 5.0 us of the \
+             generator each (measured 2026-01-02)"
+        );
+        let by_library = Calibration {
+            library: Some("hyper 1".to_owned()),
+            ..calibration("http2 request", 9.0)
+        };
+        assert!(by_library.words().ends_with("each (by hyper 1, measured 2026-01-02)"));
+    }
+}

@@ -1,0 +1,50 @@
+//! Counters that a server shows under URLs of its own: asked for over HTTP until they stand still.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use weigh_stage::counter::Counter;
+
+/// The counters among `counters` that have a URL, by name, once two looks in a row gave the same;
+/// those that are not shown are left out.
+pub fn read_settled(counters: &[Counter]) -> BTreeMap<String, f64> {
+    let urls: BTreeSet<&str> = counters.iter().filter_map(|own| own.url.as_deref()).collect();
+    let mut last = BTreeMap::new();
+    if urls.is_empty() {
+        return last;
+    }
+    let agent = ureq::Agent::config_builder()
+        .timeout_global(Some(ANSWER_WITHIN))
+        // The server is ours and on this machine, whatever proxy leads elsewhere.
+        .proxy(None)
+        .build()
+        .new_agent();
+    let started = Instant::now();
+    loop {
+        let shown = urls.iter().filter_map(|url| Some((*url, look(&agent, url)?)));
+        let shown: BTreeMap<&str, String> = shown.collect();
+        let values: BTreeMap<String, f64> = counters
+            .iter()
+            .filter_map(|own| {
+                let text = shown.get(own.url.as_deref()?)?;
+                Some((own.name.clone(), own.value_in(text)?))
+            })
+            .collect();
+        if values == last || started.elapsed() > GIVE_UP_AFTER {
+            return values;
+        }
+        last = values;
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+fn look(agent: &ureq::Agent, url: &str) -> Option<String> {
+    agent.get(url).call().ok()?.body_mut().read_to_string().ok()
+}
+
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+/// Longer than RabbitMQ and NATS take from an event to its counter, which both count at once.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+const GIVE_UP_AFTER: Duration = Duration::from_secs(6);

@@ -1,0 +1,156 @@
+//! Files of sealed objects: keys, contents, the object itself.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{IsTerminal, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use weigh_seal::{SealError, Zeroizing};
+
+use crate::exit::{Exit, Stop};
+use crate::show::output;
+
+/// The text of a file that holds a private key. One that others may read is no secret any more.
+///
+/// # Errors
+/// If it cannot be read, or if others than its owner may.
+pub fn private_key(path: &Path) -> Result<Zeroizing<String>, Stop> {
+    let (text, mode) = secret_text(path)?;
+    check_private(path, mode)?;
+    Ok(text)
+}
+
+/// The text of a file that holds a key of either kind; a private one as [`private_key`] has it.
+///
+/// # Errors
+/// If it cannot be read, or if it is private and others than its owner may read it.
+pub fn key(path: &Path) -> Result<Zeroizing<String>, Stop> {
+    let (text, mode) = secret_text(path)?;
+    if text.contains("PRIVATE KEY-----") {
+        check_private(path, mode)?;
+    }
+    Ok(text)
+}
+
+/// The text of a file that holds a public key or a policy.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn text(path: &Path) -> Result<String, Stop> {
+    as_text(read_open(path)?.0, path)
+}
+
+/// The bytes of a file; `-` is standard input.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn bytes(path: &Path) -> Result<Vec<u8>, Stop> {
+    if path.as_os_str() != "-" {
+        return Ok(read_open(path)?.0);
+    }
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().read_to_end(&mut bytes);
+    read.map_err(|error| Stop::usage(format!("standard input cannot be read: {error}")))?;
+    Ok(bytes)
+}
+
+/// Writes `bytes` to a file, or to standard output where none is named and no terminal would get
+/// them. A content (`is_secret`) goes into a file that only its owner may read, also where there
+/// was one that others might: it is theirs no more before the first byte is in it.
+///
+/// # Errors
+/// If it cannot be written, or a terminal would get it.
+pub fn put(bytes: &[u8], to: Option<&PathBuf>, is_secret: bool) -> Result<(), Stop> {
+    let Some(path) = to.filter(|path| path.as_os_str() != "-") else {
+        let is_binary = std::str::from_utf8(bytes).is_err();
+        if is_binary && std::io::stdout().is_terminal() {
+            let text = "these bytes are not for a terminal: name a file with -o FILE, or send \
+                        standard output elsewhere";
+            return Err(Stop::usage(text));
+        }
+        return output::put_bytes(bytes);
+    };
+    let mode = if is_secret { 0o600 } else { 0o644 };
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(mode);
+    let write = |mut file: File| {
+        // A device or a pipe has no content of its own and keeps its permissions.
+        if file.metadata()?.is_file() {
+            if is_secret {
+                file.set_permissions(Permissions::from_mode(mode))?;
+            }
+            file.set_len(0)?;
+        }
+        file.write_all(bytes)
+    };
+    options.open(path).and_then(write).map_err(|error| {
+        let name = path.display();
+        Stop::new(Exit::Record, format!("{name} cannot be written: {error}; name another file"))
+    })
+}
+
+/// Seconds since 1970.
+pub fn now_s() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// The end of the program for what is wrong with an object, its keys or its policy.
+pub fn stop(error: SealError) -> Stop {
+    match error {
+        SealError::Random(_) => Stop::new(Exit::Internal, error),
+        _ => Stop::usage(error),
+    }
+}
+
+/// The same, of the file of this name.
+pub fn stop_at(path: &Path) -> impl Fn(SealError) -> Stop {
+    let name = path.display().to_string();
+    move |error| {
+        let exit = stop(error.clone()).exit();
+        Stop::new(exit, format!("{name}: {error}"))
+    }
+}
+
+fn check_private(path: &Path, mode: u32) -> Result<(), Stop> {
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    let name = path.display();
+    Err(Stop::usage(format!(
+        "{name}: others than its owner may read or write this private key (mode {:04o}); chmod 600 \
+         {name}, and make a new key if somebody may have read it",
+        mode & 0o7777
+    )))
+}
+
+/// Text that is wiped when it is let go, and the file's mode.
+fn secret_text(path: &Path) -> Result<(Zeroizing<String>, u32), Stop> {
+    let (bytes, mode) = read_open(path)?;
+    let bytes = Zeroizing::new(bytes);
+    let text = std::str::from_utf8(&bytes).map_err(|_| no_text(path))?;
+    Ok((Zeroizing::new(text.to_owned()), mode))
+}
+
+fn read_open(path: &Path) -> Result<(Vec<u8>, u32), Stop> {
+    let wrong = |error: std::io::Error| {
+        Stop::usage(format!("{}: {error}; name a file that can be read", path.display()))
+    };
+    let mut file = File::open(path).map_err(wrong)?;
+    let metadata = file.metadata().map_err(wrong)?;
+    let mode = metadata.mode();
+    // As long as the file is from the beginning on: a buffer that grows leaves copies of a key.
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
+    file.read_to_end(&mut bytes).map_err(wrong)?;
+    Ok((bytes, mode))
+}
+
+fn as_text(bytes: Vec<u8>, path: &Path) -> Result<String, Stop> {
+    String::from_utf8(bytes).map_err(|_| no_text(path))
+}
+
+fn no_text(path: &Path) -> Stop {
+    let name = path.display();
+    Stop::usage(format!("{name}: this is no text; keys are in PEM, policies in TOML"))
+}

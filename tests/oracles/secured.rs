@@ -1,0 +1,113 @@
+//! Whole trials inside TLS on virtual time. The ledger must come out as without TLS: encryption
+//! changes bytes and times, and never what arrives.
+
+use std::sync::Arc;
+
+use weigh_engine::io::sim::Cut;
+use weigh_engine::layer::tls::{
+    Certificates, ClientChoice, Identity, MadeFor, ServerChoice, Tally, Versions, secure_dial,
+    secure_host,
+};
+use weigh_model::protocol::{Dial, Host};
+use weigh_model::{Nanos, Pattern};
+
+use crate::overload::Folder;
+use crate::rig::{Setup, simulated_address};
+
+/// Both ends inside TLS, with certificates of their own.
+pub struct Secured {
+    client: ClientChoice,
+    server: ServerChoice,
+    /// What clients counted.
+    pub tally: Arc<Tally>,
+    _folder: Folder,
+}
+
+impl Secured {
+    fn new(versions: Versions, resumes: bool, name: &str) -> Arc<Secured> {
+        let folder = Folder::new(name);
+        let made = Certificates::make(&folder.0).unwrap();
+        let (certificate, key) = made.of(MadeFor::Server);
+        let client = ClientChoice {
+            versions,
+            authority: Some(made.authority()),
+            identity: None,
+            name: "localhost".to_owned(),
+            alpn: Vec::new(),
+            resumes,
+            verifies: true,
+        };
+        let identity = Identity { certificate, key };
+        let server = ServerChoice { versions, identity, clients: None, alpn: Vec::new(), resumes };
+        Arc::new(Secured { client, server, tally: Arc::default(), _folder: folder })
+    }
+
+    /// The clients of a trial.
+    pub fn dial(&self, dial: Dial) -> Dial {
+        secure_dial(dial, &self.client, &self.tally).unwrap()
+    }
+
+    /// Its server.
+    pub fn host(&self, host: Host) -> Host {
+        secure_host(host, &self.server, &Arc::default()).unwrap()
+    }
+}
+
+/// In pieces of any size, over a slow link with little room: records are cut everywhere, and
+/// neither end may run ahead.
+#[test]
+fn the_ledger_is_that_of_a_trial_without_tls() {
+    for versions in [Versions::Tls12, Versions::Tls13] {
+        for (protocol, pattern) in [
+            ("tcp", Pattern::Request),
+            ("http1", Pattern::Request),
+            ("mqtt", Pattern::Deliver),
+            #[cfg(feature = "library")]
+            ("http2", Pattern::Request),
+            #[cfg(feature = "library")]
+            ("grpc", Pattern::Request),
+        ] {
+            let given: &[_] = if protocol == "mqtt" { &[("qos", "1")] } else { &[] };
+            let mut setup = Setup::new(protocol, given, pattern, 400).connections(3).seed(7);
+            setup.load.size = Some(weigh_model::units::Bytes(20_000));
+            setup.link.delay = Nanos::from_millis(2);
+            setup.link.in_pieces = true;
+            setup.link.buffer_bytes = 8_192;
+            let plain = setup.on_virtual_time();
+            let secured =
+                Secured::new(versions, false, &format!("secured-{protocol}-{versions:?}"));
+            setup.secured = Some(Arc::clone(&secured));
+            let seen = setup.on_virtual_time();
+            let (ledger, expected) = (seen.ledger(), plain.ledger());
+            assert_eq!((ledger.sent, ledger.delivered), (expected.sent, expected.delivered));
+            assert_eq!(seen.server.unique, plain.server.unique, "{protocol}");
+            let figures = secured.tally.figures();
+            assert!(figures.full >= 3, "{figures:?}");
+            // A handshake takes one round trip in TLS 1.3 and two in 1.2 (RFC 8446, section 2;
+            // RFC 5246, section 7.3), of 4 ms each; with pieces a little more.
+            let trips = if versions == Versions::Tls13 { 1.0 } else { 2.0 };
+            let fastest = figures.handshake_time_ns.iter().find(|(name, _)| *name == "p50");
+            assert!(fastest.unwrap().1 >= trips * 4e6 * 0.999, "{versions:?}: {figures:?}");
+        }
+    }
+}
+
+/// Connections that are cut come back, by a resumed session, and no message is counted twice.
+#[test]
+fn what_is_cut_is_accounted_for_and_resumed() {
+    let secured = Secured::new(Versions::Tls13, true, "secured-cut");
+    let mut setup = Setup::new("mqtt", &[("qos", "1")], Pattern::Publish, 3_000)
+        .connections(4)
+        .open("constant", "1000/s");
+    setup.link.delay = Nanos::from_millis(1);
+    for connection in 0..4 {
+        let to = simulated_address();
+        setup.cuts.push(Cut { to, connection, from_listener: false, after_bytes: 20_000 });
+    }
+    setup.secured = Some(Arc::clone(&secured));
+    let seen = setup.on_virtual_time();
+    let ledger = seen.ledger();
+    assert_eq!(ledger.sent + ledger.not_sent, 3_000);
+    let figures = secured.tally.figures();
+    assert!(figures.resumed >= 1, "{figures:?}");
+}
