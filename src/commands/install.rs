@@ -1,13 +1,17 @@
 //! `weigh targets install`: says how a server is fetched, and with --yes does it and tries it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use signal_hook::consts::{SIGINT, SIGTERM};
 use weigh_stage::catalogue::{Catalogue, Choice};
 use weigh_stage::find;
 use weigh_stage::install::{InstallError, Installation};
 use weigh_stage::managed::ManagedServer;
 use weigh_stage::process::ProcessError;
 
+use crate::commands::targets::temporary_folder;
 use crate::exit::{Exit, Stop};
 use crate::show::output;
 
@@ -38,9 +42,18 @@ pub fn install(catalogue: &Catalogue, name: &str, is_wanted: bool) -> Result<Exi
         return Ok(Exit::Done);
     }
     let mut unsaid = None;
-    let done = installation.run(|command| {
-        unsaid = output::put(&format!("> {command}\n")).err();
-    });
+    let signal = Arc::new(AtomicUsize::new(0));
+    for one in [SIGINT, SIGTERM] {
+        let number = one.unsigned_abs() as usize;
+        signal_hook::flag::register_usize(one, Arc::clone(&signal), number)?;
+    }
+    let say = |command: &str| unsaid = output::put(&format!("> {command}\n")).err();
+    let done = installation.run(say, &|| signal.load(Ordering::SeqCst) != 0);
+    if let Err(error @ InstallError::GivenUp(_)) = done {
+        let terminated = signal.load(Ordering::SeqCst) == SIGTERM.unsigned_abs() as usize;
+        let exit = if terminated { Exit::Terminated } else { Exit::Interrupted };
+        return Err(Stop::new(exit, error));
+    }
     done.map_err(|error| failed(&error))?;
     unsaid.map_or(Ok(()), Err)?;
     tried(choice)
@@ -48,9 +61,9 @@ pub fn install(catalogue: &Catalogue, name: &str, is_wanted: bool) -> Result<Exi
 
 /// Starts it once: what does not start is not installed.
 fn tried(choice: Choice<'_>) -> Result<Exit, Stop> {
-    let folder = std::env::temp_dir().join(format!("weigh-install-{}", std::process::id()));
+    let folder = temporary_folder("weigh-install-")?;
     let began = Instant::now();
-    let started = ManagedServer::start(choice, None, &folder, None);
+    let started = ManagedServer::start(choice, None, folder.path(), None);
     let ready = began.elapsed().as_secs_f64();
     let result = match started {
         Ok(server) => {
@@ -63,7 +76,6 @@ fn tried(choice: Choice<'_>) -> Result<Exit, Stop> {
             Err(Stop::new(Exit::Target, said))
         }
     };
-    let _ = std::fs::remove_dir_all(&folder);
     result.map(|()| Exit::Done)
 }
 

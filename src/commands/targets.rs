@@ -1,10 +1,12 @@
 //! `weigh targets`: the real servers that can be started and weighed.
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use tempfile::TempDir;
 use weigh_protocols as registry;
 use weigh_stage::catalogue::{Catalogue, Choice};
 use weigh_stage::find;
@@ -120,12 +122,13 @@ fn start(catalogue: &Catalogue, name: &str) -> Result<Exit, Stop> {
 pub struct Started {
     server: ManagedServer,
     /// Dropped after the server.
-    _folder: Home,
+    _home: Home,
 }
 
-/// The folder of a server, as long as it is needed.
+/// The folder of a server, as long as it is needed. Its name cannot be guessed, so nobody can have
+/// put something else in its place.
 struct Home {
-    path: PathBuf,
+    folder: TempDir,
     _lock: File,
 }
 
@@ -136,12 +139,11 @@ impl Started {
     /// If it is not installed, does not start, or gets no folder.
     pub fn start(choice: Choice<'_>) -> Result<Started, Stop> {
         sweep();
-        let path = std::env::temp_dir().join(format!("{FOLDER}{}", std::process::id()));
-        let folder = Home { _lock: inhabit(&path)?, path };
+        let home = Home::make()?;
         let pinning = Pinning::divide(&CoreSet::allowed()?, 1, 1);
-        let server = ManagedServer::start(choice, None, &folder.path, Some(&pinning.target))
+        let server = ManagedServer::start(choice, None, home.folder.path(), Some(&pinning.target))
             .map_err(|error| Stop::new(Exit::Target, error))?;
-        Ok(Started { server, _folder: folder })
+        Ok(Started { server, _home: home })
     }
 
     /// Stops it as its file says, and takes its folder away.
@@ -155,28 +157,36 @@ impl Started {
     }
 }
 
-impl Drop for Home {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
+impl Home {
+    /// A new one, with a lock in it that lasts as long as we do.
+    fn make() -> Result<Home, Stop> {
+        let folder = temporary_folder(FOLDER);
+        let made = folder.and_then(|folder| Ok((File::create(folder.path().join(LOCK))?, folder)));
+        let (lock, folder) = made.map_err(|error| {
+            let place = std::env::temp_dir();
+            let place = place.display();
+            Stop::new(Exit::Target, format!("{place}: no folder for the server there: {error}"))
+        })?;
+        // Where a lock cannot be had, only the sweeping of others could take the folder away.
+        let _ = lock.try_lock();
+        Ok(Home { folder, _lock: lock })
     }
 }
 
-/// Makes the folder of a server, with a lock in it that lasts as long as we do.
-fn inhabit(folder: &Path) -> Result<File, Stop> {
-    let lock = fs::create_dir_all(folder).and_then(|()| File::create(folder.join(LOCK)));
-    let lock = lock.map_err(|error| {
-        Stop::new(Exit::Target, format!("{} cannot be written: {error}", folder.display()))
-    })?;
-    // Where a lock cannot be had, only the sweeping of others could take the folder away.
-    let _ = lock.try_lock();
-    Ok(lock)
+/// A new folder that is removed when dropped. A server that gives up being root must be able to
+/// enter it.
+pub fn temporary_folder(prefix: &str) -> std::io::Result<TempDir> {
+    tempfile::Builder::new().prefix(prefix).permissions(Permissions::from_mode(0o755)).tempdir()
 }
 
 /// Removes what was left behind by those of us that were killed: their locks are free.
 fn sweep() {
     let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
+    let own = rustix::process::geteuid().as_raw();
     for entry in entries.flatten() {
-        let is_ours = entry.file_name().to_string_lossy().starts_with(FOLDER);
+        let is_named_so = entry.file_name().to_string_lossy().starts_with(FOLDER);
+        // Whoever else's folder has such a name is none of our business, also where we are root.
+        let is_ours = is_named_so && entry.metadata().is_ok_and(|found| found.uid() == own);
         let Ok(lock) = File::open(entry.path().join(LOCK)) else { continue };
         // Whoever has just made one may not have locked it yet.
         let modified = lock.metadata().and_then(|found| found.modified());
@@ -187,7 +197,7 @@ fn sweep() {
     }
 }
 
-/// How the folder of a server that runs in the foreground begins, before our number.
+/// How the folder of a server that runs in the foreground begins.
 const FOLDER: &str = "weigh-target-";
 
 const LOCK: &str = "lock";

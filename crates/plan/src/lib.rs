@@ -17,6 +17,7 @@ pub mod world;
 mod document;
 mod entries;
 mod lane_rows;
+mod masked;
 mod range;
 mod resolve;
 

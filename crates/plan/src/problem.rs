@@ -5,6 +5,8 @@ use std::ops::Range;
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Element, Level, Renderer, Snippet};
 
+use crate::masked::masked;
+
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -65,6 +67,7 @@ impl Problems {
     pub fn render(&self, file: &str, text: &str, with_colour: bool) -> String {
         let renderer = if with_colour { Renderer::styled() } else { Renderer::plain() };
         let renderer = renderer.decor_style(DecorStyle::Ascii);
+        let text = masked(text);
         let mut sorted: Vec<&Problem> = self.0.iter().collect();
         sorted.sort_by_key(|problem| problem.place.as_ref().map(|place| place.start));
         let shown = sorted.iter().take(SHOWN_MAX).map(|problem| {
@@ -74,7 +77,7 @@ impl Problems {
             if let Some(place) = &problem.place {
                 let end = place.end.min(text.len());
                 let span = place.start.min(end)..end;
-                let snippet = Snippet::source(text).path(file);
+                let snippet = Snippet::source(text.as_str()).path(file);
                 group = group.element(snippet.annotation(AnnotationKind::Primary.span(span)));
             }
             if !problem.mend.is_empty() {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
@@ -94,6 +94,9 @@ pub enum InstallError {
         /// Why.
         error: io::Error,
     },
+    /// Somebody stopped it.
+    #[error("{0} was not installed: it was interrupted; what had begun was finished or removed")]
+    GivenUp(String),
     /// A process of ours.
     #[error(transparent)]
     Process(#[from] ProcessError),
@@ -168,19 +171,24 @@ impl<'t> Installation<'t> {
     }
 
     /// Does it; `say` hears each command before it is run. A folder of its own appears when all is
-    /// in it, and not before.
+    /// in it, and not before. Where `is_given_up` becomes true, a command that fills a folder of
+    /// ours is stopped at once; one that changes the system is waited for, because a package that
+    /// is half configured would be left to whoever comes next.
     ///
     /// # Errors
     /// See [`InstallError`].
-    pub fn run(&self, mut say: impl FnMut(&str)) -> Result<(), InstallError> {
+    pub fn run(
+        &self,
+        mut say: impl FnMut(&str),
+        is_given_up: &dyn Fn() -> bool,
+    ) -> Result<(), InstallError> {
         self.check()?;
+        let mut watch = Watch { say: &mut say, is_given_up, ends_steps: self.folder.is_some() };
         let Some(folder) = &self.folder else {
-            let outside =
-                std::env::temp_dir().join(format!("weigh-install-{}", std::process::id()));
-            made(&outside)?;
-            let result = self.steps(&outside, &mut say);
-            let _ = fs::remove_dir_all(&outside);
-            result?;
+            // Its name cannot be guessed: as root, a link in its place would lead anywhere.
+            let outside = tempfile::Builder::new().prefix("weigh-install-").tempdir();
+            let outside = outside.map_err(unwritable(&std::env::temp_dir()))?;
+            self.steps(outside.path(), &mut watch)?;
             let here = find(self.target).is_some();
             return here
                 .then_some(())
@@ -194,7 +202,7 @@ impl<'t> Installation<'t> {
         let partial = all.join(format!(".{}.partial", self.target.name));
         cleared(&partial)?;
         made(&partial)?;
-        let result = self.fill(&partial, &mut say).and_then(|()| {
+        let result = self.fill(&partial, &mut watch).and_then(|()| {
             cleared(folder)?;
             fs::rename(&partial, folder).map_err(unwritable(folder))
         });
@@ -204,12 +212,12 @@ impl<'t> Installation<'t> {
         result
     }
 
-    fn fill(&self, folder: &Path, say: &mut dyn FnMut(&str)) -> Result<(), InstallError> {
+    fn fill(&self, folder: &Path, watch: &mut Watch<'_>) -> Result<(), InstallError> {
         for file in &self.package.files {
             let path = folder.join(&file.name);
             fs::write(&path, &file.text).map_err(unwritable(&path))?;
         }
-        self.steps(folder, say)?;
+        self.steps(folder, watch)?;
         if let Some(path) = self.package.holds.iter().find(|path| !folder.join(path).exists()) {
             return Err(InstallError::Missing(path.display().to_string()));
         }
@@ -217,17 +225,42 @@ impl<'t> Installation<'t> {
         fs::write(&recipe, self.package.recipe()).map_err(unwritable(&recipe))
     }
 
-    fn steps(&self, folder: &Path, say: &mut dyn FnMut(&str)) -> Result<(), InstallError> {
+    fn steps(&self, folder: &Path, watch: &mut Watch<'_>) -> Result<(), InstallError> {
         for step in &self.package.steps {
-            say(&step.words());
-            run_step(step, folder)?;
+            (watch.say)(&step.words());
+            run_step(step, folder, watch)?;
+            if (watch.is_given_up)() {
+                return Err(InstallError::GivenUp(self.target.title.clone()));
+            }
         }
         Ok(())
     }
 }
 
+/// Who follows an installation, and whether it shall go on.
+struct Watch<'w> {
+    say: &'w mut dyn FnMut(&str),
+    is_given_up: &'w dyn Fn() -> bool,
+    /// True if a command may be stopped on its way.
+    ends_steps: bool,
+}
+
+impl Watch<'_> {
+    /// Waits for a command as long as one may take, or until it shall not go on.
+    fn wait(&self, process: &mut ManagedProcess) -> Option<Ended> {
+        let deadline = Instant::now() + STEP_WITHIN;
+        loop {
+            let ended = process.wait_ended(ASKED_EVERY);
+            let is_over = self.ends_steps && (self.is_given_up)() || Instant::now() >= deadline;
+            if ended.is_some() || is_over {
+                return ended;
+            }
+        }
+    }
+}
+
 /// Runs one command to its end.
-fn run_step(step: &Step, folder: &Path) -> Result<(), InstallError> {
+fn run_step(step: &Step, folder: &Path, watch: &Watch<'_>) -> Result<(), InstallError> {
     let program = on_path(&step.run[0]).unwrap_or_else(|| step.run[0].clone().into());
     let log = folder.join(LOG);
     let _ = fs::remove_file(&log);
@@ -243,12 +276,14 @@ fn run_step(step: &Step, folder: &Path) -> Result<(), InstallError> {
         door: None,
         enclosure: None,
     })?;
-    let ended = process.wait_ended(STEP_WITHIN);
+    let ended = watch.wait(&mut process);
     let said = process.log_tail(LOG_LINES);
     process.stop(Signal::TERM, Duration::from_secs(2));
     let _ = fs::remove_file(&log);
     match ended {
         Some(Ended::Status(0)) => Ok(()),
+        // What asked for the end names it, not how the command took it.
+        _ if watch.ends_steps && (watch.is_given_up)() => Ok(()),
         ended => Err(InstallError::StepFailed {
             command: step.words(),
             ended: ended.map_or_else(|| "nothing for half an hour".to_owned(), |e| e.to_string()),
@@ -315,6 +350,9 @@ fn unwritable(path: &Path) -> impl Fn(io::Error) -> InstallError {
 
 /// For one command: a mirror may be slow.
 const STEP_WITHIN: Duration = Duration::from_secs(1800);
+
+/// How long Ctrl-C takes until it is heard, at most.
+const ASKED_EVERY: Duration = Duration::from_millis(100);
 
 /// What a command said, in its folder.
 const LOG: &str = "weigh-install.log";
