@@ -95,7 +95,7 @@ pub enum InstallError {
         error: io::Error,
     },
     /// Somebody stopped it.
-    #[error("{0} was not installed: it was interrupted; what had begun was finished or removed")]
+    #[error("{0}: interrupted; a command that changes the system was finished first, the rest is gone")]
     GivenUp(String),
     /// A process of ours.
     #[error(transparent)]
