@@ -95,7 +95,7 @@ pub enum InstallError {
         error: io::Error,
     },
     /// Somebody stopped it.
-    #[error("{0}: interrupted; a command that changes the system was finished first, the rest is gone")]
+    #[error("{0}: interrupted; what changes the system was finished first, the rest is gone")]
     GivenUp(String),
     /// A process of ours.
     #[error(transparent)]
