@@ -4,7 +4,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use exmex::{BinOp, Express, FlatEx, MakeOperators, Operator, ops_factory};
+use exmex::{BinOp, Express, FlatEx, MakeOperators, Operator};
 
 /// A condition: an expression, and where its value must lie.
 #[derive(Clone, Debug)]
@@ -29,29 +29,29 @@ pub enum Bound {
     Within(f64, f64),
 }
 
-ops_factory!(
-    Words,
-    f64,
-    Operator::make_bin("^", BinOp { apply: f64::powf, prio: 4, is_commutative: false }),
-    Operator::make_bin("*", BinOp { apply: |a, b| a * b, prio: 2, is_commutative: true }),
-    Operator::make_bin("/", BinOp { apply: |a, b| a / b, prio: 3, is_commutative: false }),
-    Operator::make_bin_unary(
-        "+",
-        BinOp { apply: |a, b| a + b, prio: 0, is_commutative: true },
-        |a| a
-    ),
-    Operator::make_bin_unary(
-        "-",
-        BinOp { apply: |a, b| a - b, prio: 1, is_commutative: false },
-        |a| -a
-    ),
-    Operator::make_bin("min", BinOp { apply: f64::min, prio: 0, is_commutative: true }),
-    Operator::make_bin("max", BinOp { apply: f64::max, prio: 0, is_commutative: true }),
-    Operator::make_unary("abs", f64::abs),
-    Operator::make_unary("ln", f64::ln),
-    Operator::make_unary("log10", f64::log10),
-    Operator::make_unary("sqrt", f64::sqrt)
-);
+/// The words of expressions.
+#[derive(Clone, Debug)]
+struct Words;
+
+impl MakeOperators<f64> for Words {
+    fn make<'a>() -> Vec<Operator<'a, f64>> {
+        let two = |apply, prio, is_commutative| BinOp { apply, prio, is_commutative };
+        let add: fn(f64, f64) -> f64 = |a, b| a + b;
+        vec![
+            Operator::make_bin("^", two(f64::powf, 4, false)),
+            Operator::make_bin("*", two(|a, b| a * b, 2, true)),
+            Operator::make_bin("/", two(|a, b| a / b, 3, false)),
+            Operator::make_bin_unary("+", two(add, 0, true), |a| a),
+            Operator::make_bin_unary("-", two(|a, b| a - b, 1, false), |a| -a),
+            Operator::make_bin("min", two(f64::min, 0, true)),
+            Operator::make_bin("max", two(f64::max, 0, true)),
+            Operator::make_unary("abs", f64::abs),
+            Operator::make_unary("ln", f64::ln),
+            Operator::make_unary("log10", f64::log10),
+            Operator::make_unary("sqrt", f64::sqrt),
+        ]
+    }
+}
 
 impl Condition {
     /// Reads a condition.
@@ -60,9 +60,8 @@ impl Condition {
     /// What is wrong with it, a colon, and what to type instead.
     pub fn read(text: &str) -> Result<Condition, String> {
         let (left, bound) = split(text)?;
-        let refused = |error: exmex::ExError| {
-            format!("{left:?} is no expression ({error}): {EXPRESSION}")
-        };
+        let refused =
+            |error: exmex::ExError| format!("{left:?} is no expression ({error}): {EXPRESSION}");
         if let Some(wrong) = left.chars().find(|c| !is_of_expression(*c)) {
             return Err(format!("{left:?} has a {wrong:?} in it: {EXPRESSION}"));
         }

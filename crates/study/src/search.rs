@@ -99,7 +99,7 @@ impl SearchAsked {
             let word = key.get_ref().as_ref();
             if !KEYS.contains(&word) {
                 let text = format!("there is no key {word:?} in the limit of a plan");
-                let near = nearest(word, KEYS);
+                let near = nearest(word, KEYS.into_iter());
                 let mend = near.map_or_else(
                     || format!("there are: {}", KEYS.join(", ")),
                     |near| format!("did you mean {near}?"),
@@ -264,8 +264,7 @@ fn share(text: &str) -> Result<f64, Wrong> {
         .ok_or_else(|| Wrong::new(format!("{text:?} is no share of a load"), "type \"1%\""))
 }
 
-const KEYS: [&str; 9] =
-    ["axis", "goal", "preset", "from", "to", "width", "trial", "sum", "budget"];
+const KEYS: [&str; 9] = ["axis", "goal", "preset", "from", "to", "width", "trial", "sum", "budget"];
 
 /// As long as the shortest trial that `weigh limit` takes.
 const MINI_TRIAL: Nanos = Nanos::from_millis(200);

@@ -102,8 +102,7 @@ mod tests {
 
     #[test]
     fn a_selector_is_told_in_words() {
-        let selector =
-            Selector([("a".to_owned(), json!(5)), ("b".to_owned(), json!("x"))].into());
+        let selector = Selector([("a".to_owned(), json!(5)), ("b".to_owned(), json!("x"))].into());
         assert_eq!(selector.to_string(), " at a 5, b x");
         assert_eq!(Selector::default().to_string(), "");
     }
