@@ -17,7 +17,8 @@ use crate::exit::{Exit, Stop};
 use crate::planning::cases::{Case, Secrets, decide};
 use crate::planning::lanes::Against;
 use crate::planning::{energy, forecast, preflight};
-use crate::run::experiment::{Experiment, Finished};
+use crate::run::experiment::{Experiment, Finished, Place};
+use crate::run::interrupts::Interrupts;
 use crate::run::metering::Metering;
 use crate::run::resumption;
 use crate::run::resumption::Begun;
@@ -204,7 +205,8 @@ impl Manner {
     ) -> Result<Experiment<'e>, Stop> {
         let (shards, allowed) = (setup.shards, CoreSet::allowed()?);
         let pinning = Pinning::divide(&allowed, 1, shards as usize);
-        let (runs, is_quiet) = (&*self.runs, self.quiet);
+        let (place, is_quiet) = (Place::Below(&self.runs), self.quiet);
+        let interrupts = Interrupts::listen()?;
         Ok(Experiment {
             plan,
             cases,
@@ -212,7 +214,8 @@ impl Manner {
             pinning,
             shards,
             setup,
-            runs,
+            place,
+            interrupts,
             footing,
             is_quiet,
             null_path: Vec::new(),

@@ -2,6 +2,7 @@
 //! and the results from it.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use weigh_model::calibration::Calibration;
@@ -45,8 +46,10 @@ pub struct Experiment<'e> {
     pub shards: u32,
     /// What else it takes to resume the run, see [`crate::run::resumption::setup`].
     pub setup: Setup,
-    /// Where runs are kept.
-    pub runs: &'e Path,
+    /// Where its folder is made.
+    pub place: Place<'e>,
+    /// Signals that may end it early.
+    pub interrupts: Arc<Interrupts>,
     /// Whether generator and target can be hosts.
     pub footing: Footing,
     /// Says nothing on the way.
@@ -59,6 +62,15 @@ pub struct Experiment<'e> {
     pub lookouts: Lookouts,
     /// What modelled figures of energy rest on, where they were asked for.
     pub energy: Option<Box<EnergyBasis>>,
+}
+
+/// Where the folder of a run is made.
+#[derive(Clone, Copy, Debug)]
+pub enum Place<'e> {
+    /// Below this one, called by the time and the plan.
+    Below(&'e Path),
+    /// It is this one: the run is a part of a study.
+    At(&'e Path),
 }
 
 /// What a run came to.
@@ -121,10 +133,13 @@ impl Experiment<'_> {
         self.check()?;
         self.metering = Metering::open(&self.plan.observe)?;
         self.lookouts = Lookouts::open(&self.plan.observe.target, &self.cases)?;
-        let interrupts = Interrupts::listen()?;
+        let interrupts = Arc::clone(&self.interrupts);
         let started = SystemTime::now();
-        let folder =
-            RunFolder::create(self.runs, &self.plan.name, started).map_err(not_recorded)?;
+        let folder = match self.place {
+            Place::Below(runs) => RunFolder::create(runs, &self.plan.name, started),
+            Place::At(path) => RunFolder::create_at(path),
+        };
+        let folder = folder.map_err(not_recorded)?;
         folder.write_plan(&self.plan).map_err(not_recorded)?;
         let journal = folder.create_journal().map_err(not_recorded)?;
         let mut chronicle = Chronicle::new(RunRecord::new(journal, &[]), Sequence::new(&self.plan));
@@ -161,7 +176,7 @@ impl Experiment<'_> {
     /// Does what a run that ended early has left to do, and nothing twice.
     pub fn resume(mut self, begun: Begun) -> Result<Finished, Stop> {
         self.check()?;
-        let interrupts = Interrupts::listen()?;
+        let interrupts = Arc::clone(&self.interrupts);
         let Begun { folder, journal, events, started, .. } = begun;
         self.null_path = started.null_path;
         let (mut sequence, untold) = Sequence::resume(&self.plan, &events);

@@ -47,6 +47,18 @@ impl RunFolder {
         Err(failed(io::ErrorKind::AlreadyExists.into()))
     }
 
+    /// Makes the folder of a run that is a part of something larger, and is named by it. Fails where
+    /// something of that name is there, and as [`RunFolder::create`] does.
+    pub fn create_at(path: &Path) -> Result<RunFolder, RecordError> {
+        let failed = |problem| RecordError::new(path, problem);
+        let above = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(above).map_err(failed)?;
+        check_space(above)?;
+        fs::create_dir(path).map_err(failed)?;
+        let id = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(RunFolder { path: path.to_owned(), id })
+    }
+
     /// Finds a run by its path or, below `runs`, by its id; [`LATEST`] is the newest one there.
     pub fn find(runs: &Path, path_or_id: &str) -> Result<RunFolder, RecordError> {
         let newest = if path_or_id == LATEST { newest_below(runs) } else { None };
