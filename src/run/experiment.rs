@@ -13,7 +13,7 @@ use weigh_report::Summary;
 use weigh_report::run_folder::{RunFolder, rfc3339};
 use weigh_sequence::{Sequence, Step};
 use weigh_stage::catalogue::Catalogue;
-use weigh_stage::pinning::Pinning;
+use weigh_stage::pinning::{CoreSet, Pinning};
 
 use crate::exit::{Exit, Stop};
 use crate::planning::cases::Case;
@@ -64,6 +64,20 @@ pub struct Experiment<'e> {
     pub energy: Option<Box<EnergyBasis>>,
 }
 
+/// What a run is carried out under, whatever it weighs.
+pub struct Circumstances<'e> {
+    /// The real servers that can be started.
+    pub catalogue: &'e Catalogue,
+    /// Where its folder is made.
+    pub place: Place<'e>,
+    /// Signals that may end it early.
+    pub interrupts: Arc<Interrupts>,
+    /// Whether generator and target can be hosts.
+    pub footing: Footing,
+    /// Says nothing on the way.
+    pub is_quiet: bool,
+}
+
 /// Where the folder of a run is made.
 #[derive(Clone, Copy, Debug)]
 pub enum Place<'e> {
@@ -94,6 +108,22 @@ impl Finished {
             summary.failures.first().map(|failure| Stop::new(Exit::Target, &failure.error));
         Finished { summary, folder, first_failure, unrecorded: None, interrupted: None }
     }
+
+    /// How a program ends that did nothing else. What could not be recorded comes before all.
+    pub fn exit(&self) -> Exit {
+        match (&self.unrecorded, self.interrupted, &self.first_failure) {
+            (Some(stop), ..) => stop.exit(),
+            (None, Some(exit), _) => exit,
+            (None, None, Some(stop))
+                if self.summary.cells.is_empty() || stop.exit() == Exit::Target =>
+            {
+                stop.exit()
+            }
+            (None, None, Some(_)) => Exit::Internal,
+            (None, None, None) if !self.summary.thresholds_hold() => Exit::Finding,
+            (None, None, None) => Exit::Done,
+        }
+    }
 }
 
 /// Does the trials of a run and writes them down; returns why the first that could not be done was
@@ -120,6 +150,39 @@ fn follow_the_plan(
     chronicle: &mut Chronicle,
 ) -> Result<Option<Stop>, Stop> {
     Sitting::new(experiment, folder, interrupts, chronicle).run()
+}
+
+impl<'e> Experiment<'e> {
+    /// Of a plan with its cases, decided and looked at, under these circumstances.
+    ///
+    /// # Errors
+    /// If the system does not say on which cores the program may run.
+    pub fn new(
+        plan: Plan,
+        cases: Vec<Case>,
+        setup: Setup,
+        around: Circumstances<'e>,
+    ) -> Result<Experiment<'e>, Stop> {
+        let Circumstances { catalogue, place, interrupts, footing, is_quiet } = around;
+        let (shards, allowed) = (setup.shards, CoreSet::allowed()?);
+        let pinning = Pinning::divide(&allowed, 1, shards as usize);
+        Ok(Experiment {
+            plan,
+            cases,
+            catalogue,
+            pinning,
+            shards,
+            setup,
+            place,
+            interrupts,
+            footing,
+            is_quiet,
+            null_path: Vec::new(),
+            metering: Metering::default(),
+            lookouts: Lookouts::default(),
+            energy: None,
+        })
+    }
 }
 
 impl Experiment<'_> {
@@ -167,7 +230,8 @@ impl Experiment<'_> {
         let kinds: Vec<Kind> = self.cases.iter().filter_map(Kind::of).collect();
         let bench = Bench { pinning: &self.pinning, shards: self.shards, interrupts };
         let found = bench.calibrate(&kinds, false);
-        if !self.is_quiet {
+        // A study says it of every plan: once is in the record, and enough.
+        if !self.is_quiet && matches!(self.place, Place::Below(_)) {
             found.iter().for_each(|calibration| eprintln!("weigh: {}", calibration.words()));
         }
         found

@@ -293,7 +293,7 @@ impl Pace {
 }
 
 /// A time as somebody who waits wants it: `2h 5m`, `3m 20s`, `12s`.
-fn rough(time: Nanos) -> String {
+pub fn rough(time: Nanos) -> String {
     let seconds = time.0.div_ceil(1_000_000_000);
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, seconds) => format!("{seconds}s"),
