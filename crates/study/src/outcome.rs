@@ -21,6 +21,14 @@ pub struct Outcome {
     pub question: String,
     /// How much of it was run.
     pub scale: Scale,
+    /// In whose way: both, or one.
+    pub ways: Vec<Way>,
+    /// The experiments that were asked for, by id; empty where all were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<String>,
+    /// The folder of targets and studies beside those built in, as it was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
     /// The id of the study's run: its folder's name.
     pub id: String,
     /// When it started, RFC 3339.

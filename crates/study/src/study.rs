@@ -11,7 +11,7 @@ use crate::outcome::Outcome;
 use crate::plans::StudyPlan;
 use crate::published::Published;
 use crate::runs::Runs;
-use crate::scale::Scale;
+use crate::scale::{Scale, Way};
 use crate::texts::{StudyProblems, StudyTexts};
 
 /// A published study and its replay.
@@ -148,6 +148,12 @@ pub struct Flag {
 pub struct About {
     /// How much was run.
     pub scale: Scale,
+    /// In whose way.
+    pub ways: Vec<Way>,
+    /// The experiments that were asked for, by id; empty where all were.
+    pub only: Vec<String>,
+    /// The folder of targets and studies beside those built in, as it was given.
+    pub data: Option<String>,
     /// The id of the study's run.
     pub id: String,
     /// When it started, RFC 3339.

@@ -30,6 +30,10 @@ type BuiltIn = &'static [(&'static str, &'static [(&'static str, &'static str)])
 const BUILT_IN: BuiltIn = include!(concat!(env!("OUT_DIR"), "/studies.rs"));
 
 impl StudyTexts {
+    /// The names of the files that a study may have.
+    pub const FILES: [&str; 6] =
+        [STUDY, "plan-published.toml", "plan-right.toml", PUBLISHED, FACTS, README];
+
     /// The studies that are built in, by name.
     pub fn built_in() -> Vec<StudyTexts> {
         let of = |(name, files): &(&str, &[(&str, &str)])| {
@@ -54,11 +58,17 @@ impl StudyTexts {
                 "plan-right.toml" => texts.plan_right = text,
                 PUBLISHED => texts.published = text,
                 FACTS => texts.facts = Some(text),
-                "README.md" => texts.readme = text,
+                README => texts.readme = text,
                 _ => {}
             }
         }
         texts
+    }
+
+    /// Its files that are there, each with its name and text.
+    pub fn files(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let named = StudyTexts::FILES.into_iter().map(|file| (file, self.text(file)));
+        named.filter(|(_, text)| !text.is_empty())
     }
 
     /// The text of one of its files.
@@ -69,6 +79,7 @@ impl StudyTexts {
             "plan-right.toml" => &self.plan_right,
             PUBLISHED => &self.published,
             FACTS => self.facts.as_deref().unwrap_or_default(),
+            README => &self.readme,
             _ => "",
         }
     }
@@ -116,3 +127,4 @@ impl StudyProblems {
 pub(crate) const STUDY: &str = "study.toml";
 pub(crate) const PUBLISHED: &str = "published.csv";
 pub(crate) const FACTS: &str = "facts.toml";
+const README: &str = "README.md";
