@@ -20,6 +20,7 @@ use crate::planning::cases::{Case, Secrets, decide};
 use crate::planning::lanes::Against;
 use crate::planning::{energy, forecast, preflight, searches};
 use crate::run::stage::Footing;
+use crate::show::terminal::rough;
 
 /// What of a study is asked for.
 #[derive(Clone, Debug)]
@@ -152,6 +153,18 @@ impl Part {
         }
     }
 
+    /// `12 trials, about 2m 5s`, or what a search takes.
+    pub fn length(&self) -> String {
+        let time = rough(self.time);
+        match &self.searches {
+            Some(searches) => {
+                let lanes = searches.len();
+                format!("a search in {lanes} lane{}, about {time}", plural(lanes as u64))
+            }
+            None => format!("{} trial{}, about {time}", self.trials, plural(self.trials)),
+        }
+    }
+
     /// Threads of its generator.
     pub fn shards(&self) -> u32 {
         preflight::shards(&self.largest(), None)
@@ -167,6 +180,8 @@ impl Part {
                 _ => None,
             },
             NEEDS_CGROUP => no_groups(),
+            // Whoever runs a server behind a URL has it.
+            url if url.contains("://") => None,
             target => not_installed(target, catalogue),
         };
         let managed = self.cases.iter().filter_map(|case| match &case.lane.against {
@@ -229,6 +244,10 @@ fn expected(
     };
     let time = searches.iter().map(decided).fold(Nanos(0), |sum, time| sum + time);
     (2 * searches.len() as u64, time)
+}
+
+fn plural(number: u64) -> &'static str {
+    if number == 1 { "" } else { "s" }
 }
 
 /// A bound to try whether any can be set.

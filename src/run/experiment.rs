@@ -252,7 +252,9 @@ impl Experiment<'_> {
             false => sequence.next(sequence.elapsed()) == Step::Done,
         };
         if is_done && is_over {
-            eprintln!("weigh: {} is done: nothing is left to do", folder.id());
+            if matches!(self.place, Place::Below(_)) {
+                eprintln!("weigh: {} is done: nothing is left to do", folder.id());
+            }
             let summary = folder.write_results(&events).map_err(not_recorded)?;
             let finished = Finished::of(folder, summary);
             let record = RunRecord::new(journal, &events);

@@ -313,6 +313,11 @@ fn is_ascii() -> bool {
     Style::from_environment(None, |name| std::env::var(name).ok()).is_ascii
 }
 
+/// Columns of the terminal behind stdout, or so many where there is none.
+pub fn width_or(columns: usize) -> usize {
+    if std::io::stdout().is_terminal() { usize::from(width()) } else { columns }
+}
+
 /// Columns of the terminal behind stdout.
 pub fn width() -> u16 {
     console::Term::stdout().size().1

@@ -68,6 +68,15 @@ impl StudyFolder {
         Ok(StudyFolder { path: path.clone(), id })
     }
 
+    /// The run of a study that a word names where single runs are named as well: `latest` is one if
+    /// nothing newer is there.
+    pub fn named(runs: &Path, path_or_id: &str) -> Option<StudyFolder> {
+        let found = StudyFolder::find(runs, path_or_id).ok()?;
+        let newest = RunFolder::find(runs, LATEST);
+        let is_older = newest.is_ok_and(|run| run.id() > &*found.id);
+        (path_or_id != LATEST || !is_older).then_some(found)
+    }
+
     /// All runs of studies below `runs`, the oldest first; none where the folder is not there.
     ///
     /// # Errors

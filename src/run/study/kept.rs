@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use weigh_report::run_folder::{JOURNAL, RunFolder, rfc3339};
-use weigh_report::study_folder::{PAGE, STUDY, StudyFolder};
+use weigh_report::study_folder::{STUDY, StudyFolder};
 use weigh_study::outcome::Outcome;
 use weigh_study::study::About;
 use weigh_study::{RunMade, RunState, Runs, Study, StudyTexts, runs};
@@ -141,8 +141,6 @@ fn write(
 ) -> Result<Outcome, Stop> {
     let outcome = study.outcome(about, runs);
     folder.write_file(STUDY, outcome.to_json().as_bytes()).map_err(not_recorded)?;
-    let page = weigh_study::page::page(study, &outcome);
-    folder.write_file(PAGE, page.as_bytes()).map_err(not_recorded)?;
     Ok(outcome)
 }
 

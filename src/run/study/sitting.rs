@@ -1,0 +1,232 @@
+//! One sitting of a study's run: plan after plan, each an ordinary run with a journal of its own,
+//! and after each of them what came of the study so far.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use weigh_model::Nanos;
+use weigh_model::event::Setup;
+use weigh_stage::catalogue::Catalogue;
+use weigh_study::{Outcome, Study};
+
+use crate::exit::{Exit, Stop};
+use crate::planning::cases::{Secrets, decide};
+use crate::planning::preflight;
+use crate::planning::study_parts::{Ground, Part};
+use crate::run::experiment::{Circumstances, Experiment, Finished, Place};
+use crate::run::interrupts::Interrupts;
+use crate::run::limit_search;
+use crate::run::resumption::{self, Begun};
+use crate::run::stage::Footing;
+use crate::run::study::kept::{Kept, RUNNING, has_begun};
+use crate::show::terminal::rough;
+
+/// What all sittings of a command line have in common.
+pub struct Around<'a> {
+    /// The real servers that there are, and whose.
+    pub ground: Ground<'a>,
+    /// Whether generator and target can be hosts.
+    pub footing: Footing,
+    /// Signals that may end it early.
+    pub interrupts: Arc<Interrupts>,
+    /// Says nothing on the way.
+    pub is_quiet: bool,
+}
+
+/// Where a sitting stands among all that was asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// The study's number, from 1.
+    pub study: usize,
+    /// How many studies there are.
+    pub studies: usize,
+    /// How long the studies after this one take, at least.
+    pub after: Nanos,
+}
+
+/// What a sitting came to.
+pub struct Sat {
+    /// What came of the study.
+    pub outcome: Outcome,
+    /// How the program ends if nothing else was done.
+    pub exit: Exit,
+}
+
+/// A part of a study, and why it is not run here, if it is not.
+pub type Looked = (Part, Option<String>);
+
+impl Around<'_> {
+    /// Does what is left of a study's run. A plan that fails is noted, and ends nothing.
+    ///
+    /// # Errors
+    /// If the record cannot be written any more: what was measured is on the disk all the same.
+    pub fn sit(
+        &self,
+        study: &Study,
+        parts: &[Looked],
+        kept: &mut Kept,
+        progress: Progress,
+    ) -> Result<Sat, Stop> {
+        let mut exit = Exit::Done;
+        kept.write(study, RUNNING)?;
+        for (number, (part, obstacle)) in parts.iter().enumerate() {
+            if self.interrupts.exit().is_some() {
+                break;
+            }
+            if let Some(why) = obstacle {
+                // What an earlier sitting measured stays.
+                if !kept.take(&part.name)? {
+                    kept.skip(&part.name, why);
+                }
+                continue;
+            }
+            self.announce(study, parts, number, progress);
+            let came = self.part(part, kept);
+            let full = came.as_ref().err().filter(|stop| stop.exit() == Exit::Record);
+            let own = match (&came, full) {
+                (Ok(own), _) => *own,
+                (Err(_), Some(_)) => Exit::Record,
+                (Err(stop), None) => self.failed(part, kept, stop)?,
+            };
+            exit = graver(exit, own);
+            if let (Exit::Record, Err(stop)) = (own, came) {
+                // There may be room for so little, or none.
+                let _ = kept.write(study, "failed");
+                return Err(stop);
+            }
+            kept.write(study, RUNNING)?;
+        }
+        let interrupted = self.interrupts.exit();
+        let state = if interrupted.is_some() { "interrupted" } else { "done" };
+        let outcome = kept.write(study, state)?;
+        Ok(Sat { outcome, exit: interrupted.unwrap_or(exit) })
+    }
+
+    /// One plan: begun, gone on with, or done already.
+    fn part(&self, part: &Part, kept: &mut Kept) -> Result<Exit, Stop> {
+        let place = kept.place(&part.name);
+        let finished = match begun(&place)? {
+            Some(begun) => self.go_on(part, begun)?,
+            None => self.begin(part, &place)?,
+        };
+        kept.take(&part.name)?;
+        let exit = finished.exit();
+        finished.unrecorded.map_or(Ok(exit), Err)
+    }
+
+    fn begin(&self, part: &Part, place: &Path) -> Result<Finished, Stop> {
+        let (shards, data) = (part.shards(), self.ground.data);
+        let setup = resumption::setup(shards, data, &part.secrets, &part.cases)?;
+        let (plan, cases) = (part.plan.clone(), part.cases.clone());
+        let around = self.circumstances(part, place);
+        let experiment = Experiment::new(plan, cases, setup, around)?;
+        let experiment = Experiment { energy: part.energy.clone(), ..experiment };
+        let Some(searches) = &part.searches else { return experiment.run() };
+        experiment.run_with(|experiment: &_, folder: &_, interrupts: &_, chronicle: &mut _| {
+            limit_search::begin(experiment, searches, false, folder, interrupts, chronicle)
+        })
+    }
+
+    /// Everything is as it was when it was begun, by its journal.
+    fn go_on(&self, part: &Part, begun: Begun) -> Result<Finished, Stop> {
+        let (plan, setup) = (begun.started.plan.clone(), begun.started.setup.clone());
+        let secrets = Secrets { settings: part.secrets.settings.clone(), ..Secrets::default() };
+        let cases = decide(&plan, self.ground.catalogue, &secrets)?;
+        begun.check_material(&cases)?;
+        let shards = begun.shards().unwrap_or_else(|| part.shards());
+        preflight::examine(self.ground.catalogue, &cases, shards)?;
+        let place = begun.folder.path().to_owned();
+        let around = self.circumstances(part, &place);
+        Experiment::new(plan, cases, Setup { shards, ..setup }, around)?.resume(begun)
+    }
+
+    fn circumstances<'p>(&'p self, part: &Part, place: &'p Path) -> Circumstances<'p> {
+        let has_hosts = part.cases.iter().any(|case| case.has_hosts);
+        let catalogue: &'p Catalogue = self.ground.catalogue;
+        Circumstances {
+            catalogue,
+            place: Place::At(place),
+            interrupts: Arc::clone(&self.interrupts),
+            footing: if has_hosts { self.footing.clone() } else { Footing::Loopback },
+            is_quiet: self.is_quiet,
+        }
+    }
+
+    /// A plan that could not be done: what its journal has is used, and where there is nothing the
+    /// reason stands in its place.
+    fn failed(&self, part: &Part, kept: &mut Kept, stop: &Stop) -> Result<Exit, Stop> {
+        eprintln!("weigh: {}: {stop}", part.name);
+        if !kept.take(&part.name)? {
+            let mend = "mend that, and go on with weigh study run --resume";
+            kept.skip(&part.name, &format!("it could not be run: {stop}; {mend}"));
+        }
+        Ok(stop.exit())
+    }
+
+    fn announce(&self, study: &Study, parts: &[Looked], number: usize, progress: Progress) {
+        if self.is_quiet {
+            return;
+        }
+        let left = parts[number..].iter().filter(|(_, obstacle)| obstacle.is_none());
+        let left = left.fold(progress.after, |sum, (part, _)| sum + part.time);
+        let part = &parts[number].0;
+        eprintln!(
+            "weigh: study {} of {} ({}), plan {} of {}: {}, {}; about {} left in all",
+            progress.study,
+            progress.studies,
+            study.name,
+            number + 1,
+            parts.len(),
+            part.name,
+            part.length(),
+            rough(left),
+        );
+    }
+}
+
+/// The run in this folder, if it was begun. What was left before its first line was whole is no
+/// run: it makes room.
+fn begun(place: &Path) -> Result<Option<Begun>, Stop> {
+    if !has_begun(place) {
+        if place.is_dir() {
+            std::fs::remove_dir_all(place).map_err(|error| {
+                let place = place.display();
+                Stop::new(Exit::Record, format!("{place}: cannot be removed: {error}"))
+            })?;
+        }
+        return Ok(None);
+    }
+    let runs = place.parent().unwrap_or(place);
+    Begun::open(runs, &place.display().to_string()).map(Some)
+}
+
+/// Which of two ends of a plan the program tells: our own fault before a target that was not there,
+/// that before a threshold.
+pub fn graver(one: Exit, other: Exit) -> Exit {
+    let order = [
+        Exit::Record,
+        Exit::Interrupted,
+        Exit::Terminated,
+        Exit::Internal,
+        Exit::Usage,
+        Exit::Target,
+        Exit::Finding,
+        Exit::Done,
+    ];
+    let place = |exit: Exit| order.iter().position(|known| *known == exit);
+    if place(one) <= place(other) { one } else { other }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_graver_end_is_told() {
+        assert_eq!(graver(Exit::Done, Exit::Finding), Exit::Finding);
+        assert_eq!(graver(Exit::Target, Exit::Finding), Exit::Target);
+        assert_eq!(graver(Exit::Target, Exit::Internal), Exit::Internal);
+        assert_eq!(graver(Exit::Interrupted, Exit::Internal), Exit::Interrupted);
+        assert_eq!(graver(Exit::Record, Exit::Terminated), Exit::Record);
+    }
+}
