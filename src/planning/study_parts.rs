@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use weigh_limit::Search;
+use weigh_model::Nanos;
 use weigh_model::modelled::EnergyBasis;
 use weigh_model::plan::{Plan, Repeat};
-use weigh_model::Nanos;
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::enclosure::{Enclosure, Share};
 use weigh_stage::find;
@@ -135,7 +135,8 @@ impl Part {
             plan.repeat = Repeat { target: plan.repeat.target, ..Repeat::exactly(1) };
         }
         let secrets = Secrets { settings: resolved.secrets, ..Secrets::default() };
-        let cases = decide(&plan, ground.catalogue, &secrets).map_err(|wrong| said(wrong.into()))?;
+        let cases =
+            decide(&plan, ground.catalogue, &secrets).map_err(|wrong| said(wrong.into()))?;
         preflight::may_load(&cases, ground.may_load).map_err(said)?;
         let asked = planned.search.as_ref();
         let searches = asked.map(|asked| searches::of_plan(asked, &cases)).transpose();
@@ -220,9 +221,7 @@ fn not_installed(target: &str, catalogue: &Catalogue) -> Option<String> {
     match catalogue.choose(target) {
         Err(error) => Some(error.to_string()),
         Ok(choice) if find::find(choice.target).is_some() => None,
-        Ok(choice) => {
-            Some(format!("{target} is not installed: {}", find::mend(choice.target)))
-        }
+        Ok(choice) => Some(format!("{target} is not installed: {}", find::mend(choice.target))),
     }
 }
 

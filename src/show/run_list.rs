@@ -40,9 +40,8 @@ impl StudyEntry {
             "running" => "crashed",
             state => state,
         };
-        let count = |verdict: Verdict| {
-            found.claims.iter().filter(|claim| claim.verdict == verdict).count()
-        };
+        let count =
+            |verdict: Verdict| found.claims.iter().filter(|claim| claim.verdict == verdict).count();
         StudyEntry {
             id: folder.id().to_owned(),
             started: found.started.clone(),

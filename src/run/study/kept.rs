@@ -133,12 +133,7 @@ pub fn document(folder: &StudyFolder) -> Result<Outcome, Stop> {
     })
 }
 
-fn write(
-    folder: &StudyFolder,
-    study: &Study,
-    about: &About,
-    runs: &Runs,
-) -> Result<Outcome, Stop> {
+fn write(folder: &StudyFolder, study: &Study, about: &About, runs: &Runs) -> Result<Outcome, Stop> {
     let outcome = study.outcome(about, runs);
     folder.write_file(STUDY, outcome.to_json().as_bytes()).map_err(not_recorded)?;
     Ok(outcome)
@@ -177,9 +172,8 @@ fn made(folder: &StudyFolder, name: &str) -> Result<Option<RunState>, Stop> {
     }
     let run = RunFolder::find(folder.path(), &own).map_err(Stop::usage)?;
     let journal = run.read_journal().map_err(Stop::usage)?;
-    let made = RunMade::of(&own, &journal.events).map_err(|error| {
-        Stop::new(Exit::Internal, format!("{}: {error}", path.display()))
-    })?;
+    let made = RunMade::of(&own, &journal.events)
+        .map_err(|error| Stop::new(Exit::Internal, format!("{}: {error}", path.display())))?;
     Ok(Some(RunState::Made(Box::new(made))))
 }
 
