@@ -256,3 +256,22 @@ fn an_interrupted_study_keeps_what_it_has() {
     assert_eq!(place.document()["state"], "done");
     place.nobody_is_left();
 }
+
+/// Where a disk is full nothing that was measured is lost, and room lets it go on. A limit on the
+/// size of files fills up like a disk.
+#[test]
+fn a_full_disk_ends_a_study_and_room_lets_it_go_on() {
+    let place = Place::tiny("study-filled");
+    let words = "study run tiny --data data --only E1 --quiet --json";
+    let script = format!("trap '' XFSZ; ulimit -f 128; exec \"$WEIGH\" {words}");
+    let mut command = std::process::Command::new("bash");
+    command.args(["-c", &script]).current_dir(place.folder());
+    command.env("WEIGH", env!("CARGO_BIN_EXE_weigh")).env("WEIGH_CLI_TEST", place.mark());
+    let ended = Ended::from(command.output().expect("bash starts")).with(4);
+    let ended = ended.saying(&["what was measured is above", "weigh study run --resume"]);
+    assert_eq!(ended.json()["state"], "failed");
+    let resumed = place.weigh(&["study", "run", "--resume", "latest", "--quiet", "--json"]).with(0);
+    assert_eq!(resumed.json()["state"], "done");
+    assert_eq!(results(&part(&place, "published-E1")), [1; 12]);
+    place.nobody_is_left();
+}

@@ -192,22 +192,19 @@ impl Run {
             let mut kept = begin(texts)?;
             let sat = around.sit(study, parts, &mut kept, progress);
             let folder = kept.folder.path().to_owned();
-            match sat {
-                Ok(sat) => {
-                    exit = graver(exit, sat.exit);
-                    let own = Done { outcome: sat.outcome, folder };
-                    self.show(&own)?;
-                    done.push(own);
-                }
-                Err(stop) => {
-                    ended = Some((stop, folder));
-                    break;
-                }
+            exit = graver(exit, sat.exit);
+            let own = Done { outcome: sat.outcome, folder };
+            self.show(&own)?;
+            done.push(own);
+            if let Some(stop) = sat.unrecorded {
+                eprintln!("weigh: not everything could be recorded; what was measured is above");
+                ended = Some(stop);
+                break;
             }
         }
         self.put_json(&done)?;
-        self.advise(&all, &done, around, ended.as_ref().map(|(_, folder)| &**folder));
-        ended.map_or(Ok(exit), |(stop, _)| Err(stop))
+        advise(&all, &done, ended.is_some() || around.interrupts.exit().is_some());
+        ended.map_or(Ok(exit), Err)
     }
 
     fn show(&self, done: &Done) -> Result<(), Stop> {
@@ -227,19 +224,6 @@ impl Run {
                 let document = json!({ "schema": STUDIES_SCHEMA, "studies": outcomes });
                 output::put(&format!("{document:#}\n"))
             }
-        }
-    }
-
-    /// What to type to go on, where something was left undone.
-    fn advise(&self, all: &[Begun], done: &[Done], around: &Around<'_>, full: Option<&Path>) {
-        let cut_short = around.interrupts.exit().and_then(|_| done.last());
-        if let Some(folder) = full.or(cut_short.map(|own| &*own.folder)) {
-            eprintln!("weigh: weigh study run --resume {} goes on", folder.display());
-        }
-        let begun = done.len() + usize::from(full.is_some());
-        let rest: Vec<&str> = all.iter().skip(begun).map(|own| &*own.study.name).collect();
-        if !rest.is_empty() {
-            eprintln!("weigh: not begun: {}", rest.join(" "));
         }
     }
 
@@ -292,6 +276,17 @@ impl Run {
         let sum = sum.fold(Nanos(0), |sum, time| sum + time);
         let _ = writeln!(text, "about {} in all (an estimate)", rough(sum));
         output::put(&text).map(|()| Exit::Done)
+    }
+}
+
+/// What to type to go on, where something was left undone.
+fn advise(all: &[Begun], done: &[Done], is_cut_short: bool) {
+    if let Some(last) = done.last().filter(|_| is_cut_short) {
+        eprintln!("weigh: weigh study run --resume {} goes on", last.folder.display());
+    }
+    let rest: Vec<&str> = all.iter().skip(done.len()).map(|own| &*own.study.name).collect();
+    if !rest.is_empty() {
+        eprintln!("weigh: not begun: {}", rest.join(" "));
     }
 }
 

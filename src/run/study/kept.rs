@@ -91,13 +91,17 @@ impl Kept {
         self.runs.insert(name.to_owned(), RunState::Skipped(why.to_owned()));
     }
 
-    /// Writes what came of the study so far.
+    /// What came of the study so far.
+    pub fn outcome(&self, study: &Study) -> Outcome {
+        study.outcome(&self.about, &self.runs)
+    }
+
+    /// Writes it.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn write(&mut self, study: &Study, state: &str) -> Result<Outcome, Stop> {
-        self.about.state = state.to_owned();
-        write(&self.folder, study, &self.about, &self.runs)
+    pub fn write(&self, study: &Study, outcome: &Outcome) -> Result<(), Stop> {
+        write(&self.folder, study, outcome)
     }
 }
 
@@ -107,7 +111,9 @@ impl Kept {
 /// If they cannot be read or written.
 pub fn written_again(folder: &StudyFolder, study: &Study) -> Result<Outcome, Stop> {
     let (about, runs) = read(folder)?;
-    write(folder, study, &about, &runs)
+    let outcome = study.outcome(&about, &runs);
+    write(folder, study, &outcome)?;
+    Ok(outcome)
 }
 
 /// The study whose files were kept with its run.
@@ -133,10 +139,8 @@ pub fn document(folder: &StudyFolder) -> Result<Outcome, Stop> {
     })
 }
 
-fn write(folder: &StudyFolder, study: &Study, about: &About, runs: &Runs) -> Result<Outcome, Stop> {
-    let outcome = study.outcome(about, runs);
-    folder.write_file(STUDY, outcome.to_json().as_bytes()).map_err(not_recorded)?;
-    Ok(outcome)
+fn write(folder: &StudyFolder, _study: &Study, outcome: &Outcome) -> Result<(), Stop> {
+    folder.write_file(STUDY, outcome.to_json().as_bytes()).map_err(not_recorded)
 }
 
 /// What was asked of a study's run, and what its runs came to.
@@ -144,9 +148,10 @@ fn read(folder: &StudyFolder) -> Result<(About, Runs), Stop> {
     let outcome = document(folder)?;
     let mut runs = Runs::new();
     for run in outcome.experiments.iter().flat_map(|experiment| &experiment.runs) {
-        let state = match made(folder, &run.name)? {
-            Some(made) => Some(made),
-            None => run.skipped.clone().map(RunState::Skipped),
+        let state = match made(folder, &run.name) {
+            Ok(Some(made)) => Some(made),
+            Ok(None) => run.skipped.clone().map(RunState::Skipped),
+            Err(unreadable) => Some(RunState::Skipped(unreadable.to_string())),
         };
         runs.extend(state.map(|state| (run.name.clone(), state)));
     }
@@ -183,5 +188,14 @@ pub fn has_begun(path: &Path) -> bool {
     std::fs::read(path.join(JOURNAL)).is_ok_and(|journal| journal.contains(&b'\n'))
 }
 
-/// How a run of a study stands that is not over.
+/// A run of a study that is not over, or was killed.
 pub const RUNNING: &str = "running";
+
+/// One that is over.
+pub const DONE: &str = "done";
+
+/// One that a signal ended early.
+pub const INTERRUPTED: &str = "interrupted";
+
+/// One that could not be recorded any more.
+pub const FAILED: &str = "failed";

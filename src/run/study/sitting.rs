@@ -18,7 +18,7 @@ use crate::run::interrupts::Interrupts;
 use crate::run::limit_search;
 use crate::run::resumption::{self, Begun};
 use crate::run::stage::Footing;
-use crate::run::study::kept::{Kept, RUNNING, has_begun};
+use crate::run::study::kept::{DONE, FAILED, INTERRUPTED, Kept, RUNNING, has_begun};
 use crate::show::terminal::rough;
 
 /// What all sittings of a command line have in common.
@@ -50,25 +50,46 @@ pub struct Sat {
     pub outcome: Outcome,
     /// How the program ends if nothing else was done.
     pub exit: Exit,
+    /// Why not everything could be recorded; the outcome holds it all the same.
+    pub unrecorded: Option<Stop>,
 }
 
 /// A part of a study, and why it is not run here, if it is not.
 pub type Looked = (Part, Option<String>);
 
 impl Around<'_> {
-    /// Does what is left of a study's run. A plan that fails is noted, and ends nothing.
-    ///
-    /// # Errors
-    /// If the record cannot be written any more: what was measured is on the disk all the same.
-    pub fn sit(
+    /// Does what is left of a study's run, and says what came of it: also where the record could not
+    /// be written any more.
+    pub fn sit(&self, study: &Study, parts: &[Looked], kept: &mut Kept, progress: Progress) -> Sat {
+        let carried_out = self.carry_out(study, parts, kept, progress);
+        let interrupted = self.interrupts.exit();
+        let (exit, unrecorded) = match carried_out {
+            Ok(exit) => (interrupted.unwrap_or(exit), None),
+            Err(stop) => (stop.exit(), Some(stop)),
+        };
+        kept.about.state = match (&unrecorded, interrupted) {
+            (Some(_), _) => FAILED,
+            (None, Some(_)) => INTERRUPTED,
+            (None, None) => DONE,
+        }
+        .to_owned();
+        let outcome = kept.outcome(study);
+        let unwritten = kept.write(study, &outcome).err();
+        let exit = unwritten.as_ref().map_or(exit, Stop::exit);
+        Sat { outcome, exit, unrecorded: unrecorded.or(unwritten) }
+    }
+
+    /// Plan after plan. One that fails is noted, and ends nothing.
+    fn carry_out(
         &self,
         study: &Study,
         parts: &[Looked],
         kept: &mut Kept,
         progress: Progress,
-    ) -> Result<Sat, Stop> {
+    ) -> Result<Exit, Stop> {
         let mut exit = Exit::Done;
-        kept.write(study, RUNNING)?;
+        kept.about.state = RUNNING.to_owned();
+        kept.write(study, &kept.outcome(study))?;
         for (number, (part, obstacle)) in parts.iter().enumerate() {
             if self.interrupts.exit().is_some() {
                 break;
@@ -81,25 +102,21 @@ impl Around<'_> {
                 continue;
             }
             self.announce(study, parts, number, progress);
-            let came = self.part(part, kept);
-            let full = came.as_ref().err().filter(|stop| stop.exit() == Exit::Record);
-            let own = match (&came, full) {
-                (Ok(own), _) => *own,
-                (Err(_), Some(_)) => Exit::Record,
-                (Err(stop), None) => self.failed(part, kept, stop)?,
+            exit = match self.part(part, kept) {
+                Ok(own) => graver(exit, own),
+                Err(stop) if stop.exit() == Exit::Record => {
+                    // What there is of it counts.
+                    let _ = kept.take(&part.name);
+                    return Err(stop);
+                }
+                Err(stop) => {
+                    self.note_failure(part, kept, &stop);
+                    graver(exit, stop.exit())
+                }
             };
-            exit = graver(exit, own);
-            if let (Exit::Record, Err(stop)) = (own, came) {
-                // There may be room for so little, or none.
-                let _ = kept.write(study, "failed");
-                return Err(stop);
-            }
-            kept.write(study, RUNNING)?;
+            kept.write(study, &kept.outcome(study))?;
         }
-        let interrupted = self.interrupts.exit();
-        let state = if interrupted.is_some() { "interrupted" } else { "done" };
-        let outcome = kept.write(study, state)?;
-        Ok(Sat { outcome, exit: interrupted.unwrap_or(exit) })
+        Ok(exit)
     }
 
     /// One plan: begun, gone on with, or done already.
@@ -154,13 +171,12 @@ impl Around<'_> {
 
     /// A plan that could not be done: what its journal has is used, and where there is nothing the
     /// reason stands in its place.
-    fn failed(&self, part: &Part, kept: &mut Kept, stop: &Stop) -> Result<Exit, Stop> {
+    fn note_failure(&self, part: &Part, kept: &mut Kept, stop: &Stop) {
         eprintln!("weigh: {}: {stop}", part.name);
-        if !kept.take(&part.name)? {
+        if !kept.take(&part.name).is_ok_and(|is_there| is_there) {
             let mend = "mend that, and go on with weigh study run --resume";
             kept.skip(&part.name, &format!("it could not be run: {stop}; {mend}"));
         }
-        Ok(stop.exit())
     }
 
     fn announce(&self, study: &Study, parts: &[Looked], number: usize, progress: Progress) {
