@@ -2,8 +2,11 @@
 //! do it their way and the right way; and a verdict on every claim, made from the runs alone.
 //! Texts and results go in, an [`Outcome`] comes out.
 
+pub mod audit_page;
+mod doubts;
 mod judging;
 pub mod outcome;
+pub mod page;
 pub mod plans;
 pub mod published;
 mod reading;
