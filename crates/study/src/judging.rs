@@ -4,8 +4,8 @@ use crate::conditions;
 use crate::drawing;
 use crate::measuring::Measuring;
 use crate::outcome::{
-    Answer, CellShown, ClaimOutcome, ExperimentOutcome, FlagShown, Judged, Outcome, Role,
-    RunOutcome, STUDY_SCHEMA,
+    Answer, CellShown, ClaimOutcome, DoubtShown, ExperimentOutcome, FlagShown, Judged, Outcome,
+    Role, RunOutcome, STUDY_SCHEMA,
 };
 use crate::runs::{RunState, Runs};
 use crate::scale::{Scale, Way};
@@ -64,12 +64,14 @@ fn run(name: &str, way: Way, runs: &Runs) -> RunOutcome {
         cells: 0,
         invalid_cells: 0,
         skipped: None,
+        doubts: Vec::new(),
     };
     match runs.get(name) {
         Some(RunState::Made(made)) => {
             let cells = &made.summary.cells;
             outcome.folder = Some(made.folder.clone());
             outcome.id = Some(made.summary.run.id.clone());
+            outcome.doubts = DoubtShown::of(&made.summary);
             outcome.outcome = Some(made.summary.run.outcome.clone());
             outcome.cells = cells.len();
             outcome.invalid_cells = cells.iter().filter(|cell| !cell.valid).count();

@@ -2,8 +2,10 @@
 //! do it their way and the right way; and a verdict on every claim, made from the runs alone.
 //! Texts and results go in, an [`Outcome`] comes out.
 
+pub mod audit_page;
 pub mod expression;
 pub mod outcome;
+pub mod page;
 pub mod plans;
 pub mod published;
 pub mod quantity;
@@ -17,6 +19,7 @@ pub mod verdict;
 
 mod claim_reading;
 mod conditions;
+mod doubts;
 mod drawing;
 mod figure_reading;
 mod figures;
