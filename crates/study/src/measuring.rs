@@ -13,6 +13,7 @@ use weigh_stats::line::Line;
 use weigh_stats::propagation::Known;
 
 use crate::expression::Bound;
+use crate::figures::number;
 use crate::outcome::Link;
 use crate::quantity::{Along, Quantity, Source, Statistic};
 use crate::run_checks;
@@ -296,14 +297,14 @@ impl<'a> Measuring<'a> {
                 Some(format!("its upper bound is the instrument's own: {}", ended.sentence))
             }
             None if high.is_infinite() => Some("the search found no upper bound".to_owned()),
-            None => None,
+            None => Some(format!("found between {} and {}", number(capacity.low), number(high))),
         };
         let known = Known::Between(capacity.low, high);
         let key = format!("{} {} {name} {}", links[0].run, links[0].cell, own.name);
         Ok(Measured {
             estimate: known.estimate(),
             draws: self.draws(&key, known),
-            n: Some(own.trials as u32),
+            n: None,
             unit: weigh_report::summary::unit_of(name).to_owned(),
             links,
             note,

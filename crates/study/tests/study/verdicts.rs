@@ -24,10 +24,11 @@ fn what_holds_measured_right_is_reproduced() {
     let outcome = judged(|_| ());
     let claim = claim(&outcome, "C01");
     assert_eq!(claim.verdict, Verdict::Reproduced, "{claim:#?}");
-    assert!(claim.sentence.starts_with("Measured right it holds: capacity is 1,280 ("));
+    assert!(claim.sentence.starts_with("Measured right it holds: capacity is 1,440 ("));
     // The bounds of the search, and all that lies between them.
     let capacity = condition(claim, "capacity");
-    assert_eq!(capacity.estimate, Some(1280.0));
+    assert_eq!((capacity.estimate, capacity.n), (Some(1440.0), None));
+    assert_eq!(capacity.reasons, ["capacity: found between 1,280 and 1,600"]);
     let (low, high) = (capacity.low.unwrap(), capacity.high.unwrap());
     assert!((low - 1288.0).abs() < 1.0 && (high - 1592.0).abs() < 1.0, "{low} {high}");
     let cell = &claim.cells[0];
