@@ -7,7 +7,7 @@ use serde_json::json;
 use weigh_model::Rule;
 use weigh_model::doubt::Severity;
 
-use crate::figure::Place;
+use crate::figure::{Fact, Figure, Place};
 use crate::rules::needs;
 
 /// The name and version of the JSON document.
@@ -16,6 +16,8 @@ pub const AUDIT_SCHEMA: &str = "weigh/audit/1";
 /// A broken rule in one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
+    /// The study whose figures break it.
+    pub study: String,
     /// The rule.
     pub rule: Rule,
     /// How much it takes away: as a rule what its rule does, less where something is not stated
@@ -30,7 +32,7 @@ pub struct Finding {
 }
 
 /// What an audit found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Audit {
     /// What was read: the file and its format.
     pub read: Vec<(String, String)>,
@@ -38,6 +40,36 @@ pub struct Audit {
     pub findings: Vec<Finding>,
     /// Rules that could be asked of nothing.
     pub unasked: Vec<Rule>,
+    /// The studies, in the order of the files.
+    pub studies: Vec<Body>,
+}
+
+/// A study of an audit: what could not be asked of it, and what its figures give when they are
+/// worked out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Body {
+    /// The study, or the file.
+    pub name: String,
+    /// Its figures, as they were read.
+    pub figures: Vec<Figure>,
+    /// What is known beside them.
+    pub facts: Vec<Fact>,
+    /// Rules that none of its figures carries enough for.
+    pub unasked: Vec<Rule>,
+    /// Arithmetic on its figures that breaks no rule.
+    pub worked: Vec<Worked>,
+}
+
+/// Figures worked out: a check that holds, or what follows from them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worked {
+    /// The first figure that went in.
+    pub place: Place,
+    /// The arithmetic.
+    pub said: String,
+    /// `false` where the figures do not give what they are said to give; `None` where nothing is
+    /// checked and something only follows.
+    pub holds: Option<bool>,
 }
 
 impl Audit {
@@ -68,7 +100,7 @@ impl Audit {
             let kind = if of_rule.iter().any(is_invalid) { "INVALID " } else { "" };
             let _ = writeln!(text, "\n{kind}{rule} {} ({count})", rule.title());
             for finding in of_rule {
-                let _ = writeln!(text, "  {}: {}", place(&finding.place), finding.seen);
+                let _ = writeln!(text, "  {}: {}", finding.place, finding.seen);
                 for seen in finding.also.iter().take(ALSO_MAX) {
                     let _ = writeln!(text, "    {seen}");
                 }
@@ -82,6 +114,13 @@ impl Audit {
         }
         if self.findings.is_empty() {
             text += "\nno finding\n";
+        }
+        let worked: Vec<&Worked> = self.studies.iter().flat_map(|study| &study.worked).collect();
+        if !worked.is_empty() {
+            text += "\nworked out:\n";
+            for one in worked {
+                let _ = writeln!(text, "  {}: {}", one.place, one.said);
+            }
         }
         if !self.unasked.is_empty() {
             text += "\nnot asked, for want of what it takes:\n";
@@ -99,6 +138,7 @@ impl Audit {
             .iter()
             .map(|finding| {
                 json!({
+                    "study": finding.study,
                     "code": finding.rule,
                     "severity": finding.severity,
                     "title": finding.rule.title(),
@@ -120,26 +160,24 @@ impl Audit {
             .iter()
             .map(|rule| json!({ "code": rule, "needs": needs(*rule) }))
             .collect();
+        let worked: Vec<serde_json::Value> = self
+            .studies
+            .iter()
+            .flat_map(|study| study.worked.iter().map(move |one| (&study.name, one)))
+            .map(|(study, one)| {
+                json!({ "study": study, "place": one.place, "said": one.said, "holds": one.holds })
+            })
+            .collect();
         let document = json!({
             "schema": AUDIT_SCHEMA,
             "files": files,
             "findings": findings,
+            "worked": worked,
             "not_asked": unasked,
         });
         let text = serde_json::to_string_pretty(&document);
         text.expect("an audit has only text keys") + "\n"
     }
-}
-
-fn place(place: &Place) -> String {
-    let mut text = place.file.clone();
-    if place.line > 0 {
-        let _ = write!(text, ":{}", place.line);
-    }
-    if !place.table.is_empty() {
-        let _ = write!(text, " [{}]", place.table);
-    }
-    text
 }
 
 /// Further places that are shown for a finding.

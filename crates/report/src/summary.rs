@@ -28,7 +28,7 @@ use crate::thresholds;
 pub use crate::comparisons::{Comparison, Difference, Multiplicity, Ratio, Shift, Verdict};
 pub use crate::energy::BudgetLine;
 pub use crate::interference::Interference;
-pub use crate::metric::{Bounds, Median, Metric, Normality};
+pub use crate::metric::{Bounds, Median, Metric, Normality, possible};
 pub use crate::thresholds::{Judged, Threshold};
 
 /// The name and version of the document's format.
