@@ -90,7 +90,9 @@ impl Audit {
         let is_all = self.studies.iter().any(|name| name == "all");
         let chosen: Vec<&StudyTexts> = match is_all {
             true => studies.all().iter().collect(),
-            false => self.studies.iter().map(|name| studies.find(name)).collect::<Result<_, _>>()?,
+            false => {
+                self.studies.iter().map(|name| studies.find(name)).collect::<Result<_, _>>()?
+            }
         };
         let (mut together, mut abouts) = (Findings::default(), Abouts::new());
         for texts in chosen {

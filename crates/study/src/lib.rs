@@ -18,12 +18,17 @@ pub mod texts;
 pub mod verdict;
 
 mod claim_reading;
+mod conditions;
 mod doubts;
+mod drawing;
 mod figure_reading;
+mod figures;
 mod judging;
+mod measuring;
 mod plan_reading;
 mod reading;
 mod run_checks;
+mod verdict_words;
 mod written;
 
 pub use outcome::Outcome;

@@ -240,7 +240,7 @@ pub struct QuantityShown {
 }
 
 /// Where a figure comes from.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
     /// The run's name in the study: `published/E1-http`; empty for a published figure.
     pub run: String,
