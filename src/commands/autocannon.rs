@@ -7,7 +7,7 @@ use weigh_model::units::Bytes;
 use weigh_model::{Arrival, Emulation, Nanos, Pattern, Rate};
 use weigh_plan::LoadWords;
 
-use crate::commands::facade::{self, Asked, Refused, http_url, seconds};
+use crate::commands::facade::{self, Asked, Refused, http_url, path_of, seconds};
 use crate::exit::{Exit, Stop};
 use crate::planning::conduct::Manner;
 
@@ -104,6 +104,7 @@ impl Flags {
             format!("http1.method={}", self.method.to_ascii_uppercase()),
             format!("http1.pipeline={}", self.pipelining),
         ];
+        sets.extend(path_of(&url));
         if url.starts_with("https://") {
             // The tool accepts every certificate.
             sets.push("http1.tls_verify=false".to_owned());

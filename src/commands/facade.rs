@@ -200,6 +200,12 @@ pub fn http_url(text: &str) -> String {
     }
 }
 
+/// What a URL asks for where it names nothing; a server of ours has a place of its own.
+pub fn path_of(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    (!rest.trim_end_matches('/').contains('/')).then(|| "http1.path=/".to_owned())
+}
+
 /// Intervals of the time series: ten to a second of the tools.
 const EVERY: Nanos = Nanos::from_millis(100);
 
@@ -231,6 +237,13 @@ mod tests {
             assert_eq!(seconds(text), Ok(Nanos::from_secs_f64(seconds_in)), "{text}");
         }
         assert!(seconds("-1").is_err() && seconds("ten").is_err());
+    }
+
+    #[test]
+    fn a_url_without_a_path_asks_for_the_root() {
+        let root = Some("http1.path=/".to_owned());
+        assert_eq!((path_of("http://h:1"), path_of("https://h/")), (root.clone(), root));
+        assert_eq!((path_of("http://h/a"), path_of("http1")), (None, None));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use weigh_model::units::Bytes;
 use weigh_model::{Arrival, Nanos, Pattern, Rate};
 use weigh_plan::LoadWords;
 
-use crate::commands::facade::{self, Asked, Refused, http_url, seconds};
+use crate::commands::facade::{self, Asked, Refused, http_url, path_of, seconds};
 use crate::exit::{Exit, Stop};
 use crate::planning::conduct::Manner;
 
@@ -82,6 +82,7 @@ impl Flags {
         }
         let url = http_url(&self.url);
         let mut sets = vec!["http1.method=GET".to_owned()];
+        sets.extend(path_of(&url));
         if url.starts_with("https://") {
             // The tool accepts every certificate.
             sets.push("http1.tls_verify=false".to_owned());

@@ -19,7 +19,8 @@ fn autocannon_tells_its_own_second_beside_the_exact_time() {
     let words =
         ["autocannon", "-c", "4", "-a", "200", "-m", "POST", "-b", "{\"ph\":6}", "-H", "X-A=b"];
     let mut all = words.to_vec();
-    all.push(&server.url);
+    let url = format!("{}/messages", server.url);
+    all.push(&url);
     let ended = place.weigh(&all).with(0);
     let text = &ended.stdout;
     for line in
@@ -46,7 +47,7 @@ fn autocannon_tells_its_own_second_beside_the_exact_time() {
 fn wrk_makes_a_closed_loop_of_a_time_and_wrk2_a_rate() {
     let place = Place::new("wrk");
     let server = Server::start(&place, &["http"]);
-    let url = &server.url;
+    let url = &format!("{}/messages", server.url);
     let wrk = place.weigh(&["wrk", "-t2", "-c5", "-d1s", "--latency", url, "--runs", "a"]).with(0);
     for line in ["as wrk would print it", "Latency 99%", "Requests/sec", "Req/Sec Avg"] {
         assert!(wrk.stdout.contains(line), "{}", wrk.stdout);
