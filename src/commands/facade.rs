@@ -10,7 +10,7 @@ use weigh_emulate::beside::Left;
 use weigh_model::doubt::Severity;
 use weigh_model::endpoint::Credentials;
 use weigh_model::event::{Event, Interval, TrialFinished};
-use weigh_model::plan::{Observe, Repeat};
+use weigh_model::plan::{Observe, Plan, Repeat};
 use weigh_model::units::parse_duration;
 use weigh_model::{Emulation, Load, Nanos};
 use weigh_plan::LoadWords;
@@ -18,6 +18,7 @@ use weigh_report::run_folder::RunFolder;
 use weigh_stage::catalogue::Catalogue;
 
 use crate::exit::{Exit, Stop};
+use crate::planning::cases::Secrets;
 use crate::planning::conduct::Manner;
 use crate::planning::lane_options::{plan_of, secrets};
 use crate::planning::lanes::{self, Given};
@@ -111,21 +112,17 @@ fn hinted(asked: &Asked, ended: Result<Exit, Stop>) -> Result<Exit, Stop> {
 }
 
 /// The plan of one case and one repetition, and what it may not hold.
-fn planned(
-    asked: &Asked,
-    manner: &Manner,
-    catalogue: &Catalogue,
-) -> Result<(weigh_model::plan::Plan, crate::planning::cases::Secrets), Stop> {
+fn planned(asked: &Asked, manner: &Manner, catalogue: &Catalogue) -> Result<(Plan, Secrets), Stop> {
     let given = Given::parse(&asked.sets)?;
     let lanes = lanes::lanes(std::slice::from_ref(&asked.word), catalogue, &given)?;
     let lanes = RequestOptions::of_headers(asked.headers.clone()).apply(lanes)?;
-    let [lane] = lanes.as_slice() else {
-        return Err(Stop::usage(format!("{}: name one server, not several", asked.word)));
-    };
     if let Some(key) = given.unused(lanes.iter()) {
         let spoken = key.split('.').next().unwrap_or_default();
         return Err(Stop::usage(format!("{}: is no server of {spoken}: give its URL", asked.word)));
     }
+    let [lane] = lanes.as_slice() else {
+        return Err(Stop::usage(format!("{}: name one server, not several", asked.word)));
+    };
     let load: Load =
         asked.words.decide(lane.protocol.name(), lane.patterns()).map_err(|wrong| {
             let wrong = wrong[0].in_plan();

@@ -153,6 +153,10 @@ const CALIBRATION_S: f64 = 10.0;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::beside::tests::{finished, tenths};
+    use crate::told::tests::load;
+    use serde_json::json;
+    use weigh_stats::histogram::Histogram;
 
     /// The loop of the tool's source, on an array as it has one.
     fn as_in_the_source(values: &[u64], expected: u64) -> Counts {
@@ -181,6 +185,28 @@ mod tests {
             let counts = Counts::of_values(values.iter().copied());
             assert_eq!(corrected(&counts, expected), as_in_the_source(values, expected));
         }
+    }
+
+    /// Four connections, 1 ms each, one stall of 100 ms in a second: what is added, and why.
+    #[test]
+    fn its_lines_stand_beside_the_exact_ones() {
+        let load = load(&json!({ "duration": "1s" }));
+        let mut times = Histogram::new();
+        times.record_n(1_000_000, 3_990);
+        times.record_n(100_000_000, 10);
+        let trial = finished(json!({ "window_s": 1.0 }), &times);
+        let intervals = tenths(&[400; 10]);
+        let left = Left { load: &load, finished: &trial, intervals: &intervals };
+        let told = beside(&left, Asked { threads: 2, is_detailed: true });
+        let row = |name: &str| told.rows.iter().find(|row| row.name == name).unwrap();
+        assert_eq!((&*row("Req/Sec Avg").tool, &*row("Requests/sec").tool), ("2,000", "4,000"));
+        assert_eq!((&*row("Latency 50%").tool, &*row("Latency 50%").exact), ("1 ms", "1 ms"));
+        let high = row("Latency 99%");
+        assert_eq!(&*high.exact, "1 ms");
+        assert_ne!(high.tool, high.exact, "980 values were added to 4,000");
+        assert!(told.why.contains("latencies that it did not measure"), "{}", told.why);
+        let plain = beside(&left, Asked { threads: 2, is_detailed: false });
+        assert!(plain.rows.len() < told.rows.len());
     }
 
     #[test]
