@@ -1,4 +1,5 @@
-//! `weigh autocannon`: that tool's flags, its load, and what it would have printed beside what is so.
+//! `weigh autocannon`: that tool's flags, its load, and what it would have printed beside what is
+//! so.
 
 use clap::{Args, Parser};
 use weigh_emulate::autocannon;
@@ -19,8 +20,8 @@ pub struct Autocannon {
     words: Vec<String>,
 }
 
-/// The load of autocannon, with its flags and defaults: what it would have printed, beside the exact
-/// figures.
+/// The load of autocannon, with its flags and defaults: what it would have printed, beside the
+/// exact figures.
 #[derive(Parser)]
 #[command(name = "weigh autocannon", max_term_width = 100)]
 struct Flags {
@@ -37,7 +38,8 @@ struct Flags {
     #[arg(short = 'd', long, value_name = "SEC", default_value = "10", value_parser = seconds)]
     duration: Nanos,
     /// Requests in all; the duration then says nothing
-    #[arg(short = 'a', long, value_name = "NUM", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'a', long, value_name = "NUM",
+        value_parser = clap::value_parser!(u64).range(1..))]
     amount: Option<u64>,
     /// Method of every request
     #[arg(short = 'm', long, value_name = "METHOD", default_value = "GET")]

@@ -1,5 +1,5 @@
-//! `weigh mqtt-stresser`: that tool's flags, its load, and what it would have printed beside what is
-//! so. A client is a subscriber and a publisher on a topic of their own.
+//! `weigh mqtt-stresser`: that tool's flags, its load, and what it would have printed beside what
+//! is so. A client is a subscriber and a publisher on a topic of their own.
 
 use clap::{Args, Parser};
 use weigh_emulate::mqtt_stresser;
@@ -131,8 +131,8 @@ impl Flags {
     fn check(&self) -> Result<(), Stop> {
         if self.num_clients > self.rampup_size && self.rampup_delay.0 > 0 {
             return Err(Stop::usage(format!(
-                "-num-clients {}: the tool starts {} of them every {}, and here all start together: \
-                 type -rampup-delay 0s, or -rampup-size {}",
+                "-num-clients {}: the tool starts {} of them every {}, and here all start \
+                 together: type -rampup-delay 0s, or -rampup-size {}",
                 self.num_clients, self.rampup_size, self.rampup_delay, self.num_clients
             )));
         }

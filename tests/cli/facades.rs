@@ -1,6 +1,6 @@
 //! The commands that are called like other tools: their flags make the load that they say, the run
-//! is an ordinary one, the figures of the tool follow from the exact ones, and what is not taken over
-//! is refused with what to type. And figures of other tools in plans.
+//! is an ordinary one, the figures of the tool follow from the exact ones, and what is not taken
+//! over is refused with what to type. And figures of other tools in plans.
 
 use serde_json::Value;
 
@@ -11,7 +11,8 @@ fn metric(summary: &Value, name: &str) -> f64 {
     summary["cells"][0]["metrics"][name]["value"].as_f64().unwrap_or_else(|| panic!("no {name}"))
 }
 
-/// 200 requests take milliseconds, and the tool would tell of a second; the exact time stands beside.
+/// 200 requests take milliseconds, and the tool would tell of a second; the exact time stands
+/// beside.
 #[test]
 fn autocannon_tells_its_own_second_beside_the_exact_time() {
     let place = Place::new("autocannon");
@@ -155,8 +156,8 @@ fn figures_of_other_tools_stand_beside_the_exact_ones_of_a_plan() {
     let place = Place::new("emulate");
     place.write(
         "burst.toml",
-        "protocol = \"http\"\nload.pattern = \"request\"\nload.messages = 300\nload.connections = 10\n\
-         load.warmup = \"0s\"\nrepeat.at_least = 1\n\
+        "protocol = \"http\"\nload.pattern = \"request\"\nload.messages = 300\nload.connections = \
+         10\n load.warmup = \"0s\"\nrepeat.at_least = 1\n\
          observe.emulate = [\"htop\", \"autocannon\", \"sum-of-times\", \"ramp-average\"]\n",
     );
     let ended = place.weigh(&["run", "burst.toml"]).with(0);

@@ -74,9 +74,9 @@ impl Left<'_> {
         self.finished.metrics.get(name).copied().filter(|value| value.is_finite())
     }
 
-    /// Answers of every kind in each stretch of `every`, from the beginning of the load up to `end`.
-    /// An interval belongs to the stretch that holds its middle; `None` where intervals are longer
-    /// than stretches, because there would be too many.
+    /// Answers of every kind in each stretch of `every`, from the beginning of the load up to
+    /// `end`. An interval belongs to the stretch that holds its middle; `None` where intervals are
+    /// longer than stretches, because there would be too many.
     pub(crate) fn answers_each(&self, every: Nanos, end: Nanos) -> Option<Vec<u64>> {
         let begun = |interval: &Interval| interval.at_ns - interval.length_ns.unwrap_or(0);
         let start = begun(self.intervals.first()?);
@@ -135,7 +135,7 @@ pub(crate) mod tests {
         let text = times.to_base64();
         let zero: serde_json::Value = serde_json::to_value(weigh_model::Ledger::zero()).unwrap();
         let mut trial = json!({
-            "trial": "t", "point": {}, "repetition": 0, "seed": 1, "guarantee": "AtLeastOnce",
+            "trial": "t", "point": {}, "repetition": 0, "seed": 1, "guarantee": "at least once",
             "target": "x", "samples": {}, "ledger": zero, "doubts": [], "granted": {},
             "histograms": { "response_time_ns": text, "service_time_ns": text },
         });

@@ -49,16 +49,17 @@ impl Printed {
     }
 
     pub(crate) fn figures(&self) -> BTreeMap<&'static str, f64> {
+        let is_known = self.published > 0;
         let ratio = self.received as f64 / self.published as f64;
         let all = [
-            ("mqtt_stresser_receive_ratio", (self.published > 0).then_some(ratio)),
+            ("mqtt_stresser_receive_ratio", is_known.then_some(ratio)),
             ("mqtt_stresser_publish_per_s", median(&self.publish_per_s)),
             ("mqtt_stresser_receive_per_s", median(&self.receive_per_s)),
             ("mqtt_stresser_publish_slowest_per_s", self.publish_per_s.first().copied()),
             ("mqtt_stresser_publish_fastest_per_s", self.publish_per_s.last().copied()),
             ("mqtt_stresser_receive_slowest_per_s", self.receive_per_s.first().copied()),
             ("mqtt_stresser_receive_fastest_per_s", self.receive_per_s.last().copied()),
-            ("mqtt_stresser_completed_clients", Some(self.completed as f64)),
+            ("mqtt_stresser_completed_clients", is_known.then_some(self.completed as f64)),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }

@@ -1,5 +1,5 @@
-//! Figures as another tool would have shown them, beside the exact ones: which tools there are, what
-//! each needs of a load, and what its figures are called. The load is never changed for them.
+//! Figures as another tool would have shown them, beside the exact ones: which tools there are,
+//! what each needs of a load, and what its figures are called. The load is never changed for them.
 
 use std::fmt;
 use std::str::FromStr;

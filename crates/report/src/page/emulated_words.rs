@@ -12,14 +12,14 @@ pub(crate) fn definition(name: &str) -> Option<&'static str> {
 const WORDS: &[(&str, &str)] = &[
     (
         "htop_cpu_percent.mean",
-        "Emulated, as a person reads it off htop: the share of the target's cores that anybody used \
-         from one look to the next 1.5 s later (`/proc/stat`, clock ticks), the mean of all looks \
-         that hold some of the run, the last one after its end included.",
+        "Emulated, as a person reads it off htop: the share of the target's cores that anybody \
+         used from one look to the next 1.5 s later (`/proc/stat`, clock ticks), the mean of all \
+         looks that hold some of the run, the last one after its end included.",
     ),
     (
         "htop_cpu_percent.max",
         "Emulated, as a person reads it off htop: the highest share of the target's cores that \
-         anybody used from one look to the next 1.5 s later, of all looks that hold some of the run.",
+         anybody used from one look to the next 1.5 s later, of all looks that hold any of it.",
     ),
     (
         "autocannon_time_s",
@@ -33,8 +33,8 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         "mqtt_stresser_receive_ratio",
-        "Emulated, as mqtt-stresser would print it: received by published, of clients that received \
-         something.",
+        "Emulated, as mqtt-stresser would print it: received by published, of clients that \
+         received something.",
     ),
     (
         "mqtt_stresser_publish_per_s",
@@ -43,8 +43,8 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         "mqtt_stresser_receive_per_s",
-        "Emulated, as mqtt-stresser would print it: by client all that came back over the time from \
-         the end of publishing to the last of it, whatever had come before; the median client.",
+        "Emulated, as mqtt-stresser would print it: by client all that came back over the time \
+         from the end of publishing to the last of it, whatever came before; the median client.",
     ),
     (
         "mqtt_stresser_publish_slowest_per_s",
@@ -56,13 +56,13 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         "mqtt_stresser_receive_slowest_per_s",
-        "Emulated, as mqtt-stresser would print it: receiving of the slowest client, from the end of \
-         publishing.",
+        "Emulated, as mqtt-stresser would print it: receiving of the slowest client, from the end \
+         of publishing.",
     ),
     (
         "mqtt_stresser_receive_fastest_per_s",
-        "Emulated, as mqtt-stresser would print it: receiving of the fastest client, from the end of \
-         publishing.",
+        "Emulated, as mqtt-stresser would print it: receiving of the fastest client, from the end \
+         of publishing.",
     ),
     (
         "mqtt_stresser_completed_clients",
@@ -75,13 +75,13 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         "ramp_average_per_s",
-        "Emulated, as JMeter's aggregate report would tell it: samples over the time from the first \
-         one's beginning to the last one's end, the ramp included.",
+        "Emulated, as JMeter's aggregate report would tell it: samples over the time from the \
+         first one's beginning to the last one's end, the ramp included.",
     ),
     (
         "ramp_average_time_ns.mean",
-        "Emulated, as JMeter's aggregate report would tell it: the mean time of all samples, errors \
-         and the ramp included.",
+        "Emulated, as JMeter's aggregate report would tell it: the mean time of all samples, \
+         errors and the ramp included.",
     ),
     (
         "ramp_average_time_ns.p50",
@@ -90,8 +90,8 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         "ramp_average_time_ns.p90",
-        "Emulated, as JMeter's aggregate report would tell it: the time that 90 % of all samples do \
-         not exceed, errors and the ramp included.",
+        "Emulated, as JMeter's aggregate report would tell it: the time that 90 % of all samples \
+         do not exceed, errors and the ramp included.",
     ),
     (
         "ramp_average_time_ns.max",
