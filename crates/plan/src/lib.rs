@@ -15,6 +15,7 @@ pub mod schema;
 pub mod world;
 
 mod document;
+mod emulated;
 mod entries;
 mod lane_rows;
 mod range;

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use toml::Table;
+use weigh_model::Load;
 use weigh_model::plan::Plan;
 
 use crate::background;
 use crate::contradiction::Contradiction;
 use crate::document::{self, Document, Given, Row};
+use crate::emulated;
 use crate::keys::{ABILITIES, Keys, OFFLOAD, PIPELINE, SHARE};
 use crate::lane_rows::{CASES_MAX, LaneRows, check_words, lanes, too_many};
 use crate::load::LoadWords;
@@ -99,6 +101,7 @@ impl Draft<'_> {
             return Err(problems);
         }
         let background = background::shared(&cases);
+        let loads: Vec<Load> = cases.iter().map(|case| case.load.clone()).collect();
         let written = matrix::matrix(&cases).and_then(|written| Ok((written, background?)));
         let ((load, cases), background) = match written {
             Ok(written) => written,
@@ -108,6 +111,7 @@ impl Draft<'_> {
             }
         };
         self.check_stop(&cases, &mut problems);
+        emulated::check(&self.document, &loads, &mut problems);
         if !problems.is_empty() {
             return Err(problems);
         }
