@@ -16,6 +16,7 @@ use std::fmt;
 
 pub use finding::{AUDIT_SCHEMA, Audit, Finding};
 pub use rules::needs;
+pub use series_csv::COLUMNS;
 
 use figure::{Evidence, Fact};
 
