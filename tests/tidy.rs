@@ -469,6 +469,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("outpost", &["model", "observe", "stats"]),
     ("seal", &["model"]),
     ("pipeline", &["model", "protocols"]),
+    ("study", &["model", "stats", "plan", "limit", "audit", "report", "charts"]),
 ];
 
 /// Words that must be absent from the code below a folder, and why.

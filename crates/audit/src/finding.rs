@@ -16,6 +16,8 @@ pub const AUDIT_SCHEMA: &str = "weigh/audit/1";
 /// A broken rule in one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
+    /// The study whose figures break it.
+    pub study: String,
     /// The rule.
     pub rule: Rule,
     /// How much it takes away: as a rule what its rule does, less where something is not stated
@@ -38,6 +40,34 @@ pub struct Audit {
     pub findings: Vec<Finding>,
     /// Rules that could be asked of nothing.
     pub unasked: Vec<Rule>,
+    /// The studies, in the order of the files.
+    pub studies: Vec<Body>,
+}
+
+/// A study of an audit: what could not be asked of it, and what its figures give when they are
+/// worked out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Body {
+    /// The study, or the file.
+    pub name: String,
+    /// How many figures it has.
+    pub figures: usize,
+    /// Rules that none of its figures carries enough for.
+    pub unasked: Vec<Rule>,
+    /// Arithmetic on its figures that breaks no rule.
+    pub worked: Vec<Worked>,
+}
+
+/// Figures worked out: a check that holds, or what follows from them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worked {
+    /// The first figure that went in.
+    pub place: Place,
+    /// The arithmetic.
+    pub said: String,
+    /// `false` where the figures do not give what they are said to give; `None` where nothing is
+    /// checked and something only follows.
+    pub holds: Option<bool>,
 }
 
 impl Audit {
@@ -83,6 +113,13 @@ impl Audit {
         if self.findings.is_empty() {
             text += "\nno finding\n";
         }
+        let worked: Vec<&Worked> = self.studies.iter().flat_map(|study| &study.worked).collect();
+        if !worked.is_empty() {
+            text += "\nworked out:\n";
+            for one in worked {
+                let _ = writeln!(text, "  {}: {}", place(&one.place), one.said);
+            }
+        }
         if !self.unasked.is_empty() {
             text += "\nnot asked, for want of what it takes:\n";
             for rule in &self.unasked {
@@ -99,6 +136,7 @@ impl Audit {
             .iter()
             .map(|finding| {
                 json!({
+                    "study": finding.study,
                     "code": finding.rule,
                     "severity": finding.severity,
                     "title": finding.rule.title(),
@@ -120,10 +158,19 @@ impl Audit {
             .iter()
             .map(|rule| json!({ "code": rule, "needs": needs(*rule) }))
             .collect();
+        let worked: Vec<serde_json::Value> = self
+            .studies
+            .iter()
+            .flat_map(|study| study.worked.iter().map(move |one| (&study.name, one)))
+            .map(|(study, one)| {
+                json!({ "study": study, "place": one.place, "said": one.said, "holds": one.holds })
+            })
+            .collect();
         let document = json!({
             "schema": AUDIT_SCHEMA,
             "files": files,
             "findings": findings,
+            "worked": worked,
             "not_asked": unasked,
         });
         let text = serde_json::to_string_pretty(&document);

@@ -10,11 +10,12 @@ pub mod formats;
 mod rules;
 mod series_csv;
 mod vocabulary;
-mod words;
+pub mod words;
+mod worked;
 
 use std::fmt;
 
-pub use finding::{AUDIT_SCHEMA, Audit, Finding};
+pub use finding::{AUDIT_SCHEMA, Audit, Body, Finding, Worked};
 pub use rules::needs;
 
 use figure::{Evidence, Fact};
@@ -91,6 +92,12 @@ pub fn audit(sources: &[Source], beside: &[Fact]) -> Result<Audit, Unreadable> {
         body.sort_into_cells();
         let (findings, not) = rules::check(&body);
         audit.findings.extend(findings);
+        audit.studies.push(Body {
+            name: body.name.clone(),
+            figures: body.figures.len(),
+            unasked: not.clone(),
+            worked: worked::out(&body),
+        });
         unasked = Some(match unasked {
             Some(others) => others.into_iter().filter(|rule| not.contains(rule)).collect(),
             None => not,

@@ -1,11 +1,19 @@
 //! The rules on foreign figures. Each looks for cells that carry what it needs; where none does it
 //! was not asked, which is said, and is no finding.
 
+mod backlog;
 mod comparing;
 mod counting;
+mod inverse;
 mod loading;
 mod omitting;
+mod spread;
 mod timing;
+mod utilisation;
+mod wall_clock;
+
+pub(crate) use backlog::rounded_up;
+pub(crate) use utilisation::apart;
 
 use std::collections::HashSet;
 
@@ -29,21 +37,28 @@ pub(crate) fn check(evidence: &Evidence) -> (Vec<Finding>, Vec<Rule>) {
     let asked = [false; Rule::ALL.len()];
     let mut bench = Bench { evidence, findings: Vec::new(), asked, said: HashSet::new() };
     loading::little(&mut bench);
-    loading::throughput_from_latency(&mut bench);
+    wall_clock::stated_spans(&mut bench);
+    inverse::throughput_from_latency(&mut bench);
     loading::setting(&mut bench);
     loading::ramp(&mut bench);
     timing::grid(&mut bench);
     counting::whole_counts(&mut bench);
+    backlog::steady_counts(&mut bench);
     counting::order(&mut bench);
     comparing::completion(&mut bench);
-    omitting::cpu_rate(&mut bench);
+    comparing::silent_errors(&mut bench);
+    utilisation::cpu_rate(&mut bench);
     loading::saturation(&mut bench);
+    backlog::passed_elsewhere(&mut bench);
     omitting::background(&mut bench);
     counting::errors(&mut bench);
     comparing::repetition(&mut bench);
+    spread::within_runs(&mut bench);
     counting::headers(&mut bench);
     omitting::connections(&mut bench);
+    omitting::growing_setup(&mut bench);
     comparing::in_flight(&mut bench);
+    comparing::clients(&mut bench);
     counting::quantiles(&mut bench);
     comparing::relays(&mut bench);
     omitting::generator(&mut bench);
@@ -78,7 +93,9 @@ impl Bench<'_> {
             Some(known) => known.also.push(seen),
             None => {
                 let place = at.place.clone();
-                self.findings.push(Finding { rule, severity, place, seen, also: Vec::new() });
+                let study = self.evidence.name.clone();
+                let also = Vec::new();
+                self.findings.push(Finding { study, rule, severity, place, seen, also });
             }
         }
     }

@@ -69,8 +69,14 @@ fn read_row(
         let is_wide = key == "repetitions";
         let table = (!is_wide).then(|| table.to_owned());
         let value = format!("{y} {y_unit}");
-        let subject = row.subjects.first().cloned();
-        study.facts.push(Fact { table, subject, key, value, is_said: true });
+        let mut subjects: Vec<_> = row.subjects.into_iter().map(Some).collect();
+        if subjects.is_empty() {
+            subjects.push(None);
+        }
+        study.facts.extend(subjects.into_iter().map(|subject| {
+            let (table, key, value) = (table.clone(), key.clone(), value.clone());
+            Fact { table, subject, key, value, is_said: true }
+        }));
         return Ok(());
     }
     let mut keys = row.keys;
@@ -130,7 +136,9 @@ impl Row {
                 "stat" => row.stat = value.to_owned(),
                 "claim" => row.claim = Some(value.to_owned()),
                 "parameter" | "factor" | "criterion" => row.parameter = Some(value.to_owned()),
-                _ if is_subject(word) => row.subjects.push(value.to_owned()),
+                _ if is_subject(word) => {
+                    row.subjects.extend(value.split(',').map(|one| one.trim().to_owned()));
+                }
                 _ => {
                     if value.is_empty() {
                         row.last_bare = Some(word.to_owned());

@@ -16,7 +16,8 @@ use crate::entries::{Entry, elements, entries};
 use crate::keys::{Key, Keys};
 use crate::kind::{Kind, Wrong};
 use crate::problem::{Problem, Problems};
-use crate::{metrics, range};
+use crate::tables::Length;
+use crate::{metrics, miniature, range};
 
 /// A value, and the bytes of the file it was read from.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,25 +61,13 @@ pub(crate) struct Document {
     pub(crate) has_baseline: bool,
 }
 
-/// Reads the text of a plan: what it says, and what is wrong with it.
-///
-/// # Errors
-/// If it is no TOML.
-pub(crate) fn read(text: &str, keys: &Keys) -> Result<(Document, Problems), Problems> {
-    let (table, errors) = DeTable::parse_recoverable(text);
-    let mut problems = Problems::default();
-    for error in errors {
-        let place = error.span().unwrap_or(0..0);
-        let mend = syntax_mend(error.message());
-        problems.add(Problem::at(place, error.message(), mend));
-    }
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    let mut reader = Reader { keys, problems, own: BTreeMap::new(), fixed: Row::new() };
+/// Reads a plan from its table: what it says, and what is wrong with it.
+pub(crate) fn read(table: &DeTable<'_>, keys: &Keys, length: Length) -> (Document, Problems) {
+    let (problems, own, fixed) = (Problems::default(), BTreeMap::new(), Row::new());
+    let mut reader = Reader { keys, length, problems, own, fixed };
     let mut axes = Axes::default();
     let mut stop = Vec::new();
-    for (key, value) in in_order(table.get_ref()) {
+    for (key, value) in in_order(table) {
         match (key.get_ref().as_ref(), value.get_ref()) {
             ("vary", DeValue::Table(table)) => axes.vary = reader.vary(table),
             ("stop", DeValue::Table(table)) => stop = reader.stop(table),
@@ -101,23 +90,17 @@ pub(crate) fn read(text: &str, keys: &Keys) -> Result<(Document, Problems), Prob
         }
     }
     let axes = axes.join(&mut reader);
-    let document = reader.document(axes, stop);
-    Ok((document, reader.problems))
-}
-
-/// What to do about text that is no TOML; the parser says only what it found.
-fn syntax_mend(message: &str) -> &'static str {
-    if message.contains("duplicate key") {
-        "leave one of them out"
-    } else {
-        "write key = value, texts in \"quotes\", lists in [brackets], [table] on its own line"
+    let mut document = reader.document(axes, stop);
+    if length == Length::Miniature {
+        miniature::shorten(&mut document);
     }
+    (document, reader.problems)
 }
 
-type Pair<'d> = (&'d Spanned<std::borrow::Cow<'d, str>>, &'d Spanned<DeValue<'d>>);
+pub(crate) type Pair<'d> = (&'d Spanned<std::borrow::Cow<'d, str>>, &'d Spanned<DeValue<'d>>);
 
 /// The entries of a table in the order of the file.
-fn in_order<'d>(table: &'d DeTable<'d>) -> Vec<Pair<'d>> {
+pub(crate) fn in_order<'d>(table: &'d DeTable<'d>) -> Vec<Pair<'d>> {
     let mut pairs: Vec<Pair<'d>> = table.iter().collect();
     pairs.sort_by_key(|(key, _)| key.span().start);
     pairs
@@ -125,6 +108,7 @@ fn in_order<'d>(table: &'d DeTable<'d>) -> Vec<Pair<'d>> {
 
 struct Reader<'k> {
     keys: &'k Keys,
+    length: Length,
     problems: Problems,
     /// Keys of the run.
     own: BTreeMap<String, (Vec<Value>, Range<usize>)>,
@@ -223,7 +207,10 @@ impl Reader<'_> {
                 self.wrong(entry.key.clone(), Wrong::new(text, "leave one of them out"));
                 continue;
             }
-            let values = self.axis(&key, &entry);
+            let mut values = self.axis(&key, &entry);
+            if self.length == Length::Miniature {
+                miniature::ends(&mut values);
+            }
             axes.push((key.name, entry.key.clone(), values));
         }
         axes

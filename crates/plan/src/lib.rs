@@ -12,16 +12,19 @@ pub mod matrix;
 pub mod metrics;
 pub mod problem;
 pub mod schema;
+pub mod tables;
 pub mod world;
 
 mod document;
 mod entries;
 mod lane_rows;
+mod miniature;
 mod range;
 mod resolve;
 
 pub use contradiction::Contradiction;
 pub use load::LoadWords;
 pub use problem::{Problem, Problems};
-pub use resolve::{Draft, Resolved, read};
+pub use resolve::{Draft, Resolved, read, read_tables};
+pub use tables::Length;
 pub use world::{TargetWord, World};

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use toml::Table;
+use toml::de::DeTable;
 use weigh_model::plan::Plan;
 
 use crate::background;
@@ -14,6 +15,7 @@ use crate::lane_rows::{CASES_MAX, LaneRows, check_words, lanes, too_many};
 use crate::load::LoadWords;
 use crate::matrix::{self, Decided, setting_text};
 use crate::problem::{Problem, Problems};
+use crate::tables::{self, Length};
 use crate::world::World;
 
 /// A plan that was read and whose cases can be counted, before they are made.
@@ -37,12 +39,35 @@ pub struct Resolved {
 /// # Errors
 /// Everything that is wrong with it, as far as it can be seen without making its cases.
 pub fn read<'w>(text: &str, world: &'w dyn World) -> Result<Draft<'w>, Problems> {
+    let table = tables::parse(text)?;
+    draft(&table, &Keys::new(world.protocols()), Length::Whole, world)
+}
+
+/// Reads a plan from tables of a document that lie over each other: what a later one says takes
+/// the place of what an earlier one says of the same key. Places are those of the document.
+///
+/// # Errors
+/// Everything that is wrong with it, as far as it can be seen without making its cases.
+pub fn read_tables<'w>(
+    layers: &[&DeTable<'_>],
+    length: Length,
+    world: &'w dyn World,
+) -> Result<Draft<'w>, Problems> {
     let keys = Keys::new(world.protocols());
-    let (document, problems) = document::read(text, &keys)?;
+    draft(&tables::over_each_other(layers, &keys)?, &keys, length, world)
+}
+
+fn draft<'w>(
+    table: &DeTable<'_>,
+    keys: &Keys,
+    length: Length,
+    world: &'w dyn World,
+) -> Result<Draft<'w>, Problems> {
+    let (document, problems) = document::read(table, keys, length);
     if !problems.is_empty() {
-        return Err(check_words(&document, &keys, world, problems));
+        return Err(check_words(&document, keys, world, problems));
     }
-    let lanes = lanes(&document, &keys, world)?;
+    let lanes = lanes(&document, keys, world)?;
     Ok(Draft { document, lanes, world })
 }
 

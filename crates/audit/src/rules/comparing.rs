@@ -7,6 +7,8 @@ use weigh_model::Rule;
 use weigh_stats::Estimate;
 
 use super::Bench;
+use super::loading::offered;
+use super::omitting::round_trip;
 use crate::figure::{Evidence, Figure, Quantity, Statistic};
 use crate::vocabulary::{count, words_of};
 use crate::words;
@@ -41,7 +43,37 @@ pub(super) fn completion(bench: &mut Bench<'_>) {
             bench.find(Rule::L08, figure, seen);
         }
     }
+    for figure in evidence.results().filter(is_rate) {
+        let known = evidence.known(figure, "complete").map(|known| known.value);
+        if known == Some("not stated") {
+            bench.ask(Rule::L08);
+            let seen = format!(
+                "{}: whether its times end when messages were handed over or when they arrived is \
+                 not stated",
+                figure.named()
+            );
+            bench.find(Rule::L08, figure, seen);
+        }
+    }
     lossy_times(bench);
+}
+
+/// L08: a share of errors of messages that nobody answers: nothing comes back that could be one.
+pub(super) fn silent_errors(bench: &mut Bench<'_>) {
+    let evidence = bench.evidence;
+    for figure in evidence.results().filter(|figure| figure.quantity == Quantity::Failed) {
+        let Some(completion) = completes(evidence, figure) else { continue };
+        bench.ask(Rule::L08);
+        if completion == Completion::HandedOver {
+            let seen = format!(
+                "{}: {} errors say nothing of messages that are only handed over: nothing comes \
+                 back that could be an error",
+                figure.named(),
+                figure.printed
+            );
+            bench.find(Rule::L08, figure, seen);
+        }
+    }
 }
 
 /// Times of the same messages, of which one side, as the study itself says, lost a part.
@@ -94,8 +126,8 @@ pub(super) fn repetition(bench: &mut Bench<'_>) {
             continue;
         }
         let how = match (stated, listed) {
-            (Some(runs), _) => format!("on {} runs", words::number(runs)),
-            (None, listed @ 1..) => format!("on {listed} runs"),
+            (Some(runs), _) => format!("on {}", runs_in_words(runs)),
+            (None, listed @ 1..) => format!("on {}", runs_in_words(listed as f64)),
             (None, _) => "and how often each was run is not stated".to_owned(),
         };
         bench.find(Rule::L13, figure, format!("{sides} are compared {how}"));
@@ -143,8 +175,60 @@ pub(super) fn in_flight(bench: &mut Bench<'_>) {
         bench.ask(Rule::L16);
         let (first, one, figure) = &windows[0];
         if let Some((second, other, _)) = windows.iter().find(|(_, other, _)| other != one) {
-            let seen = format!("{first} has {one} in flight, {second} {other}");
+            let mut seen = format!("{first} has {one} in flight, {second} {other}");
+            if [one, other].iter().any(|window| count(window) == Some(1.0)) {
+                seen += &waiting(evidence, figure).unwrap_or_default();
+            }
             bench.find(Rule::L16, figure, seen);
+        }
+    }
+}
+
+/// What waiting for each answer takes of the messages of `figure`, by the ping of the study.
+fn waiting(evidence: &Evidence, figure: &Figure) -> Option<String> {
+    let messages = evidence.known(figure, "messages").and_then(|known| count(known.value))?;
+    let ping = round_trip(evidence)?;
+    Some(format!(
+        ": one at a time {} messages wait {} for round trips of {} alone",
+        words::number(messages),
+        words::time(messages * ping.value),
+        ping.printed
+    ))
+}
+
+/// L16: closed loops of different numbers of clients in one column of a table.
+pub(super) fn clients(bench: &mut Bench<'_>) {
+    let evidence = bench.evidence;
+    let is_mean = |figure: &&Figure| {
+        figure.quantity == Quantity::Latency && figure.statistic == Statistic::Mean
+    };
+    for table in evidence.tables() {
+        let mut sides: Vec<(&Figure, f64)> = Vec::new();
+        for figure in evidence.results_of(table).filter(is_mean) {
+            let known = evidence.known(figure, "clients").and_then(|known| count(known.value));
+            let is_axis = figure.keys.contains_key("clients");
+            let Some(clients) = known.filter(|_| !is_axis) else { continue };
+            if offered(evidence, figure).is_none() {
+                sides.push((figure, clients));
+            }
+        }
+        let Some((first, one)) = sides.first() else { continue };
+        let is_beside = |other: &&Figure| other.subjects != first.subjects;
+        let mut beside = sides.iter().filter(|(other, _)| is_beside(other)).peekable();
+        if beside.peek().is_some() {
+            bench.ask(Rule::L16);
+        }
+        if let Some((second, other)) = beside.find(|(_, other)| other != one) {
+            let seen = format!(
+                "{} is {} of {} clients at once, {} is {} of {}",
+                first.printed,
+                first.named(),
+                words::number(*one),
+                second.printed,
+                second.named(),
+                words::number(*other)
+            );
+            bench.find(Rule::L16, first, seen);
         }
     }
 }
@@ -271,6 +355,10 @@ fn is_measured(figure: &Figure) -> bool {
         Quantity::Payload,
     ];
     !figure.is_claim && !figure.subjects.is_empty() && !counts.contains(&figure.quantity)
+}
+
+fn runs_in_words(runs: f64) -> String {
+    if runs == 1.0 { "one run each".to_owned() } else { format!("{} runs", words::number(runs)) }
 }
 
 /// How many runs of the same cell the table lists.

@@ -2,6 +2,7 @@
 //! header bytes, quantiles.
 
 use weigh_model::Rule;
+use weigh_model::doubt::Severity;
 use weigh_stats::quantile::values_needed;
 
 use super::Bench;
@@ -159,6 +160,40 @@ pub(super) fn headers(bench: &mut Bench<'_>) {
         }
     }
     constant_headers(bench);
+    headers_by_network(bench);
+}
+
+/// Header bytes of one subject that grow with the payload in one table and not in another: stack
+/// and sizes are the same, so that what differs is how they were counted.
+fn headers_by_network(bench: &mut Bench<'_>) {
+    let evidence = bench.evidence;
+    let claims: Vec<&Figure> = evidence.figures.iter().filter(is_about_headers).collect();
+    for (index, figure) in claims.iter().enumerate() {
+        for subject in &figure.subjects {
+            let said = |other: &Figure| {
+                evidence.known_of(other, subject, "header_bytes").map(str::to_owned)
+            };
+            let is_pair = |other: &Figure| {
+                let both = [said(other), said(figure)].map(Option::unwrap_or_default);
+                both == ["growing", "constant"] || both == ["constant", "growing"]
+            };
+            let reversed = claims[..index].iter().find(|other| is_pair(other));
+            let Some(other) = reversed else { continue };
+            let words = |of: &Figure| said(of).unwrap_or_default();
+            let seen = format!(
+                "{subject}: header bytes are {} with the payload here and {} in {}: the same stack \
+                 and sizes, so that what differs is the capture",
+                words(figure),
+                words(other),
+                other.place.table
+            );
+            bench.find_as(Rule::L14, Severity::Doubt, figure, seen);
+        }
+    }
+}
+
+fn is_about_headers(figure: &&Figure) -> bool {
+    figure.is_claim && figure.place.series.contains("header")
 }
 
 /// Header bytes that are said to be the same for every payload.
@@ -168,13 +203,15 @@ fn constant_headers(bench: &mut Bench<'_>) {
     let sizes: Vec<f64> = payloads.filter_map(|fact| bytes(&fact.value)).collect();
     let most = sizes.iter().copied().fold(0.0, f64::max);
     let least = sizes.iter().copied().fold(f64::INFINITY, f64::min);
-    let is_about = |figure: &&Figure| figure.is_claim && figure.place.series.contains("header");
-    for figure in evidence.figures.iter().filter(is_about) {
-        let constant = figure
-            .subjects
-            .iter()
-            .find(|subject| evidence.known_of(figure, subject, "header_bytes") == Some("constant"));
-        let Some(subject) = constant.filter(|_| most > least) else { continue };
+    let subjects = |figure: &'_ Figure| -> Vec<String> {
+        let is_constant = |subject: &&String| {
+            evidence.known_of(figure, subject, "header_bytes") == Some("constant")
+        };
+        figure.subjects.iter().filter(is_constant).cloned().collect()
+    };
+    let claims = evidence.figures.iter().filter(is_about_headers).filter(|_| most > least);
+    let of_claim = |claim| subjects(claim).into_iter().map(move |subject| (claim, subject));
+    for (figure, subject) in claims.flat_map(of_claim) {
         bench.ask(Rule::L14);
         let (segments, bound) = header_bound(evidence, figure, most);
         let (_, small) = header_bound(evidence, figure, least);

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use weigh_model::Rule;
-use weigh_model::doubt::Severity;
 
 use super::Bench;
 use crate::figure::{Evidence, Figure, Quantity, Statistic};
@@ -42,48 +41,16 @@ pub(super) fn little(bench: &mut Bench<'_>) {
             words::factor(throughput.value / at_most),
         );
         if let Some(ramp) = evidence.known(throughput, "ramp") {
-            seen += &format!(" (half is the mean of a ramp, and there is one of {})", ramp.value);
+            let in_flight = throughput.value * cycle(latency.value);
+            seen += &format!(
+                ", {} in flight (half is the mean of a ramp, and there is one of {})",
+                words::number(in_flight),
+                ramp.value
+            );
         } else if think.is_none() && (0.8..1.0).contains(&most) {
             seen += "; the rest is a pause that is not stated, or time in the generator itself";
         }
         bench.find(Rule::L01, throughput, seen);
-    }
-}
-
-/// L02: throughput that is one over the mean latency, with more than one client or with a number
-/// of clients that is not stated.
-pub(super) fn throughput_from_latency(bench: &mut Bench<'_>) {
-    let evidence = bench.evidence;
-    for (throughput, latency) in pairs(evidence) {
-        bench.ask(Rule::L02);
-        let (low, high) = throughput.bounds();
-        let (least, most) = latency.bounds();
-        let product = throughput.value * latency.value;
-        let is_inverse = low * least <= 1.0 + INVERSE_MAX && high * most >= 1.0 - INVERSE_MAX;
-        // So coarse a latency that much else would fit says nothing.
-        if !is_inverse || latency.rounding > 0.05 * latency.value {
-            continue;
-        }
-        let clients = clients(evidence, throughput);
-        let who = match clients {
-            Some(clients) if clients <= 1.0 => continue,
-            Some(clients) => format!(
-                "but there were {} clients: {}",
-                words::number(clients),
-                words::rate(clients / latency.value)
-            ),
-            None => "right for a single client, and the number of clients is not stated".to_owned(),
-        };
-        let seen = format!(
-            "{}: {} x {} = {}: throughput is one over the mean latency; {who}",
-            throughput.named(),
-            words::rate(throughput.value),
-            words::time(latency.value),
-            words::number(product),
-        );
-        // With one client it would be right: only a stated number of them contradicts it.
-        let severity = clients.map_or(Severity::Doubt, |_| Rule::L02.severity());
-        bench.find_as(Rule::L02, severity, throughput, seen);
     }
 }
 
@@ -157,15 +124,17 @@ pub(super) fn ramp(bench: &mut Bench<'_>) {
         bench.ask(Rule::L04);
         let Some(ramp_s) = duration(ramp.value).filter(|ramp| *ramp > 0.0) else { continue };
         let window = evidence.known(figure, "duration").and_then(|known| duration(known.value));
+        let window = window.or_else(|| counted_window(evidence, figure));
         if window.is_some_and(|window| ramp_s < RAMP_MAX * window) {
             continue;
         }
-        let share = window.map_or(String::new(), |window| {
-            format!(
+        let share = window.map_or(String::new(), |window| match window < CUT_MAX * ramp_s {
+            true => format!(", which ends after {}", words::time(window)),
+            false => format!(
                 ", {} of the window of {}",
-                words::percent(ramp_s / window),
+                words::percent((ramp_s / window).min(1.0)),
                 words::time(window)
-            )
+            ),
         });
         let to = clients(evidence, figure)
             .map_or(String::new(), |clients| format!(" to {} clients", words::number(clients)));
@@ -215,8 +184,19 @@ pub(super) fn saturation(bench: &mut Bench<'_>) {
     }
 }
 
+/// The window that a count and a rate of one cell make, seconds.
+pub(super) fn counted_window(evidence: &Evidence, figure: &Figure) -> Option<f64> {
+    let of = |quantity| {
+        evidence
+            .cell_of(figure)
+            .find(|other| other.quantity == quantity && other.statistic != Statistic::Deviation)
+    };
+    let (samples, rate) = (of(Quantity::Count)?, of(Quantity::Throughput)?);
+    (rate.value > 0.0).then_some(samples.value / rate.value)
+}
+
 /// Throughput and mean latency of the same cell.
-fn pairs(evidence: &Evidence) -> Vec<(&Figure, &Figure)> {
+pub(super) fn pairs(evidence: &Evidence) -> Vec<(&Figure, &Figure)> {
     let throughputs = evidence.results().filter(|figure| {
         figure.quantity == Quantity::Throughput && figure.statistic != Statistic::Deviation
     });
@@ -231,7 +211,7 @@ fn pairs(evidence: &Evidence) -> Vec<(&Figure, &Figure)> {
 }
 
 /// Clients of a figure's cell, times what each has in flight.
-fn clients(evidence: &Evidence, figure: &Figure) -> Option<f64> {
+pub(super) fn clients(evidence: &Evidence, figure: &Figure) -> Option<f64> {
     let of = |key| evidence.known(figure, key).and_then(|known| count(known.value));
     let counted = evidence
         .cell_of(figure)
@@ -287,17 +267,17 @@ pub(super) fn axes<'e>(
 /// By how much Little's law may be off.
 const LITTLE_MAX: f64 = 0.02;
 
-/// By how much throughput x latency may differ from 1, beside its rounding, to be taken for 1.
-const INVERSE_MAX: f64 = 0.002;
-
 /// The share of the window, or of the clients, by which a load may change.
 const RAMP_MAX: f64 = 0.05;
+
+/// The share of a ramp below which its window ends before it.
+const CUT_MAX: f64 = 0.95;
 
 /// The step of a grid, as a share of the answer.
 const STEP_MAX: f64 = 0.05;
 
 /// The share from which all messages count as accepted.
-const WHOLE: f64 = 0.999_95;
+pub(super) const WHOLE: f64 = 0.999_95;
 
 /// Points from the first loss to the end, above which a table is a survey and no search.
 const SEARCH_TAIL: usize = 3;

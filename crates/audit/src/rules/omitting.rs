@@ -1,29 +1,15 @@
-//! Rules about what a table must say: the rate beside a CPU share, the share of the window that a
-//! background covered, connections, the generator, the clocks.
+//! Rules about what a table must say: the share of the window that a background covered,
+//! connections, the generator, the clocks.
 
 use std::collections::BTreeSet;
 
 use weigh_model::Rule;
 
 use super::Bench;
-use super::loading::offered;
+use super::loading::axes;
 use crate::figure::{Evidence, Figure, Quantity, Statistic};
 use crate::vocabulary::{count, duration, share, words_of};
 use crate::words;
-
-/// L09: a CPU percentage without a rate in its cell.
-pub(super) fn cpu_rate(bench: &mut Bench<'_>) {
-    let evidence = bench.evidence;
-    for figure in evidence.results().filter(|figure| figure.quantity == Quantity::Cpu) {
-        bench.ask(Rule::L09);
-        let has_rate = evidence.cell_of(figure).any(|other| other.quantity == Quantity::Throughput)
-            || offered(evidence, figure).is_some();
-        if !has_rate {
-            let seen = format!("{}: {}, at no stated rate", figure.cell(), figure.printed);
-            bench.find(Rule::L09, figure, seen);
-        }
-    }
-}
 
 /// L11: figures under a background load that covered less than 99 % of the window, or of which
 /// that is not said.
@@ -42,9 +28,10 @@ pub(super) fn background(bench: &mut Bench<'_>) {
         let seen = match covered {
             Some(covered) if covered >= COVERED_MIN => continue,
             Some(covered) => format!(
-                "{} under {load}: the background was on for {} of the window",
+                "{} under {load}: the background was on for {} of the window{}",
                 figure.named(),
-                words::percent(covered)
+                words::percent(covered),
+                while_loaded(evidence, figure, covered).unwrap_or_default()
             ),
             None => format!(
                 "{} under {load}: how much of the window the background covered is not stated",
@@ -108,6 +95,35 @@ pub(super) fn connections(bench: &mut Bench<'_>) {
     }
 }
 
+/// L15: what grows along an axis of clients is the share of messages that need a connection.
+pub(super) fn growing_setup(bench: &mut Bench<'_>) {
+    let evidence = bench.evidence;
+    for table in evidence.tables() {
+        for (axis, series) in axes(evidence, table, Quantity::Cpu) {
+            let [(fewest, first), .., (most, last)] = series[..] else { continue };
+            let number = |key| evidence.known(last, key).and_then(|known| count(known.value));
+            let opened = number("connections_per_client").zip(number("messages"));
+            let Some((each, messages)) = opened.filter(|_| axis == "clients") else { continue };
+            bench.ask(Rule::L15);
+            let share = |clients: f64| each / (messages / clients).ceil();
+            let (few, many) = (share(fewest), share(most));
+            if many < GROWTH_MIN * few {
+                continue;
+            }
+            let seen = format!(
+                "{}: from {fewest} to {most} clients the connections opened for a message go from \
+                 {} to {} ({} messages a client at the end): what grows along clients is setting \
+                 connections up",
+                first.named(),
+                words::number(few),
+                words::number(many),
+                words::number((messages / most).ceil()),
+            );
+            bench.find(Rule::L15, first, seen);
+        }
+    }
+}
+
 /// L19: a figure called a capacity, or one of a load as fast as possible, without a word on the
 /// generator.
 pub(super) fn generator(bench: &mut Bench<'_>) {
@@ -135,6 +151,18 @@ pub(super) fn generator(bench: &mut Bench<'_>) {
         };
         bench.find(Rule::L19, figure, seen);
     }
+    let is_unstated = |figure: &&Figure| {
+        let known = evidence.known(figure, "generator").map(|known| known.value);
+        figure.quantity == Quantity::Cpu && known == Some("not stated")
+    };
+    if let Some(figure) = evidence.results().find(is_unstated) {
+        bench.ask(Rule::L19);
+        let seen = format!(
+            "{}: it is not stated whether the generator of the load ran on the same processor",
+            figure.cell()
+        );
+        bench.find(Rule::L19, figure, seen);
+    }
 }
 
 /// L20: a time from one place to another without a bound on the clocks, or below it.
@@ -156,13 +184,58 @@ pub(super) fn clocks(bench: &mut Bench<'_>) {
                 format!("{} is below the bound of {}", figure.printed, words::time(bound))
             }
             _ => format!(
-                "{}: {} is a one-way time, and no bound on the clocks is stated",
+                "{}: {} is a one-way time, and no bound on the clocks is stated{}",
                 figure.cell(),
-                figure.printed
+                figure.printed,
+                half_round_trip(evidence)
             ),
         };
         bench.find(Rule::L20, figure, seen);
     }
+}
+
+/// By how much a clock may be off that was set over the round trip of the same study.
+fn half_round_trip(evidence: &Evidence) -> String {
+    let Some(ping) = round_trip(evidence) else { return String::new() };
+    format!(
+        "; over a round trip of {} two-way exchanges alone bound an offset to {}",
+        ping.printed,
+        words::time(ping.value / 2.0)
+    )
+}
+
+/// The mean round trip of the path, where somebody pinged.
+pub(super) fn round_trip(evidence: &Evidence) -> Option<&Figure> {
+    let is_ping = |figure: &Figure| figure.keys.contains_key("ping");
+    let is_mean = |figure: &&Figure| {
+        figure.quantity == Quantity::Latency && figure.statistic == Statistic::Mean
+    };
+    evidence.results().filter(is_mean).find(|figure| is_ping(figure))
+}
+
+/// The mean while the background was on, from that without any and the share of the window.
+fn while_loaded(evidence: &Evidence, figure: &Figure, covered: f64) -> Option<String> {
+    let mean_of = |cell: &Figure| {
+        evidence
+            .cell_of(cell)
+            .find(|other| other.quantity == Quantity::Latency && other.statistic == Statistic::Mean)
+    };
+    let samples = evidence.cell_of(figure).find(|other| other.quantity == Quantity::Count)?;
+    let mean = mean_of(figure)?;
+    let is_quiet = |other: &&Figure| {
+        let load = other.keys.get("load");
+        other.subjects == figure.subjects && load.is_some_and(|load| QUIET.contains(&load.as_str()))
+    };
+    let quiet = mean_of(evidence.results_of(&figure.place.table).find(is_quiet)?)?;
+    let spent = mean.value * samples.value;
+    let loaded = samples.value - (1.0 - covered) * spent / quiet.value;
+    let while_on = (covered * spent / loaded).max(0.0);
+    Some(format!(
+        "; while it was on the mean was about {}, {:+.1} % and not {:+.1} %",
+        words::time(while_on),
+        100.0 * (while_on / quiet.value - 1.0),
+        100.0 * (mean.value / quiet.value - 1.0)
+    ))
 }
 
 /// The share of the window that a background of the same table covered, from the counts, means and
@@ -190,6 +263,9 @@ const COVERED_MIN: f64 = 0.99;
 
 /// Connections for each message, above which the connections are what is measured.
 const CONNECTIONS_MAX: f64 = 0.5;
+
+/// By how much the connections for a message must grow along an axis.
+const GROWTH_MIN: f64 = 10.0;
 
 /// The share of a core from which a generator counts as full.
 const GENERATOR_MAX: f64 = 0.9;

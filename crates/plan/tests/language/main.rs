@@ -7,4 +7,5 @@ mod errors;
 mod examples;
 mod round_trip;
 mod schema;
+mod tables;
 mod world;

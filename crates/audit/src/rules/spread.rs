@@ -1,0 +1,140 @@
+//! What varies from run to run (L13): the same cell printed twice, effects smaller than two runs of
+//! one side are apart, intervals over what is one run.
+
+use std::collections::BTreeMap;
+
+use weigh_model::Rule;
+
+use super::Bench;
+use crate::figure::{Evidence, Figure, Quantity, Statistic};
+use crate::vocabulary::count;
+use crate::words;
+
+/// L13: differences that are within what runs of the same test differ by.
+pub(super) fn within_runs(bench: &mut Bench<'_>) {
+    printed_twice(bench);
+    below_two_runs(bench);
+    one_run(bench);
+}
+
+/// The same statistic of the same cell with two values, and no spread beside either.
+fn printed_twice(bench: &mut Bench<'_>) {
+    let evidence = bench.evidence;
+    for cell in evidence.all_cells() {
+        let means = |figure: &&&Figure| is_measured(figure) && figure.statistic == Statistic::Mean;
+        let means: Vec<&Figure> = cell.iter().filter(means).copied().collect();
+        let Some((first, others)) = means.split_first() else { continue };
+        let second = others.iter().find(|other| {
+            let slack = first.rounding + other.rounding;
+            other.quantity == first.quantity
+                && other.place.table != first.place.table
+                && (other.value - first.value).abs() > slack
+        });
+        let has_spread = cell.iter().any(|figure| figure.statistic == Statistic::Deviation);
+        let Some(second) = second.filter(|_| !has_spread) else { continue };
+        bench.ask(Rule::L13);
+        let seen = format!(
+            "{}: {} in {} and {} in {}, {} apart, and no spread is printed",
+            first.cell(),
+            first.printed,
+            first.place.table,
+            second.printed,
+            second.place.table,
+            words::percent((second.value / first.value - 1.0).abs()),
+        );
+        bench.find(Rule::L13, first, seen);
+    }
+}
+
+/// A side that differs from another by less than two runs of that other side do.
+fn below_two_runs(bench: &mut Bench<'_>) {
+    let evidence = bench.evidence;
+    for table in evidence.tables() {
+        let measured = evidence.results_of(table).filter(|figure| is_measured(figure));
+        let plain = measured.filter(|figure| {
+            matches!(figure.statistic, Statistic::Mean | Statistic::Plain)
+                && !figure.keys.contains_key("run")
+                && !figure.subjects.is_empty()
+        });
+        let figures: Vec<&Figure> = plain.collect();
+        for (index, figure) in figures.iter().enumerate() {
+            let Some(base) = figures[..index].iter().find(|base| is_beside(base, figure)) else {
+                continue;
+            };
+            let Some((low, high)) = runs_of(evidence, base) else { continue };
+            bench.ask(Rule::L13);
+            let effect = figure.value / base.value - 1.0;
+            let apart = high.value / low.value - 1.0;
+            if effect.abs() < apart {
+                let seen = format!(
+                    "{} {} against {} {} is {:+.1} %, and two runs of {} gave {} and {}: {} apart",
+                    figure.named(),
+                    figure.printed,
+                    base.named(),
+                    base.printed,
+                    effect * 100.0,
+                    base.named(),
+                    words::number(low.value / unit_of(low)),
+                    words::number(high.value / unit_of(high)),
+                    words::percent(apart),
+                );
+                bench.find(Rule::L13, figure, seen);
+            }
+        }
+    }
+}
+
+/// An interval over the iterations of one run.
+fn one_run(bench: &mut Bench<'_>) {
+    let evidence = bench.evidence;
+    let over = evidence.facts.iter().find(|fact| fact.key == "interval_over");
+    let Some((over, figure)) = over.zip(evidence.figures.first()) else { return };
+    bench.ask(Rule::L13);
+    let runs = evidence.known(figure, "repetitions").and_then(|known| count(known.value));
+    if over.value.contains("run") {
+        return;
+    }
+    let number = runs.map_or_else(String::new, |runs| format!("{} ", words::number(runs)));
+    let seen = format!(
+        "the intervals are over {number}{}: one run, whose values share their queues and its luck",
+        over.value
+    );
+    bench.find(Rule::L13, figure, seen);
+}
+
+fn is_measured(figure: &Figure) -> bool {
+    use Quantity::{Cpu, Latency, Span, Throughput};
+    matches!(figure.quantity, Cpu | Latency | Span | Throughput)
+}
+
+/// True if the two figures are of different sides and equal in all else.
+fn is_beside(base: &Figure, figure: &Figure) -> bool {
+    base.quantity == figure.quantity
+        && base.statistic == figure.statistic
+        && base.keys == figure.keys
+        && base.subjects != figure.subjects
+}
+
+/// The least and the most that numbered runs of the same test gave.
+fn runs_of<'e>(evidence: &'e Evidence, base: &Figure) -> Option<(&'e Figure, &'e Figure)> {
+    let is_run = |figure: &&Figure| {
+        figure.keys.contains_key("run")
+            && figure.subjects == base.subjects
+            && figure.quantity == base.quantity
+            && figure.statistic == base.statistic
+    };
+    let mut tests: BTreeMap<String, Vec<&Figure>> = BTreeMap::new();
+    for figure in evidence.results().filter(is_run) {
+        let others: Vec<_> = figure.keys.iter().filter(|(key, _)| *key != "run").collect();
+        tests.entry(format!("{others:?}")).or_default().push(figure);
+    }
+    let runs = tests.into_values().find(|runs| runs.len() > 1)?;
+    let by_value = |left: &&&Figure, right: &&&Figure| left.value.total_cmp(&right.value);
+    Some((runs.iter().min_by(by_value)?, runs.iter().max_by(by_value)?))
+}
+
+/// The factor from the unit in which a figure is printed to that of its value.
+fn unit_of(figure: &Figure) -> f64 {
+    let printed = figure.printed.split(' ').next().and_then(count).unwrap_or(figure.value);
+    if printed == 0.0 { 1.0 } else { figure.value / printed }
+}

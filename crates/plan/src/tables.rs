@@ -1,0 +1,146 @@
+//! Plans that stand in tables of one document, and tables that lie over each other: what all
+//! plans of a file share, the plan itself, what is shorter in a quick run.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::document::in_order;
+use crate::entries::entries;
+use crate::keys::Keys;
+use crate::problem::{Problem, Problems};
+
+/// How much of a plan is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Length {
+    /// All of it.
+    #[default]
+    Whole,
+    /// The first and the last value of each axis, two short repetitions: to see that it runs.
+    Miniature,
+}
+
+/// The document that `text` is.
+///
+/// # Errors
+/// If it is no TOML.
+pub fn parse(text: &str) -> Result<DeTable<'_>, Problems> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    let mut problems = Problems::default();
+    for error in errors {
+        let place = error.span().unwrap_or(0..0);
+        let mend = syntax_mend(error.message());
+        problems.add(Problem::at(place, error.message(), mend));
+    }
+    problems.or(table.into_inner())
+}
+
+/// What to do about text that is no TOML; the parser says only what it found.
+fn syntax_mend(message: &str) -> &'static str {
+    if message.contains("duplicate key") {
+        "leave one of them out"
+    } else {
+        "write key = value, texts in \"quotes\", lists in [brackets], [table] on its own line"
+    }
+}
+
+/// One table that says what `layers` say together, the last one first. A key that a later layer
+/// fixes is no axis any more, and one that it varies has no fixed value any more.
+///
+/// # Errors
+/// If a layer says something twice.
+pub(crate) fn over_each_other<'d>(
+    layers: &[&'d DeTable<'d>],
+    keys: &Keys,
+) -> Result<DeTable<'d>, Problems> {
+    let mut said: Vec<Said<'d>> = Vec::new();
+    let mut problems = Problems::default();
+    for layer in layers {
+        let own = told(layer, keys);
+        for (at, one) in own.iter().enumerate() {
+            if own[..at].iter().any(|before| before.name == one.name && before.part == one.part) {
+                let text = format!("{} was given before", one.name);
+                problems.add(Problem::at(one.key.clone(), text, "leave one of them out"));
+            }
+        }
+        said.retain(|below| !own.iter().any(|one| one.name == below.name));
+        said.extend(own);
+    }
+    let mut table = DeTable::new();
+    for one in said {
+        match one.part {
+            Part::Top => put(&mut table, &one.written, one.key, one.value),
+            Part::Below(part) => {
+                let empty = || Spanned::new(one.key.clone(), DeValue::Table(DeTable::new()));
+                let name = Spanned::new(one.key.clone(), Cow::Borrowed(part));
+                let entry = table.entry(name).or_insert_with(empty);
+                if let DeValue::Table(below) = entry.get_mut() {
+                    put(below, &one.written, one.key, one.value);
+                }
+            }
+        }
+    }
+    problems.or(table)
+}
+
+/// What a layer says of one key.
+struct Said<'d> {
+    part: Part,
+    /// The one name of the key, whichever way it is written.
+    name: String,
+    written: String,
+    key: Range<usize>,
+    value: Spanned<DeValue<'d>>,
+}
+
+/// Where a key stands: for all cases, or in a table of its own kind.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Top,
+    Below(&'static str),
+}
+
+fn told<'d>(layer: &'d DeTable<'d>, keys: &Keys) -> Vec<Said<'d>> {
+    let mut said = Vec::new();
+    for (key, value) in in_order(layer) {
+        let word = key.get_ref().as_ref();
+        let part = PARTS.into_iter().find(|part| *part == word);
+        let table = match (part, value.get_ref()) {
+            (Some(part), DeValue::Table(table)) => (Part::Below(part), "", table),
+            (None, DeValue::Table(table)) => (Part::Top, word, table),
+            _ => {
+                let (name, written) = (one_name(word, keys), word.to_owned());
+                said.push(Said {
+                    part: Part::Top,
+                    name,
+                    written,
+                    key: key.span(),
+                    value: value.clone(),
+                });
+                continue;
+            }
+        };
+        let (part, prefix, table) = table;
+        for entry in entries(prefix, table) {
+            // A rule about an axis is another thing than the axis.
+            let name = one_name(&entry.name, keys);
+            let name = if part == Part::Below(STOP) { format!("{STOP} {name}") } else { name };
+            let value = Spanned::new(entry.place.clone(), entry.value.clone());
+            said.push(Said { part, name, written: entry.name, key: entry.key, value });
+        }
+    }
+    said
+}
+
+fn one_name(written: &str, keys: &Keys) -> String {
+    keys.find(written).map_or_else(|_| written.to_owned(), |key| key.name.clone())
+}
+
+fn put<'d>(table: &mut DeTable<'d>, written: &str, key: Range<usize>, value: Spanned<DeValue<'d>>) {
+    table.insert(Spanned::new(key, Cow::Owned(written.to_owned())), value);
+}
+
+const STOP: &str = "stop";
+const PARTS: [&str; 2] = ["vary", STOP];

@@ -1,0 +1,98 @@
+//! How much of a study is run, and in whose way.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How much of a study is run.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    /// Seconds, for tests.
+    Mini,
+    /// Minutes: fewer repetitions, shorter axes, all experiments and claims.
+    Quick,
+    /// As the papers.
+    Full,
+}
+
+impl Scale {
+    /// All of them, the shortest first.
+    pub const ALL: [Scale; 3] = [Scale::Mini, Scale::Quick, Scale::Full];
+
+    /// Its name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scale::Mini => "mini",
+            Scale::Quick => "quick",
+            Scale::Full => "full",
+        }
+    }
+}
+
+impl fmt::Display for Scale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Scale {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Scale, String> {
+        let found = Scale::ALL.into_iter().find(|scale| scale.name() == text);
+        found.ok_or_else(|| format!("{text:?} is no scale: type quick or full"))
+    }
+}
+
+/// In whose way an experiment is run.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    /// The authors' way, flaws included.
+    Published,
+    /// The right way.
+    Right,
+}
+
+impl Way {
+    /// Both, the authors' first.
+    pub const ALL: [Way; 2] = [Way::Published, Way::Right];
+
+    /// Its name on the command line, and what the names of its runs begin with.
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Published => "published",
+            Way::Right => "right",
+        }
+    }
+
+    /// The file with its plans.
+    pub fn file(self) -> &'static str {
+        match self {
+            Way::Published => "plan-published.toml",
+            Way::Right => "plan-right.toml",
+        }
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Way {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Way, String> {
+        let found = Way::ALL.into_iter().find(|way| way.name() == text);
+        found.ok_or_else(|| format!("{text:?} is no way: type published or right"))
+    }
+}
