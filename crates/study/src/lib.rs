@@ -2,6 +2,7 @@
 //! do it their way and the right way; and a verdict on every claim, made from the runs alone.
 //! Texts and results go in, an [`Outcome`] comes out.
 
+pub mod carry;
 mod judging;
 pub mod outcome;
 pub mod plans;
