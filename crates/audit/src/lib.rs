@@ -17,6 +17,7 @@ use std::fmt;
 
 pub use finding::{AUDIT_SCHEMA, Audit, Body, Finding, Worked};
 pub use rules::needs;
+pub use series_csv::COLUMNS;
 
 use figure::{Evidence, Fact};
 

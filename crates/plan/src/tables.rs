@@ -85,6 +85,13 @@ pub(crate) fn over_each_other<'d>(
     problems.or(table)
 }
 
+/// Where a table says something of the key of this name, fixed or as an axis.
+pub fn place_of(table: &DeTable<'_>, name: &str, keys: &Keys) -> Option<Range<usize>> {
+    let said = told(table, keys);
+    let own = said.into_iter().find(|one| one.name == name && one.part != Part::Below(STOP));
+    own.map(|one| one.key)
+}
+
 /// What a layer says of one key.
 struct Said<'d> {
     part: Part,

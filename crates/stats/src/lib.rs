@@ -15,6 +15,7 @@ pub mod normality;
 pub mod order_statistic;
 pub mod outlier;
 pub mod paired;
+pub mod propagation;
 pub mod quantile;
 pub mod random;
 pub mod rank;

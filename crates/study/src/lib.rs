@@ -3,17 +3,26 @@
 //! Texts and results go in, an [`Outcome`] comes out.
 
 pub mod carry;
-mod judging;
+pub mod expression;
 pub mod outcome;
 pub mod plans;
 pub mod published;
-mod reading;
+pub mod quantity;
 pub mod runs;
 pub mod scale;
 pub mod search;
+pub mod selector;
 pub mod study;
 pub mod texts;
 pub mod verdict;
+
+mod claim_reading;
+mod figure_reading;
+mod judging;
+mod plan_reading;
+mod reading;
+mod run_checks;
+mod written;
 
 pub use outcome::Outcome;
 pub use runs::{RunMade, RunState, Runs};

@@ -7,11 +7,14 @@ use toml::Table;
 use weigh_audit::Audit;
 use weigh_plan::World;
 
-use crate::outcome::Outcome;
+use crate::expression::Condition;
+use crate::outcome::{AxisShown, Outcome, Role};
 use crate::plans::StudyPlan;
 use crate::published::Published;
+use crate::quantity::Quantity;
 use crate::runs::Runs;
 use crate::scale::{Scale, Way};
+use crate::selector::Selector;
 use crate::texts::{StudyProblems, StudyTexts};
 
 /// A published study and its replay.
@@ -111,6 +114,12 @@ pub struct Claim {
     pub not_testable: Option<String>,
     /// What explains it, or the right reading.
     pub because: Option<String>,
+    /// True if its figures are only measured at full scale.
+    pub needs_full: bool,
+    /// What must hold, and what each is for.
+    pub conditions: Vec<(Role, Condition)>,
+    /// What the names of their expressions stand for.
+    pub quantities: BTreeMap<String, Quantity>,
 }
 
 /// A picture of the paper, drawn again.
@@ -122,6 +131,44 @@ pub struct Figure {
     pub title: String,
     /// What to see in it.
     pub caption: String,
+    /// The axis along.
+    pub x: AxisShown,
+    /// The axis up.
+    pub y: AxisShown,
+    /// True where the authors drew straight lines through their points.
+    pub has_trend: bool,
+    /// Published series.
+    pub theirs: Vec<TheirSeries>,
+    /// Series of ours.
+    pub ours: Vec<OurSeries>,
+}
+
+/// A published series of a picture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TheirSeries {
+    /// What it is called.
+    pub label: String,
+    /// Its figures, as indices of [`Published::cells`], in their order along x.
+    pub cells: Vec<usize>,
+    /// Factor to the unit of y.
+    pub scale: f64,
+}
+
+/// A series of ours in a picture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OurSeries {
+    /// What it is called.
+    pub label: String,
+    /// The run's name.
+    pub run: String,
+    /// The figure of its cells.
+    pub metric: String,
+    /// The plan key of the axis.
+    pub over: String,
+    /// Which cells.
+    pub at: Selector,
+    /// Factor to the unit of y.
+    pub scale: f64,
 }
 
 /// What is doubtful about a printed figure, or about a table as a whole.

@@ -1,0 +1,419 @@
+//! Reads the claims of a study: the published figures they rest on, their conditions, and what the
+//! names in these stand for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toml::Spanned;
+use weigh_model::Rule;
+use weigh_model::ledger::Ledger;
+use weigh_plan::kind::nearest;
+use weigh_plan::{Problem, Problems};
+
+use crate::expression::{Bound, Condition, WORDS};
+use crate::outcome::Role;
+use crate::quantity::{Along, Quantity, Source, Statistic};
+use crate::reading::{Around, Slip, check_ids, no_cell, tell};
+use crate::run_checks::Meant;
+use crate::scale::Scale;
+use crate::study::{Claim, Experiment};
+use crate::written::{
+    ClaimFile, FindingFile, FitFile, QuantityFile, StatisticFile, StudyFile, text_of,
+};
+
+pub(crate) fn read(
+    file: &StudyFile,
+    experiments: &[Experiment],
+    around: &Around<'_>,
+    wrong: &mut Problems,
+) -> Vec<Claim> {
+    check_ids(file.claim.iter().map(|claim| &claim.id), "claim", wrong);
+    file.claim.iter().map(|written| claim(written, experiments, around, wrong)).collect()
+}
+
+fn claim(
+    written: &ClaimFile,
+    experiments: &[Experiment],
+    around: &Around<'_>,
+    wrong: &mut Problems,
+) -> Claim {
+    for id in &written.experiments {
+        if !experiments.iter().any(|experiment| experiment.id == *id.get_ref()) {
+            let text = format!("there is no experiment {:?}", id.get_ref());
+            let near = nearest(id.get_ref(), experiments.iter().map(|one| one.id.as_str()));
+            let mend = near.map(|near| format!("did you mean {near}?")).unwrap_or_default();
+            tell(wrong, id.span(), (text, mend));
+        }
+    }
+    let mut cells = Vec::new();
+    for cell in &written.cells {
+        let own = cell.get_ref();
+        let x = text_of(own.x.as_ref());
+        match around.published.find(&own.table, &own.series, &x) {
+            Some(index) => cells.push(index),
+            None => tell(wrong, cell.span(), no_cell(&own.table, &own.series, &x)),
+        }
+    }
+    let conditions = conditions(written, wrong);
+    check_roles(written, wrong);
+    let needs_full = written.scale.is_some();
+    let mut quantities = BTreeMap::new();
+    for (name, quantity) in &written.quantities {
+        if WORDS.contains(&name.get_ref().as_str()) || !is_name(name.get_ref()) {
+            let text = format!("{:?} is no name for a quantity", name.get_ref());
+            let mend = "type a letter, then letters, digits and _; no word of an expression";
+            tell(wrong, name.span(), (text, mend.to_owned()));
+        }
+        match quantity_of(quantity.get_ref(), around, needs_full) {
+            Ok(quantity) => drop(quantities.insert(name.get_ref().clone(), quantity)),
+            Err((text, mend)) => {
+                tell(wrong, quantity.span(), (format!("{}: {text}", name.get_ref()), mend));
+            }
+        }
+    }
+    check_names(written, &conditions, wrong);
+    Claim {
+        id: written.id.get_ref().clone(),
+        source: written.source.clone(),
+        says: written.says.clone(),
+        experiments: written.experiments.iter().map(|id| id.get_ref().clone()).collect(),
+        cells,
+        not_testable: written.not_testable.as_ref().map(|text| text.get_ref().clone()),
+        because: written.because.clone(),
+        needs_full,
+        conditions: conditions.into_iter().map(|(role, _, condition)| (role, condition)).collect(),
+        quantities,
+    }
+}
+
+type Placed<'c> = (Role, &'c Spanned<String>, Condition);
+
+fn conditions<'c>(written: &'c ClaimFile, wrong: &mut Problems) -> Vec<Placed<'c>> {
+    let lists = [
+        (Role::Picture, &written.picture),
+        (Role::Cause, &written.cause),
+        (Role::Truth, &written.truth),
+    ];
+    let mut conditions = Vec::new();
+    for (role, list) in lists {
+        for text in list {
+            match Condition::read(text.get_ref()) {
+                Ok(condition) => conditions.push((role, text, condition)),
+                Err(said) => {
+                    let (text_said, mend) = said.rsplit_once(": ").unwrap_or((&said, ""));
+                    tell(wrong, text.span(), (text_said.to_owned(), mend.to_owned()));
+                }
+            }
+        }
+    }
+    conditions
+}
+
+/// A claim must be able to come to a verdict, or say why it cannot.
+fn check_roles(written: &ClaimFile, wrong: &mut Problems) {
+    let ClaimFile { id, picture, cause, truth, .. } = written;
+    let has_any = !(picture.is_empty() && cause.is_empty() && truth.is_empty());
+    let slip = match &written.not_testable {
+        Some(_) if has_any => {
+            Some(("it says why it is not testable and has conditions", "leave one out"))
+        }
+        Some(_) => None,
+        None if truth.is_empty() && (picture.is_empty() || cause.is_empty()) => Some((
+            "nothing could decide it",
+            "give it truth, or picture and cause, or say why not: not_testable",
+        )),
+        None if !cause.is_empty() && picture.is_empty() => {
+            Some(("a cause without a picture explains nothing", "give it a picture"))
+        }
+        None if !cause.is_empty() && written.because.is_none() => {
+            Some(("it has a cause that is told nowhere", "say it in because"))
+        }
+        None => None,
+    };
+    if let Some((text, mend)) = slip {
+        let text = format!("the claim {}: {text}", id.get_ref());
+        wrong.add(Problem::at(id.span(), text, mend));
+    }
+}
+
+/// Every name of an expression stands for a quantity, and every quantity stands in one.
+fn check_names(written: &ClaimFile, conditions: &[Placed<'_>], wrong: &mut Problems) {
+    let known: BTreeSet<&String> = written.quantities.keys().map(Spanned::get_ref).collect();
+    let mut used = BTreeSet::new();
+    for (_, place, condition) in conditions {
+        for name in condition.names() {
+            if !known.contains(name) {
+                let text = format!("{name} stands for no quantity");
+                let near = nearest(name, known.iter().map(|name| name.as_str()));
+                let mend = near.map(|near| format!("did you mean {near}?"));
+                let mend =
+                    mend.unwrap_or_else(|| format!("write {name} = {{ ... }} below [claim.let]"));
+                tell(wrong, place.span(), (text, mend));
+            }
+            used.insert(name.clone());
+        }
+    }
+    for name in written.quantities.keys().filter(|name| !used.contains(name.get_ref())) {
+        let text = format!("no condition uses {}", name.get_ref());
+        tell(wrong, name.span(), (text, "leave it out, or write a condition with it".to_owned()));
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(is_part)
+}
+
+/// What a quantity is, by the keys that it has.
+fn quantity_of(
+    written: &QuantityFile,
+    around: &Around<'_>,
+    needs_full: bool,
+) -> Result<Quantity, Slip> {
+    check_keys(written)?;
+    if let Some(finding) = &written.audit {
+        return finding_of(finding, around);
+    }
+    if let (Some(table), Some(series)) = (&written.table, &written.series) {
+        return published(written, table, series, around);
+    }
+    let Some(run) = &written.run else {
+        let mend = "give it run and metric, table and series, or audit".to_owned();
+        return Err(("it says nothing of where it comes from".to_owned(), mend));
+    };
+    if let Some(name) = &written.limit {
+        return limit(run, name, written, around);
+    }
+    let plan = around.matrix(run)?;
+    let (run, at) = (run.clone(), around.selector(plan, &written.at)?);
+    if let Some(metric) = &written.interference {
+        around.metric(metric)?;
+        let mut with = at.clone();
+        with.0.insert(weigh_plan::background::STATE.to_owned(), weigh_plan::background::ON.into());
+        around.check_cells(plan, &with, Meant::One, needs_full)?;
+        return Ok(Quantity::Interference { run, metric: metric.clone(), at: with });
+    }
+    let source = match (&written.metric, &written.ledger) {
+        (Some(metric), None) => {
+            around.metric(metric)?;
+            Source::Metric(metric.clone())
+        }
+        (None, Some(name)) => Source::Ledger(ledger(name)?),
+        _ => {
+            let mend = "give it one of metric, ledger, limit, interference".to_owned();
+            return Err((format!("it says not which figure of {run}"), mend));
+        }
+    };
+    let Some(over) = &written.over else {
+        around.check_cells(plan, &at, Meant::One, needs_full)?;
+        let statistic = statistic(written.statistic);
+        return Ok(Quantity::Cell { run, source, at, statistic });
+    };
+    let over = around.axis(plan, over)?;
+    let what = along(written)?;
+    around.check_cells(plan, &at, Meant::Along(&over, cells_needed(what)), needs_full)?;
+    Ok(Quantity::Along { run, source, at, over, what })
+}
+
+/// Keys that mean nothing beside each other.
+fn check_keys(written: &QuantityFile) -> Result<(), Slip> {
+    let own = written;
+    let (is_audit, is_limit) = (own.audit.is_some(), own.limit.is_some());
+    let is_published = own.table.is_some() || own.series.is_some();
+    let said = [
+        ("run", own.run.is_some()),
+        ("metric", own.metric.is_some()),
+        ("ledger", own.ledger.is_some()),
+        ("limit", is_limit),
+        ("goal", own.goal.is_some()),
+        ("interference", own.interference.is_some()),
+        ("at", !own.at.is_empty()),
+        ("over", own.over.is_some()),
+        ("fit", own.fit.is_some()),
+        ("first", own.first.is_some()),
+        ("statistic", own.statistic.is_some()),
+        ("table", own.table.is_some()),
+        ("series", own.series.is_some()),
+        ("x", own.x.is_some()),
+        ("audit", is_audit),
+    ];
+    let allowed: &[&str] = if is_audit {
+        &["audit"]
+    } else if is_published {
+        &["table", "series", "x", "over", "fit", "first", "statistic"]
+    } else if is_limit {
+        &["run", "limit", "goal", "at"]
+    } else if own.interference.is_some() {
+        &["run", "interference", "at"]
+    } else {
+        &["run", "metric", "ledger", "at", "over", "fit", "first", "statistic"]
+    };
+    let stray = said.iter().find(|(key, is_said)| *is_said && !allowed.contains(key));
+    match stray {
+        Some((key, _)) => Err((
+            format!("{key} means nothing beside the others"),
+            format!("what may stand together: {}", allowed.join(", ")),
+        )),
+        None => Ok(()),
+    }
+}
+
+fn statistic(written: Option<StatisticFile>) -> Statistic {
+    match written {
+        None | Some(StatisticFile::Mean) => Statistic::Mean,
+        Some(StatisticFile::Cv) => Statistic::Variation,
+        Some(StatisticFile::Min) => Statistic::Least,
+        Some(StatisticFile::Max) => Statistic::Most,
+        Some(StatisticFile::Sd) => Statistic::Deviation,
+    }
+}
+
+/// What is taken along an axis: one thing.
+fn along(written: &QuantityFile) -> Result<Along, Slip> {
+    let mend = || "give it one of fit, first".to_owned();
+    match (written.fit, &written.first, written.statistic) {
+        (Some(fit), None, None) => Ok(match fit {
+            FitFile::Slope => Along::Slope,
+            FitFile::Intercept => Along::Intercept,
+            FitFile::Correlation => Along::Correlation,
+        }),
+        (None, Some(text), None) => {
+            let said = |said: String| {
+                let (text, mend) = said.split_once(": ").unwrap_or((&said, ""));
+                (format!("first: {text}"), mend.to_owned())
+            };
+            Bound::read(text).map(Along::First).map_err(said)
+        }
+        (None, None, Some(_)) if written.run.is_none() => {
+            Ok(Along::Over(statistic(written.statistic)))
+        }
+        _ => Err(("it says not what is taken over the axis".to_owned(), mend())),
+    }
+}
+
+/// How many points it takes.
+fn cells_needed(what: Along) -> usize {
+    match what {
+        Along::First(_) => 1,
+        Along::Slope | Along::Intercept | Along::Over(_) => 2,
+        Along::Correlation => 3,
+    }
+}
+
+fn published(
+    written: &QuantityFile,
+    table: &str,
+    series: &str,
+    around: &Around<'_>,
+) -> Result<Quantity, Slip> {
+    let Some(over) = &written.over else {
+        if written.fit.is_some() || written.first.is_some() || written.statistic.is_some() {
+            let text = "one published figure has no line and no spread".to_owned();
+            return Err((text, "add over = \"x\"".to_owned()));
+        }
+        let x = text_of(written.x.as_ref());
+        let found = around.published.find(table, series, &x);
+        return found
+            .map(|cell| Quantity::Published { cell })
+            .ok_or_else(|| no_cell(table, series, &x));
+    };
+    if over != "x" || written.x.is_some() {
+        let text = "published figures are taken over x, all of a series".to_owned();
+        return Err((text, "write over = \"x\", and leave x out".to_owned()));
+    }
+    let what = along(written)?;
+    let cells = around.published.along(table, series);
+    if cells.is_empty() {
+        return Err(no_cell(table, series, ""));
+    }
+    if cells.len() < cells_needed(what) {
+        let text =
+            format!("the series has {} figures, and it takes {}", cells.len(), cells_needed(what));
+        return Err((text, "take another series".to_owned()));
+    }
+    Ok(Quantity::PublishedAlong { cells, what })
+}
+
+fn limit(
+    run: &str,
+    name: &str,
+    written: &QuantityFile,
+    around: &Around<'_>,
+) -> Result<Quantity, Slip> {
+    let plan = around.run(run)?;
+    let Some(search) = &plan.at(Scale::Full).search else {
+        let mend =
+            format!("write [{}.limit] in {}, or ask for a metric", plan.table, plan.way.file());
+        return Err((format!("{run} searches no limit"), mend));
+    };
+    let found = search.limit_name();
+    if found != name {
+        let text = format!("the search of {run} finds no {name:?}");
+        return Err((text, format!("it finds {found}")));
+    }
+    if let Some(goal) = written.goal.as_ref().filter(|goal| !search.goals.contains(goal)) {
+        let goals: Vec<String> = search.goals.iter().map(|goal| format!("{goal:?}")).collect();
+        let text = format!("the search of {run} has no goal {goal:?}");
+        return Err((text, format!("it has {}", goals.join(", "))));
+    }
+    let at = around.selector(plan, &written.at)?;
+    if at.0.contains_key(search.key()) {
+        let text = format!("{} is what the search varies", search.key());
+        return Err((text, "leave it out of at".to_owned()));
+    }
+    around.check_cells(plan, &at, Meant::One, false)?;
+    Ok(Quantity::Limit {
+        run: run.to_owned(),
+        name: name.to_owned(),
+        goal: written.goal.clone(),
+        at,
+    })
+}
+
+/// The name of a count in a ledger.
+fn ledger(name: &str) -> Result<String, Slip> {
+    let ledger = serde_json::to_value(Ledger::zero()).unwrap_or_default();
+    let plain = ledger.as_object().into_iter().flatten();
+    let mut names: Vec<String> =
+        plain.filter(|(_, count)| !count.is_object()).map(|(name, _)| name.clone()).collect();
+    names.extend(CAUSES.map(|cause| format!("causes.{cause}")));
+    if names.iter().any(|known| known == name) {
+        return Ok(name.to_owned());
+    }
+    let text = format!("no ledger counts {name:?}");
+    let mend = match nearest(name, names.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("it counts {}", names.join(", ")),
+    };
+    Err((text, mend))
+}
+
+fn finding_of(written: &FindingFile, around: &Around<'_>) -> Result<Quantity, Slip> {
+    let FindingFile { finding, series } = written;
+    let rule: Rule = finding.parse().map_err(|_| {
+        (format!("{finding:?} is no rule of the audit"), "type one of L01 to L20".to_owned())
+    })?;
+    let cells = &around.published.cells;
+    if !cells.iter().any(|cell| cell.table.contains(series) || cell.series.contains(series)) {
+        let text = format!("no published table or series has {series:?} in it");
+        return Err((text, "write a part of a table's or a series' name".to_owned()));
+    }
+    let is_it = |place: &str| place.contains(series.as_str());
+    let is_found = around.audit.findings.iter().any(|found| {
+        let places = [&found.place.table, &found.place.series];
+        let is_there = places.into_iter().chain(&found.also).any(|place| is_it(place));
+        found.rule == rule && (is_there || is_it(&found.seen))
+    });
+    Ok(Quantity::Finding { rule: rule.code().to_owned(), place: series.clone(), is_found })
+}
+
+/// Why messages are lost, as ledgers name it.
+const CAUSES: [&str; 8] = [
+    "producer_dropped",
+    "connection_closed",
+    "server_dropped",
+    "subscriber_disconnected",
+    "error_answer",
+    "timeout",
+    "corrupt",
+    "unknown",
+];

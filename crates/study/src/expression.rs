@@ -1,0 +1,271 @@
+//! Expressions over named quantities, and the conditions that they stand in: `a / b < 0.5`,
+//! `slope in 0.9..1.1`. The parser is that of the crate exmex with a closed list of words.
+
+use std::fmt;
+use std::ops::Range;
+
+use exmex::{BinOp, Express, FlatEx, MakeOperators, Operator};
+
+/// A condition: an expression, and where its value must lie.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    text: String,
+    parsed: FlatEx<f64, Words>,
+    bound: Bound,
+}
+
+/// Where a value must lie.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bound {
+    /// `< N`
+    Below(f64),
+    /// `<= N`
+    AtMost(f64),
+    /// `> N`
+    Above(f64),
+    /// `>= N`
+    AtLeast(f64),
+    /// `in A..B`, both included.
+    Within(f64, f64),
+}
+
+/// The words of expressions.
+#[derive(Clone, Debug)]
+struct Words;
+
+impl MakeOperators<f64> for Words {
+    fn make<'a>() -> Vec<Operator<'a, f64>> {
+        let two = |apply, prio, is_commutative| BinOp { apply, prio, is_commutative };
+        let add: fn(f64, f64) -> f64 = |a, b| a + b;
+        vec![
+            Operator::make_bin("^", two(f64::powf, 4, false)),
+            Operator::make_bin("*", two(|a, b| a * b, 2, true)),
+            Operator::make_bin("/", two(|a, b| a / b, 3, false)),
+            Operator::make_bin_unary("+", two(add, 0, true), |a| a),
+            Operator::make_bin_unary("-", two(|a, b| a - b, 1, false), |a| -a),
+            Operator::make_bin("min", two(f64::min, 0, true)),
+            Operator::make_bin("max", two(f64::max, 0, true)),
+            Operator::make_unary("abs", f64::abs),
+            Operator::make_unary("ln", f64::ln),
+            Operator::make_unary("log10", f64::log10),
+            Operator::make_unary("sqrt", f64::sqrt),
+        ]
+    }
+}
+
+impl Condition {
+    /// Reads a condition.
+    ///
+    /// # Errors
+    /// What is wrong with it, a colon, and what to type instead.
+    pub fn read(text: &str) -> Result<Condition, String> {
+        let (left, bound) = split(text)?;
+        let refused =
+            |error: exmex::ExError| format!("{left:?} is no expression ({error}): {EXPRESSION}");
+        if let Some(wrong) = left.chars().find(|c| !is_of_expression(*c)) {
+            return Err(format!("{left:?} has a {wrong:?} in it: {EXPRESSION}"));
+        }
+        let parsed = FlatEx::<f64, Words>::parse(left).map_err(refused)?;
+        Ok(Condition { text: text.trim().to_owned(), parsed, bound })
+    }
+
+    /// The names of its expression, in order.
+    pub fn names(&self) -> &[String] {
+        self.parsed.var_names()
+    }
+
+    /// Where its value must lie.
+    pub fn bound(&self) -> Bound {
+        self.bound
+    }
+
+    /// The expression alone, as written.
+    pub fn expression(&self) -> &str {
+        split(&self.text).map_or(self.text.as_str(), |(left, _)| left)
+    }
+
+    /// The value of the expression with these values of [`Condition::names`]; not a number where
+    /// it has none.
+    pub fn value(&self, values: &[f64]) -> f64 {
+        self.parsed.eval(values).unwrap_or(f64::NAN)
+    }
+}
+
+impl PartialEq for Condition {
+    fn eq(&self, other: &Condition) -> bool {
+        self.text == other.text
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Bound {
+    /// Reads `< 1`, `>= 0.5`, `in 1..2`.
+    ///
+    /// # Errors
+    /// What is wrong with it, a colon, and what to type instead.
+    pub fn read(text: &str) -> Result<Bound, String> {
+        match split(&format!("x {text}")) {
+            Ok(("x", bound)) => Ok(bound),
+            _ => Err(format!("{text:?} is no bound: type for example \"< 1\" or \"in 1..2\"")),
+        }
+    }
+
+    /// Whether `value` lies there.
+    pub fn holds(self, value: f64) -> bool {
+        self.holds_of_all((value, value))
+    }
+
+    /// Whether all that lies between the two lies there.
+    pub fn holds_of_all(self, (low, high): (f64, f64)) -> bool {
+        match self {
+            Bound::Below(most) => high < most,
+            Bound::AtMost(most) => high <= most,
+            Bound::Above(least) => low > least,
+            Bound::AtLeast(least) => low >= least,
+            Bound::Within(least, most) => low >= least && high <= most,
+        }
+    }
+
+    /// Whether nothing that lies between the two lies there.
+    pub fn holds_of_none(self, (low, high): (f64, f64)) -> bool {
+        match self {
+            Bound::Below(most) => low >= most,
+            Bound::AtMost(most) => low > most,
+            Bound::Above(least) => high <= least,
+            Bound::AtLeast(least) => high < least,
+            Bound::Within(least, most) => high < least || low > most,
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::Below(most) => write!(f, "< {most}"),
+            Bound::AtMost(most) => write!(f, "<= {most}"),
+            Bound::Above(least) => write!(f, "> {least}"),
+            Bound::AtLeast(least) => write!(f, ">= {least}"),
+            Bound::Within(least, most) => write!(f, "in {least}..{most}"),
+        }
+    }
+}
+
+/// The expression of a condition, and where its value must lie.
+fn split(text: &str) -> Result<(&str, Bound), String> {
+    let number = |text: &str| {
+        let read = text.trim().parse::<f64>().ok().filter(|number| !number.is_nan());
+        read.ok_or_else(|| format!("{:?} is no number: {CONDITION}", text.trim()))
+    };
+    if let Some((left, right)) = text.rsplit_once(" in ") {
+        let (least, most) = right
+            .split_once("..")
+            .ok_or_else(|| format!("{:?} is no range: {CONDITION}", right.trim()))?;
+        let (least, most) = (number(least)?, number(most)?);
+        if least > most {
+            return Err(format!("nothing lies in {least}..{most}: write the smaller one first"));
+        }
+        return Ok((left.trim(), Bound::Within(least, most)));
+    }
+    let at: Range<usize> = match text.find(['<', '>']) {
+        Some(at) => at..at + 1 + usize::from(text[at + 1..].starts_with('=')),
+        None => return Err(format!("{text:?} says not where a value must lie: {CONDITION}")),
+    };
+    let bound = match &text[at.clone()] {
+        "<" => Bound::Below,
+        "<=" => Bound::AtMost,
+        ">" => Bound::Above,
+        _ => Bound::AtLeast,
+    };
+    Ok((text[..at.start].trim(), bound(number(&text[at.end..])?)))
+}
+
+fn is_of_expression(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_ .+-*/^(),".contains(c)
+}
+
+/// Words that no quantity can be called by.
+pub const WORDS: [&str; 6] = ["min", "max", "abs", "ln", "log10", "sqrt"];
+
+const CONDITION: &str = "type EXPRESSION < N, <=, >, >=, or EXPRESSION in A..B";
+const EXPRESSION: &str =
+    "type names with + - * / ^ ( ) and abs ln log10 sqrt, min(a, b), max(a, b)";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(expression: &str, values: &[f64]) -> f64 {
+        Condition::read(&format!("{expression} > 0")).unwrap().value(values)
+    }
+
+    #[test]
+    fn expressions_have_the_values_that_arithmetic_gives_them() {
+        for (text, values, expected) in [
+            ("a / b", &[6.0, 3.0][..], 2.0),
+            ("a - b - 1", &[6.0, 3.0], 2.0),
+            ("a / b / 2", &[12.0, 3.0], 2.0),
+            ("a / b * 2", &[12.0, 3.0], 8.0),
+            ("2 + a * b ^ 2", &[3.0, 2.0], 14.0),
+            ("-(a ^ 2)", &[3.0], -9.0),
+            ("max(a, b) - min(a, b)", &[3.0, 5.0], 2.0),
+            ("abs(a - b)", &[3.0, 5.0], 2.0),
+            ("sqrt(a) + log10(b) + ln(1)", &[9.0, 1000.0], 6.0),
+            ("1e3 * a", &[2.0], 2000.0),
+            ("(a + b) / 2", &[3.0, 5.0], 4.0),
+        ] {
+            let got = value(text, values);
+            assert!((got - expected).abs() < 1e-12, "{text} is {got}, not {expected}");
+        }
+        assert!(value("ln(a)", &[-1.0]).is_nan());
+    }
+
+    #[test]
+    fn bounds_decide_wholly_or_not_at_all() {
+        for (text, inside, outside) in [
+            ("x < 2", (0.0, 1.9), (2.0, 3.0)),
+            ("x <= 2", (0.0, 2.0), (2.1, 3.0)),
+            ("x > 2", (2.1, f64::INFINITY), (0.0, 2.0)),
+            ("x >= 2", (2.0, 3.0), (0.0, 1.9)),
+            ("x in 1..2", (1.0, 2.0), (2.1, 9.0)),
+        ] {
+            let bound = Condition::read(text).unwrap().bound();
+            assert!(bound.holds_of_all(inside) && !bound.holds_of_none(inside), "{text}");
+            assert!(bound.holds_of_none(outside) && !bound.holds_of_all(outside), "{text}");
+            let across = (inside.0.min(outside.0), inside.1.max(outside.1));
+            assert!(!bound.holds_of_all(across) && !bound.holds_of_none(across), "{text}");
+        }
+        assert_eq!(Bound::read("< 1"), Ok(Bound::Below(1.0)));
+        assert_eq!(Bound::read("< inf"), Ok(Bound::Below(f64::INFINITY)));
+    }
+
+    #[test]
+    fn what_is_no_condition_is_told_what_to_type() {
+        for (text, said) in [
+            ("a / b", "where a value must lie"),
+            ("a < b", "is no number"),
+            ("a in 1", "no range"),
+            ("a in 2..1", "smaller one first"),
+            ("a +* b < 1", "no expression"),
+            ("(a < 1", "no expression"),
+            ("sin(a) < 1", "no expression"),
+            ("a{b} < 1", "has a '{' in it"),
+        ] {
+            let error = Condition::read(text).unwrap_err();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+        assert!(Bound::read("1").is_err() && Bound::read("y < 1").is_err());
+    }
+
+    #[test]
+    fn names_are_those_of_the_quantities() {
+        let condition = Condition::read("http / max(mqtt_0, e) > 2").unwrap();
+        assert_eq!(condition.names(), ["e", "http", "mqtt_0"]);
+        assert_eq!(condition.expression(), "http / max(mqtt_0, e)");
+        assert_eq!(condition.to_string(), "http / max(mqtt_0, e) > 2");
+    }
+}

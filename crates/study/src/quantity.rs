@@ -1,0 +1,194 @@
+//! The quantities of claims: what of a run, of a search, of published figures or of the audit a
+//! name in an expression stands for.
+
+use std::fmt;
+
+use crate::expression::Bound;
+use crate::selector::Selector;
+
+/// What a name in an expression stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Quantity {
+    /// A figure of one cell of a run.
+    Cell {
+        /// The run's name.
+        run: String,
+        /// Which figure.
+        source: Source,
+        /// Which cell.
+        at: Selector,
+        /// What over its repetitions.
+        statistic: Statistic,
+    },
+    /// Something about several cells along an axis.
+    Along {
+        /// The run's name.
+        run: String,
+        /// Which figure.
+        source: Source,
+        /// Which cells.
+        at: Selector,
+        /// The plan key of the axis.
+        over: String,
+        /// What of them.
+        what: Along,
+    },
+    /// What a search found.
+    Limit {
+        /// The run's name.
+        run: String,
+        /// The figure: `capacity_per_s`.
+        name: String,
+        /// Which goal; the first if it is not said.
+        goal: Option<String>,
+        /// Which lane.
+        at: Selector,
+    },
+    /// A figure of a cell with a background over that of the same cell without.
+    Interference {
+        /// The run's name.
+        run: String,
+        /// Which figure.
+        metric: String,
+        /// Which cell, the one with the background.
+        at: Selector,
+    },
+    /// A published figure.
+    Published {
+        /// Its index among the published figures.
+        cell: usize,
+    },
+    /// Something about a published series.
+    PublishedAlong {
+        /// Indices of its figures in their order along x.
+        cells: Vec<usize>,
+        /// What of them.
+        what: Along,
+    },
+    /// Whether the audit finds something.
+    Finding {
+        /// The rule's code.
+        rule: String,
+        /// A text in the place.
+        place: String,
+        /// Whether it was found.
+        is_found: bool,
+    },
+}
+
+/// Which figure of a cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A metric.
+    Metric(String),
+    /// A count of the ledger, over all repetitions.
+    Ledger(String),
+}
+
+/// What is taken over repetitions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Statistic {
+    /// The arithmetic mean.
+    #[default]
+    Mean,
+    /// Standard deviation over mean.
+    Variation,
+    /// The smallest.
+    Least,
+    /// The largest.
+    Most,
+    /// The standard deviation.
+    Deviation,
+}
+
+/// What is taken along an axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Along {
+    /// The rise of the least-squares line.
+    Slope,
+    /// Its value at 0.
+    Intercept,
+    /// Pearson's coefficient.
+    Correlation,
+    /// The smallest value of the axis where this holds; infinite where it never does.
+    First(Bound),
+    /// A statistic over the figures; of published ones alone.
+    Over(Statistic),
+}
+
+impl Quantity {
+    /// The run that it is about; `None` for what is published.
+    pub fn run(&self) -> Option<&str> {
+        match self {
+            Quantity::Cell { run, .. }
+            | Quantity::Along { run, .. }
+            | Quantity::Limit { run, .. }
+            | Quantity::Interference { run, .. } => Some(run),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Metric(name) => f.write_str(name),
+            Source::Ledger(name) => write!(f, "{name} messages"),
+        }
+    }
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Statistic::Mean => "mean",
+            Statistic::Variation => "coefficient of variation",
+            Statistic::Least => "least",
+            Statistic::Most => "most",
+            Statistic::Deviation => "standard deviation",
+        })
+    }
+}
+
+impl fmt::Display for Along {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Along::Slope => f.write_str("slope"),
+            Along::Intercept => f.write_str("value at 0"),
+            Along::Correlation => f.write_str("correlation"),
+            Along::First(bound) => write!(f, "first value {bound}"),
+            Along::Over(statistic) => write!(f, "{statistic}"),
+        }
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Quantity::Cell { run, source, at, statistic: Statistic::Mean } => {
+                write!(f, "{source} of {run}{at}")
+            }
+            Quantity::Cell { run, source, at, statistic } => {
+                write!(f, "{statistic} of {source} over the repetitions of {run}{at}")
+            }
+            Quantity::Along { run, source, at, over, what: what @ Along::First(_) } => {
+                write!(f, "{over} at the {what} of {source}, {run}{at}")
+            }
+            Quantity::Along { run, source, at, over, what } => {
+                write!(f, "{what} of {source} over {over}, {run}{at}")
+            }
+            Quantity::Limit { run, name, goal, at } => {
+                write!(f, "{name} of {run}{at}")?;
+                goal.as_ref().map_or(Ok(()), |goal| write!(f, " for {goal}"))
+            }
+            Quantity::Interference { run, metric, at } => {
+                write!(f, "{metric} with the background over without, {run}{at}")
+            }
+            Quantity::Published { .. } => f.write_str("published figure"),
+            Quantity::PublishedAlong { what, .. } => write!(f, "{what} of a published series"),
+            Quantity::Finding { rule, place, .. } => {
+                write!(f, "1 if the audit finds {rule} in {place}, else 0")
+            }
+        }
+    }
+}
