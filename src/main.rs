@@ -31,6 +31,9 @@ enum Command {
     Rundown(Box<commands::rundown::Rundown>),
     /// How far the clocks of two hosts are apart, and delays from one to the other.
     Clock(commands::clock::Clock),
+    /// Published studies, replayed: as their authors did it and done right, with a verdict on every
+    /// claim.
+    Study(commands::study::Study),
     /// Where a target's limit lies: two bounds for every goal, and what ended it.
     Limit(Box<commands::limit::Limit>),
     /// A reference server in the foreground.
@@ -83,6 +86,7 @@ fn main() -> std::process::ExitCode {
         Command::Run(command) => command.run(),
         Command::Rundown(command) => command.run(),
         Command::Clock(command) => command.run(),
+        Command::Study(command) => command.run(),
         Command::Limit(command) => command.run(),
         Command::Serve(command) => command.run(),
         Command::Observe(command) => command.run(),

@@ -17,8 +17,10 @@ use crate::planning::conduct::Manner;
 use crate::planning::lane_options::{LaneOptions, run_name, secrets};
 use crate::planning::lanes::Lane;
 use crate::planning::limit_goals::GoalOptions;
+use crate::planning::limit_length::check_length;
 use crate::planning::limit_load;
 use crate::planning::options::LoadOptions;
+use crate::planning::searches;
 use crate::run::limit_search;
 use crate::show::output;
 
@@ -89,24 +91,9 @@ impl Limit {
         let axis = limit_load::axis(self.axis, self.from.as_deref(), self.to.as_deref())?;
         let wanted = self.wanted(&catalogue, &axis)?;
         let (plan, secrets) = self.plan(&catalogue, &wanted)?;
-        let kind = axis.kind();
-        let largest = |cases: &[Case]| {
-            let at_end = |(case, wanted): (&Case, &Wanted)| {
-                let longest = wanted.search.goals.iter().map(|goal| goal.final_trial_duration);
-                let longest = longest.max().unwrap_or_default();
-                let load = limit_load::at(kind, &case.load, axis.max(), longest);
-                Case { load, ..case.clone() }
-            };
-            // The machine must bear the most connections; no rate is refused before it was tried.
-            Ok(match kind {
-                AxisKind::Connections | AxisKind::Subscribers => {
-                    cases.iter().zip(&wanted).map(at_end).collect()
-                }
-                _ => cases.to_vec(),
-            })
-        };
         let searches: Vec<Search> = wanted.iter().map(|own| own.search.clone()).collect();
         let second = self.second_generator;
+        let largest = |cases: &[Case]| Ok(searches::largest(cases, &searches));
         let experiment = self.manner.prepare(&catalogue, plan, &secrets, largest)?;
         if self.manner.is_dry() {
             return self.tell(&wanted);
@@ -122,7 +109,7 @@ impl Limit {
     fn wanted(&self, catalogue: &Catalogue, axis: &Axis) -> Result<Vec<Wanted>, Stop> {
         let given = self.shared.given()?;
         let lanes = self.shared.lanes(&self.words, catalogue, &given)?;
-        let share = self.budget.map(|budget| Nanos(budget.0 / lanes.len().max(1) as u64));
+        let share = self.budget.map(|budget| searches::share(budget, lanes.len()));
         let options = limit_load::with_axis(&self.load, axis)?;
         let mut wanted = Vec::new();
         for lane in lanes {
@@ -230,68 +217,3 @@ impl Limit {
         output::put(&text).map(|()| Exit::Done)
     }
 }
-
-/// Refuses trials too short to say anything, and a budget in which none fits.
-fn check_length(search: &Search, load: &Load, whole: Option<Nanos>) -> Result<(), Stop> {
-    let shortest = search.goals.iter().map(|goal| goal.initial_trial_duration).min();
-    let shortest = shortest.unwrap_or_default();
-    if shortest < TRIAL_MIN {
-        return Err(Stop::usage(format!(
-            "--trial {shortest}: is too short to tell what piles up from what is under way: type \
-             --trial {TRIAL_MIN} or more"
-        )));
-    }
-    let messages = search.axis.min() * shortest.as_secs_f64();
-    if search.axis.kind() == AxisKind::Rate && messages < 1.0 {
-        return Err(Stop::usage(format!(
-            "--from {}/s: not one message is due in a trial of {shortest}: type a larger --from or \
-             a longer --trial",
-            search.axis.min()
-        )));
-    }
-    check_quantiles(search, messages)?;
-    let takes = shortest + load.warmup;
-    match (whole, search.budget) {
-        (Some(whole), Some(share)) if share < takes => {
-            let lanes = (whole.0 / share.0.max(1)).max(1);
-            let needed = Nanos(takes.0.saturating_mul(lanes));
-            Err(Stop::usage(format!(
-                "--budget {whole}: not even the first trial of every lane fits, {shortest} and \
-                 its warm-up each: type at least --budget {needed}, and much more for an answer"
-            )))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Refuses a quantile that the shortest trial at the smallest rate is too small to have.
-fn check_quantiles(search: &Search, messages: f64) -> Result<(), Stop> {
-    if search.axis.kind() != AxisKind::Rate {
-        return Ok(());
-    }
-    let conditions = search.goals.iter().flat_map(|goal| &goal.conditions);
-    for condition in conditions {
-        let part = condition.metric.rsplit('.').next().unwrap_or_default();
-        let needed = match part {
-            "p90" => 10.0,
-            "p95" => 20.0,
-            "p99" => 100.0,
-            "p999" => 1_000.0,
-            _ => continue,
-        };
-        if messages + ROUNDING < needed {
-            let from = (search.axis.min() * needed / messages).ceil();
-            return Err(Stop::usage(format!(
-                "--goal \"{condition}\": {part} needs {needed} messages, and the shortest trial at \
-                 the smallest rate has {messages:.0}: type --from {from}/s or a longer --trial"
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Share of a message that a product of decimals may be short of.
-const ROUNDING: f64 = 1e-6;
-
-/// Two intervals of a time series.
-const TRIAL_MIN: Nanos = Nanos::from_millis(200);

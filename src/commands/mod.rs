@@ -24,4 +24,5 @@ pub mod serve;
 #[cfg(feature = "pipeline")]
 pub mod serve_stage;
 pub mod stats;
+pub mod study;
 pub mod targets;

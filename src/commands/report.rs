@@ -1,4 +1,4 @@
-//! `weigh report`: the table of a run that is over, from its journal.
+//! `weigh report`: the table of a run that is over, from its journal; of a study's run its claims.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -8,15 +8,19 @@ use weigh_report::limit_text;
 #[cfg(feature = "plots")]
 use weigh_report::pictures::Gallery;
 use weigh_report::run_folder::{JOURNAL, RunFolder};
+use weigh_report::study_folder::StudyFolder;
 use weigh_report::table::{self, Style};
+use weigh_stage::catalogue::Catalogue;
 
 use crate::exit::{Exit, Stop};
-use crate::show::output;
+use crate::planning::studies;
+use crate::run::study::kept;
+use crate::show::{output, study_text};
 
 /// The flags of `weigh report`.
 #[derive(Args)]
 pub struct Report {
-    /// A run: its folder, its id, or latest
+    /// A run, or the run of a study: its folder, its id, or latest
     run: String,
     /// Prints summary.json instead of the table
     #[arg(long)]
@@ -39,6 +43,9 @@ pub struct Report {
 impl Report {
     /// Reads the journal and shows what it says.
     pub fn run(self) -> Result<Exit, Stop> {
+        if let Some(folder) = StudyFolder::named(&self.runs, &self.run) {
+            return self.study(&folder);
+        }
         let folder = RunFolder::find(&self.runs, &self.run).map_err(Stop::usage)?;
         let journal = folder.read_journal().map_err(Stop::usage)?;
         let path = folder.path().join(JOURNAL);
@@ -80,5 +87,27 @@ impl Report {
         output::put(&table::render(&summary, style))?;
         output::put(&limit_text::ladders(&summary))?;
         Ok(exit)
+    }
+
+    /// The run of a study: `study.json` and the page are made again from the journals of its runs.
+    fn study(&self, folder: &StudyFolder) -> Result<Exit, Stop> {
+        if self.markdown {
+            return Err(Stop::usage("--markdown: is for single runs; a study has its page"));
+        }
+        #[cfg(feature = "plots")]
+        if self.plots.is_some() {
+            return Err(Stop::usage(
+                "--plots: is for single runs: name the folder of one of the study's runs",
+            ));
+        }
+        let texts = kept::texts(folder)?;
+        let data = kept::document(folder)?.data.map(PathBuf::from);
+        let catalogue = Catalogue::load(data.as_deref()).map_err(Stop::usage)?;
+        let study = studies::read(&texts, &catalogue)?;
+        let outcome = kept::written_again(folder, &study)?;
+        if self.json {
+            return output::put(&outcome.to_json()).map(|()| Exit::Done);
+        }
+        output::put(&study_text::shown(&outcome, folder.path())).map(|()| Exit::Done)
     }
 }

@@ -7,10 +7,12 @@ use jiff::{SignedDuration, Timestamp};
 use weigh_history::{FigureEntry, History, Listing, RunEntry};
 use weigh_model::Condition;
 use weigh_model::units::parse_duration;
+use weigh_report::study_folder::StudyFolder;
 
 use crate::exit::{Exit, Stop};
+use crate::run::study::kept;
 use crate::show::output;
-use crate::show::run_list;
+use crate::show::run_list::{self, StudyEntry};
 
 /// The flags of `weigh runs`.
 #[derive(Args)]
@@ -50,6 +52,8 @@ impl Runs {
             return Err(unknown_metric(metric, &listing));
         }
         let entries = self.chosen(&listing.entries);
+        let studies = self.studies()?;
+        let is_empty = listing.entries.is_empty() && studies.is_empty();
         let figures: Vec<&FigureEntry> = listing
             .figures
             .iter()
@@ -58,30 +62,47 @@ impl Runs {
         if self.json {
             let text = match &metric {
                 Some(_) => run_list::figures_json(&entries, &figures),
-                None => serde_json::to_string_pretty(&entries),
+                None => run_list::entries_json(&entries, &studies),
             };
             let text = text.map_err(|error| Stop::new(Exit::Internal, error))?;
             output::put(&format!("{text}\n"))?;
-        } else if listing.entries.is_empty() {
+        } else if is_empty {
             eprintln!("weigh: there is no run below {} yet", self.runs.display());
-        } else if entries.is_empty() {
+        } else if entries.is_empty() && (studies.is_empty() || metric.is_some()) {
             eprintln!("weigh: none of {} runs is asked for", listing.entries.len());
         } else if let Some(metric) = &metric {
             output::put(&run_list::history(metric, &entries, &figures))?;
         } else {
-            output::put(&run_list::table(&entries))?;
+            output::put(&run_list::tables(&entries, &studies))?;
         }
         Ok(Exit::Done)
     }
 
+    /// The runs of studies that are asked for, the oldest first. One that cannot be read is said.
+    fn studies(&self) -> Result<Vec<StudyEntry>, Stop> {
+        let mut entries = Vec::new();
+        for folder in StudyFolder::all_below(&self.runs).map_err(Stop::usage)? {
+            match kept::document(&folder) {
+                Ok(outcome) => entries.push(StudyEntry::of(&folder, &outcome)),
+                Err(unreadable) => eprintln!("weigh: {unreadable}"),
+            }
+        }
+        entries.retain(|entry| self.is_chosen(&entry.name, &entry.started));
+        let surplus = entries.len().saturating_sub(self.newest.unwrap_or(usize::MAX));
+        entries.drain(..surplus);
+        Ok(entries)
+    }
+
+    /// Whether a run that is called so and started then is asked for.
+    fn is_chosen(&self, name: &str, started: &str) -> bool {
+        let started = started.parse::<Timestamp>().unwrap_or(Timestamp::UNIX_EPOCH);
+        self.name.as_ref().is_none_or(|own| own == name)
+            && self.since.is_none_or(|since| started >= since)
+    }
+
     fn chosen<'l>(&self, entries: &'l [RunEntry]) -> Vec<&'l RunEntry> {
-        let is_named =
-            |entry: &&RunEntry| self.name.as_ref().is_none_or(|name| entry.name == *name);
-        let is_new = |entry: &&RunEntry| {
-            let started = entry.started.parse::<Timestamp>().unwrap_or(Timestamp::UNIX_EPOCH);
-            self.since.is_none_or(|since| started >= since)
-        };
-        let mut chosen: Vec<&RunEntry> = entries.iter().filter(is_named).filter(is_new).collect();
+        let is_chosen = |entry: &&RunEntry| self.is_chosen(&entry.name, &entry.started);
+        let mut chosen: Vec<&RunEntry> = entries.iter().filter(is_chosen).collect();
         let surplus = chosen.len().saturating_sub(self.newest.unwrap_or(usize::MAX));
         chosen.drain(..surplus);
         chosen

@@ -11,18 +11,16 @@ use weigh_model::plan::Plan;
 use weigh_report::limit_text;
 use weigh_report::table::{self, Style};
 use weigh_stage::catalogue::Catalogue;
-use weigh_stage::pinning::{CoreSet, Pinning};
 
 use crate::exit::{Exit, Stop};
 use crate::planning::cases::{Case, Secrets, decide};
 use crate::planning::lanes::Against;
 use crate::planning::{energy, forecast, preflight};
-use crate::run::experiment::{Experiment, Finished};
-use crate::run::metering::Metering;
+use crate::run::experiment::{Circumstances, Experiment, Finished, Place};
+use crate::run::interrupts::Interrupts;
 use crate::run::resumption;
 use crate::run::resumption::Begun;
 use crate::run::stage::Footing;
-use crate::run::watching::Lookouts;
 use crate::show::output;
 
 /// How a plan is carried out, whatever it asks.
@@ -202,24 +200,14 @@ impl Manner {
         setup: Setup,
         footing: Footing,
     ) -> Result<Experiment<'e>, Stop> {
-        let (shards, allowed) = (setup.shards, CoreSet::allowed()?);
-        let pinning = Pinning::divide(&allowed, 1, shards as usize);
-        let (runs, is_quiet) = (&*self.runs, self.quiet);
-        Ok(Experiment {
-            plan,
-            cases,
+        let around = Circumstances {
             catalogue,
-            pinning,
-            shards,
-            setup,
-            runs,
+            place: Place::Below(&self.runs),
+            interrupts: Interrupts::listen()?,
             footing,
-            is_quiet,
-            null_path: Vec::new(),
-            metering: Metering::default(),
-            lookouts: Lookouts::default(),
-            energy: None,
-        })
+            is_quiet: self.quiet,
+        };
+        Experiment::new(plan, cases, setup, around)
     }
 
     /// Shows what a run came to, and says how the program ends.
@@ -243,17 +231,7 @@ impl Manner {
             eprintln!("weigh: not everything could be recorded; what was measured is above");
             return Err(stop);
         }
-        if let Some(exit) = finished.interrupted {
-            return Ok(exit);
-        }
-        match finished.first_failure {
-            Some(stop) if finished.summary.cells.is_empty() || stop.exit() == Exit::Target => {
-                Ok(stop.exit())
-            }
-            Some(_) => Ok(Exit::Internal),
-            None if !finished.summary.thresholds_hold() => Ok(Exit::Finding),
-            None => Ok(Exit::Done),
-        }
+        Ok(finished.exit())
     }
 }
 

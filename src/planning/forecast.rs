@@ -28,15 +28,13 @@ pub struct Forecast<'f> {
 impl<'f> Forecast<'f> {
     /// Of a plan with these cases.
     pub fn of(plan: &'f Plan, cases: &'f [Case], catalogue: &Catalogue) -> Forecast<'f> {
-        let expected: Vec<(&Load, Nanos)> =
-            cases.iter().map(|case| (&case.load, starts(case, catalogue))).collect();
         let beneath = cases.iter().filter_map(|case| case.background.as_ref());
         let lanes = cases.iter().map(|case| &case.lane).chain(beneath.map(|own| &own.lane));
         let against: BTreeMap<String, &Against> =
             lanes.map(|lane| (lane.against.name(), &lane.against)).collect();
         let targets =
             against.into_iter().map(|(name, against)| (name, state(against, catalogue))).collect();
-        Forecast { plan, cases, times: time::forecast(plan, &expected), targets }
+        Forecast { plan, cases, times: times(plan, cases, catalogue), targets }
     }
 
     /// For people.
@@ -127,6 +125,13 @@ impl<'f> Forecast<'f> {
         let differs = values.into_iter().filter(|(_, values)| values.len() > 1);
         differs.map(|((_, key), _)| key).collect()
     }
+}
+
+/// How many trials a plan with these cases has, and how long they take.
+pub fn times(plan: &Plan, cases: &[Case], catalogue: &Catalogue) -> time::Forecast {
+    let expected: Vec<(&Load, Nanos)> =
+        cases.iter().map(|case| (&case.load, starts(case, catalogue))).collect();
+    time::forecast(plan, &expected)
 }
 
 fn name(case: &Case, varied: &BTreeSet<&str>) -> String {

@@ -7,6 +7,7 @@ use weigh_model::condition::{Condition, LOSS_RATIO, Limit, Operator};
 use weigh_model::units::parse_duration;
 use weigh_model::{Load, Nanos};
 use weigh_plan::metrics;
+use weigh_study::search::SearchAsked;
 
 use crate::exit::Stop;
 use crate::planning::limit_load;
@@ -42,6 +43,18 @@ fn share(text: &str) -> Result<f64, String> {
     share
         .filter(|share| (0.0..1.0).contains(share) && *share > 0.0)
         .ok_or_else(|| format!("{text:?} is no share of a load: type for example 1%"))
+}
+
+impl From<&SearchAsked> for GoalOptions {
+    fn from(asked: &SearchAsked) -> GoalOptions {
+        GoalOptions {
+            goals: asked.goals.clone(),
+            preset: asked.preset.clone(),
+            width: asked.width,
+            trial: asked.trial,
+            sum: asked.sum,
+        }
+    }
 }
 
 impl GoalOptions {

@@ -137,6 +137,23 @@ pub fn check(
     Ok(())
 }
 
+/// Refuses a load whose other keys leave nothing to search along this axis.
+pub fn check_free(kind: AxisKind, load: &Load) -> Result<(), Stop> {
+    if kind == AxisKind::Rate && !has_rate(&load.arrival) {
+        return Err(Stop::usage(format!(
+            "an arrival of {} has no rate that could be searched: name constant, poisson or \
+             periodic, or another axis",
+            load.arrival
+        )));
+    }
+    if kind != AxisKind::Burst && load.messages.is_some() {
+        return Err(Stop::usage(
+            "messages: a goal says how long its trials are: leave them out, or search a burst",
+        ));
+    }
+    Ok(())
+}
+
 /// The load of one trial of a search.
 pub fn at(kind: AxisKind, base: &Load, load: f64, duration: Nanos) -> Load {
     let mut own = base.clone();

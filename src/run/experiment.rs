@@ -2,6 +2,7 @@
 //! and the results from it.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use weigh_model::calibration::Calibration;
@@ -12,7 +13,7 @@ use weigh_report::Summary;
 use weigh_report::run_folder::{RunFolder, rfc3339};
 use weigh_sequence::{Sequence, Step};
 use weigh_stage::catalogue::Catalogue;
-use weigh_stage::pinning::Pinning;
+use weigh_stage::pinning::{CoreSet, Pinning};
 
 use crate::exit::{Exit, Stop};
 use crate::planning::cases::Case;
@@ -45,8 +46,10 @@ pub struct Experiment<'e> {
     pub shards: u32,
     /// What else it takes to resume the run, see [`crate::run::resumption::setup`].
     pub setup: Setup,
-    /// Where runs are kept.
-    pub runs: &'e Path,
+    /// Where its folder is made.
+    pub place: Place<'e>,
+    /// Signals that may end it early.
+    pub interrupts: Arc<Interrupts>,
     /// Whether generator and target can be hosts.
     pub footing: Footing,
     /// Says nothing on the way.
@@ -59,6 +62,29 @@ pub struct Experiment<'e> {
     pub lookouts: Lookouts,
     /// What modelled figures of energy rest on, where they were asked for.
     pub energy: Option<Box<EnergyBasis>>,
+}
+
+/// What a run is carried out under, whatever it weighs.
+pub struct Circumstances<'e> {
+    /// The real servers that can be started.
+    pub catalogue: &'e Catalogue,
+    /// Where its folder is made.
+    pub place: Place<'e>,
+    /// Signals that may end it early.
+    pub interrupts: Arc<Interrupts>,
+    /// Whether generator and target can be hosts.
+    pub footing: Footing,
+    /// Says nothing on the way.
+    pub is_quiet: bool,
+}
+
+/// Where the folder of a run is made.
+#[derive(Clone, Copy, Debug)]
+pub enum Place<'e> {
+    /// Below this one, called by the time and the plan.
+    Below(&'e Path),
+    /// It is this one: the run is a part of a study.
+    At(&'e Path),
 }
 
 /// What a run came to.
@@ -81,6 +107,22 @@ impl Finished {
         let first_failure =
             summary.failures.first().map(|failure| Stop::new(Exit::Target, &failure.error));
         Finished { summary, folder, first_failure, unrecorded: None, interrupted: None }
+    }
+
+    /// How a program ends that did nothing else. What could not be recorded comes before all.
+    pub fn exit(&self) -> Exit {
+        match (&self.unrecorded, self.interrupted, &self.first_failure) {
+            (Some(stop), ..) => stop.exit(),
+            (None, Some(exit), _) => exit,
+            (None, None, Some(stop))
+                if self.summary.cells.is_empty() || stop.exit() == Exit::Target =>
+            {
+                stop.exit()
+            }
+            (None, None, Some(_)) => Exit::Internal,
+            (None, None, None) if !self.summary.thresholds_hold() => Exit::Finding,
+            (None, None, None) => Exit::Done,
+        }
     }
 }
 
@@ -110,6 +152,39 @@ fn follow_the_plan(
     Sitting::new(experiment, folder, interrupts, chronicle).run()
 }
 
+impl<'e> Experiment<'e> {
+    /// Of a plan with its cases, decided and looked at, under these circumstances.
+    ///
+    /// # Errors
+    /// If the system does not say on which cores the program may run.
+    pub fn new(
+        plan: Plan,
+        cases: Vec<Case>,
+        setup: Setup,
+        around: Circumstances<'e>,
+    ) -> Result<Experiment<'e>, Stop> {
+        let Circumstances { catalogue, place, interrupts, footing, is_quiet } = around;
+        let (shards, allowed) = (setup.shards, CoreSet::allowed()?);
+        let pinning = Pinning::divide(&allowed, 1, shards as usize);
+        Ok(Experiment {
+            plan,
+            cases,
+            catalogue,
+            pinning,
+            shards,
+            setup,
+            place,
+            interrupts,
+            footing,
+            is_quiet,
+            null_path: Vec::new(),
+            metering: Metering::default(),
+            lookouts: Lookouts::default(),
+            energy: None,
+        })
+    }
+}
+
 impl Experiment<'_> {
     /// Runs all trials. What was measured is on the disk whatever happens.
     pub fn run(self) -> Result<Finished, Stop> {
@@ -121,10 +196,13 @@ impl Experiment<'_> {
         self.check()?;
         self.metering = Metering::open(&self.plan.observe)?;
         self.lookouts = Lookouts::open(&self.plan.observe.target, &self.cases)?;
-        let interrupts = Interrupts::listen()?;
+        let interrupts = Arc::clone(&self.interrupts);
         let started = SystemTime::now();
-        let folder =
-            RunFolder::create(self.runs, &self.plan.name, started).map_err(not_recorded)?;
+        let folder = match self.place {
+            Place::Below(runs) => RunFolder::create(runs, &self.plan.name, started),
+            Place::At(path) => RunFolder::create_at(path),
+        };
+        let folder = folder.map_err(not_recorded)?;
         folder.write_plan(&self.plan).map_err(not_recorded)?;
         let journal = folder.create_journal().map_err(not_recorded)?;
         let mut chronicle = Chronicle::new(RunRecord::new(journal, &[]), Sequence::new(&self.plan));
@@ -152,7 +230,8 @@ impl Experiment<'_> {
         let kinds: Vec<Kind> = self.cases.iter().filter_map(Kind::of).collect();
         let bench = Bench { pinning: &self.pinning, shards: self.shards, interrupts };
         let found = bench.calibrate(&kinds, false);
-        if !self.is_quiet {
+        // A study says it of every plan: once is in the record, and enough.
+        if !self.is_quiet && matches!(self.place, Place::Below(_)) {
             found.iter().for_each(|calibration| eprintln!("weigh: {}", calibration.words()));
         }
         found
@@ -161,7 +240,7 @@ impl Experiment<'_> {
     /// Does what a run that ended early has left to do, and nothing twice.
     pub fn resume(mut self, begun: Begun) -> Result<Finished, Stop> {
         self.check()?;
-        let interrupts = Interrupts::listen()?;
+        let interrupts = Arc::clone(&self.interrupts);
         let Begun { folder, journal, events, started, .. } = begun;
         self.null_path = started.null_path;
         let (mut sequence, untold) = Sequence::resume(&self.plan, &events);
@@ -173,7 +252,9 @@ impl Experiment<'_> {
             false => sequence.next(sequence.elapsed()) == Step::Done,
         };
         if is_done && is_over {
-            eprintln!("weigh: {} is done: nothing is left to do", folder.id());
+            if matches!(self.place, Place::Below(_)) {
+                eprintln!("weigh: {} is done: nothing is left to do", folder.id());
+            }
             let summary = folder.write_results(&events).map_err(not_recorded)?;
             let finished = Finished::of(folder, summary);
             let record = RunRecord::new(journal, &events);

@@ -42,6 +42,7 @@ pub mod shown;
 pub mod sitting;
 pub mod stage;
 pub mod staged;
+pub mod study;
 pub mod target;
 pub mod tcp_view;
 pub mod trial_run;

@@ -4,4 +4,5 @@ pub mod output;
 #[cfg(feature = "plots")]
 pub mod plots;
 pub mod run_list;
+pub mod study_text;
 pub mod terminal;

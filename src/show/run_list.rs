@@ -1,12 +1,99 @@
 //! Runs as a table, and a metric's way through them.
 
+use std::collections::BTreeMap;
+
+use serde::Serialize;
 use serde_json::json;
 use weigh_history::{FigureEntry, RunEntry};
 use weigh_report::figures::{three_digits, time};
+use weigh_report::study_folder::StudyFolder;
 use weigh_report::summary::unit_of;
+use weigh_study::Verdict;
+use weigh_study::outcome::Outcome;
+
+/// The run of a study in the list.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StudyEntry {
+    /// Its folder's name.
+    pub id: String,
+    /// When it started, RFC 3339.
+    pub started: String,
+    /// How it ended.
+    pub outcome: String,
+    /// The study's name.
+    pub name: String,
+    /// How much of it was run.
+    pub scale: String,
+    /// What it asks.
+    pub question: String,
+    /// The version of Weighbridge.
+    pub version: String,
+    /// How many claims have each verdict.
+    pub verdicts: BTreeMap<&'static str, usize>,
+}
+
+impl StudyEntry {
+    /// What `study.json` in this folder says.
+    pub fn of(folder: &StudyFolder, found: &Outcome) -> StudyEntry {
+        let outcome = match found.state.as_str() {
+            "running" if folder.is_in_progress() => "in progress",
+            "running" => "crashed",
+            state => state,
+        };
+        let count =
+            |verdict: Verdict| found.claims.iter().filter(|claim| claim.verdict == verdict).count();
+        StudyEntry {
+            id: folder.id().to_owned(),
+            started: found.started.clone(),
+            outcome: outcome.to_owned(),
+            name: found.study.clone(),
+            scale: found.scale.name().to_owned(),
+            question: found.question.clone(),
+            version: found.version.clone(),
+            verdicts: Verdict::ALL.map(|verdict| (verdict.name(), count(verdict))).into(),
+        }
+    }
+}
+
+/// Single runs, and below them those of studies.
+pub fn tables(entries: &[&RunEntry], studies: &[StudyEntry]) -> String {
+    let mut text = if entries.is_empty() { String::new() } else { table(entries) };
+    if studies.is_empty() {
+        return text;
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    let mut heading = vec!["study run", "started", "outcome", "scale"];
+    heading.extend(Verdict::ALL.map(Verdict::name));
+    heading.extend(["weigh", "study"]);
+    let row = |entry: &StudyEntry| {
+        let mut row =
+            [&entry.id, &entry.started, &entry.outcome, &entry.scale].map(String::clone).to_vec();
+        row.extend(Verdict::ALL.map(|verdict| entry.verdicts[verdict.name()].to_string()));
+        row.extend([&entry.version, &entry.name].map(String::clone));
+        row
+    };
+    text + &aligned(&heading, &studies.iter().map(row).collect::<Vec<_>>(), 4..=7)
+}
+
+/// The list for programs: single runs, then those of studies, which have verdicts.
+pub fn entries_json(
+    entries: &[&RunEntry],
+    studies: &[StudyEntry],
+) -> Result<String, serde_json::Error> {
+    let mut all = Vec::new();
+    for entry in entries {
+        all.push(serde_json::to_value(entry)?);
+    }
+    for entry in studies {
+        all.push(serde_json::to_value(entry)?);
+    }
+    serde_json::to_string_pretty(&all)
+}
 
 /// One line a run, the oldest first.
-pub fn table(entries: &[&RunEntry]) -> String {
+fn table(entries: &[&RunEntry]) -> String {
     let rows = entries.iter().map(|entry| {
         vec![
             entry.id.clone(),

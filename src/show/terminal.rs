@@ -293,7 +293,7 @@ impl Pace {
 }
 
 /// A time as somebody who waits wants it: `2h 5m`, `3m 20s`, `12s`.
-fn rough(time: Nanos) -> String {
+pub fn rough(time: Nanos) -> String {
     let seconds = time.0.div_ceil(1_000_000_000);
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, seconds) => format!("{seconds}s"),
@@ -311,6 +311,11 @@ const PARTS: u64 = 10_000;
 /// Whether the locale leaves only ASCII, as tables decide it.
 fn is_ascii() -> bool {
     Style::from_environment(None, |name| std::env::var(name).ok()).is_ascii
+}
+
+/// Columns of the terminal behind stdout, or so many where there is none.
+pub fn width_or(columns: usize) -> usize {
+    if std::io::stdout().is_terminal() { usize::from(width()) } else { columns }
 }
 
 /// Columns of the terminal behind stdout.

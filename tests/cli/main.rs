@@ -39,6 +39,7 @@ mod serving;
 #[cfg(feature = "pipeline")]
 mod stages;
 mod strangers;
+mod studies;
 #[cfg(feature = "tls")]
 mod tls;
 mod transfers;

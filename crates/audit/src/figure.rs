@@ -1,6 +1,7 @@
 //! A figure that somebody printed, with its place, and all that is known about it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 
 use serde::Serialize;
 
@@ -15,6 +16,20 @@ pub struct Place {
     pub table: String,
     /// The series, as written.
     pub series: String,
+}
+
+impl fmt::Display for Place {
+    /// `results.csv:12 [Table 3]`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+        }
+        if !self.table.is_empty() {
+            write!(f, " [{}]", self.table)?;
+        }
+        Ok(())
+    }
 }
 
 /// What a figure is about.

@@ -7,7 +7,7 @@ use serde_json::json;
 use weigh_model::Rule;
 use weigh_model::doubt::Severity;
 
-use crate::figure::Place;
+use crate::figure::{Fact, Figure, Place};
 use crate::rules::needs;
 
 /// The name and version of the JSON document.
@@ -32,7 +32,7 @@ pub struct Finding {
 }
 
 /// What an audit found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Audit {
     /// What was read: the file and its format.
     pub read: Vec<(String, String)>,
@@ -46,12 +46,14 @@ pub struct Audit {
 
 /// A study of an audit: what could not be asked of it, and what its figures give when they are
 /// worked out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Body {
     /// The study, or the file.
     pub name: String,
-    /// How many figures it has.
-    pub figures: usize,
+    /// Its figures, as they were read.
+    pub figures: Vec<Figure>,
+    /// What is known beside them.
+    pub facts: Vec<Fact>,
     /// Rules that none of its figures carries enough for.
     pub unasked: Vec<Rule>,
     /// Arithmetic on its figures that breaks no rule.
@@ -98,7 +100,7 @@ impl Audit {
             let kind = if of_rule.iter().any(is_invalid) { "INVALID " } else { "" };
             let _ = writeln!(text, "\n{kind}{rule} {} ({count})", rule.title());
             for finding in of_rule {
-                let _ = writeln!(text, "  {}: {}", place(&finding.place), finding.seen);
+                let _ = writeln!(text, "  {}: {}", finding.place, finding.seen);
                 for seen in finding.also.iter().take(ALSO_MAX) {
                     let _ = writeln!(text, "    {seen}");
                 }
@@ -117,7 +119,7 @@ impl Audit {
         if !worked.is_empty() {
             text += "\nworked out:\n";
             for one in worked {
-                let _ = writeln!(text, "  {}: {}", place(&one.place), one.said);
+                let _ = writeln!(text, "  {}: {}", one.place, one.said);
             }
         }
         if !self.unasked.is_empty() {
@@ -176,17 +178,6 @@ impl Audit {
         let text = serde_json::to_string_pretty(&document);
         text.expect("an audit has only text keys") + "\n"
     }
-}
-
-fn place(place: &Place) -> String {
-    let mut text = place.file.clone();
-    if place.line > 0 {
-        let _ = write!(text, ":{}", place.line);
-    }
-    if !place.table.is_empty() {
-        let _ = write!(text, " [{}]", place.table);
-    }
-    text
 }
 
 /// Further places that are shown for a finding.

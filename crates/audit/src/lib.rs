@@ -95,9 +95,10 @@ pub fn audit(sources: &[Source], beside: &[Fact]) -> Result<Audit, Unreadable> {
         audit.findings.extend(findings);
         audit.studies.push(Body {
             name: body.name.clone(),
-            figures: body.figures.len(),
             unasked: not.clone(),
             worked: worked::out(&body),
+            figures: body.figures,
+            facts: body.facts,
         });
         unasked = Some(match unasked {
             Some(others) => others.into_iter().filter(|rule| not.contains(rule)).collect(),

@@ -53,7 +53,7 @@ fn hydroponics_is_found_with_its_arithmetic() {
             "94 percent of HTTP is at 491.8/s, 28.35 percent of MQTT at 11,919/s: 24.24x apart",
             "from 21.68 percent to 94 percent along messages the runs take from 3.315 s to 20.335 s",
             "messages are 1.762 ms apart at 97 percent (Table 16), so that one takes 1.709 ms of \
-             the processor; 17.75 percent at 5 clients is then 103.9/s, a cycle of 48.13 ms",
+             the processor; 17.75 percent at 5 clients is then 103.9/s, a cycle of 48.14 ms",
             "in a closed loop the clients set the share",
             "all well at 1,625 messages, 6.67 percent at 1,750: a step of 7.143 %",
             "1680 messages is called the most without loss, and all of 1,760 arrived in Table 19",

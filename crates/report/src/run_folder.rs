@@ -16,6 +16,7 @@ use weigh_model::plan::Plan;
 use crate::journal::{Journal, Reader, Writer};
 use crate::page::{Provenance, page};
 use crate::record_error::RecordError;
+use crate::study_folder::STUDY;
 use crate::summary::Summary;
 use crate::{attempts, cells_csv, recorded_times};
 
@@ -47,6 +48,18 @@ impl RunFolder {
         Err(failed(io::ErrorKind::AlreadyExists.into()))
     }
 
+    /// Makes the folder of a run that is a part of something larger, and is named by it. Fails where
+    /// something of that name is there, and as [`RunFolder::create`] does.
+    pub fn create_at(path: &Path) -> Result<RunFolder, RecordError> {
+        let failed = |problem| RecordError::new(path, problem);
+        let above = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(above).map_err(failed)?;
+        check_space(above)?;
+        fs::create_dir(path).map_err(failed)?;
+        let id = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(RunFolder { path: path.to_owned(), id })
+    }
+
     /// Finds a run by its path or, below `runs`, by its id; [`LATEST`] is the newest one there.
     pub fn find(runs: &Path, path_or_id: &str) -> Result<RunFolder, RecordError> {
         let newest = if path_or_id == LATEST { newest_below(runs) } else { None };
@@ -58,6 +71,10 @@ impl RunFolder {
                 || format!("there is no run below {} yet", runs.display()),
                 |id| format!("the newest run below {} is {id}", runs.display()),
             );
+            if let Some(study) = places.iter().find(|place| place.join(STUDY).is_file()) {
+                let problem = "it is the run of a study, and holds a run of each of its plans";
+                return RecordError::saying(study, problem, "name the folder of one of them");
+            }
             match places.iter().find(|place| place.is_dir()) {
                 Some(folder) => {
                     let problem = format!("the folder has no {JOURNAL}, so it is that of no run");
@@ -234,13 +251,13 @@ fn check_space(folder: &Path) -> Result<(), RecordError> {
 /// When a file must be on the disk. What is made from the journal can be made again, and waiting
 /// for the disk sixteen hundred times takes longer than everything else.
 #[derive(Clone, Copy, PartialEq)]
-enum Kept {
+pub(crate) enum Kept {
     AtOnce,
     InTime,
 }
 
 /// Writes beside `path` and then moves over it, so that no reader sees half a file.
-fn replace(path: &Path, content: &[u8], kept: Kept) -> Result<(), RecordError> {
+pub(crate) fn replace(path: &Path, content: &[u8], kept: Kept) -> Result<(), RecordError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".partial");
     let partial = PathBuf::from(name);

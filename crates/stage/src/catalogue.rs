@@ -26,7 +26,7 @@ const ABILITIES: [(&str, &str); 1] =
     [("abilities/mosquitto.toml", include_str!("../../../targets/abilities/mosquitto.toml"))];
 
 /// What else `--data` may hold.
-const OTHERS: [&str; 2] = ["devices", "radios"];
+const OTHERS: [&str; 3] = ["devices", "radios", "studies"];
 
 /// Every target there is, in the order of their names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Catalogue {
                 built_in(name).ok_or_else(|| "is not there".to_owned())
             })?;
         }
-        // A folder may be for devices and radios alone.
+        // A folder may be for devices, radios and studies alone.
         let is_for_others = |data: &Path| OTHERS.iter().any(|folder| data.join(folder).is_dir());
         let has_targets = |data: &&Path| data.join("targets").exists() || !is_for_others(data);
         if let Some(data) = data.filter(has_targets) {

@@ -11,6 +11,7 @@ pub mod estimate;
 pub mod hierarchy;
 pub mod histogram;
 pub mod interval;
+pub mod line;
 pub mod normality;
 pub mod order_statistic;
 pub mod outlier;

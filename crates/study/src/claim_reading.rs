@@ -376,6 +376,7 @@ fn ledger(name: &str) -> Result<String, Slip> {
     let mut names: Vec<String> =
         plain.filter(|(_, count)| !count.is_object()).map(|(name, _)| name.clone()).collect();
     names.extend(CAUSES.map(|cause| format!("causes.{cause}")));
+    names.extend(NOT_SENT.map(|cause| format!("not_sent_causes.{cause}")));
     if names.iter().any(|known| known == name) {
         return Ok(name.to_owned());
     }
@@ -417,3 +418,6 @@ const CAUSES: [&str; 8] = [
     "corrupt",
     "unknown",
 ];
+
+/// Why messages are not sent, as ledgers name it.
+const NOT_SENT: [&str; 3] = ["window_full", "connection_closed", "interrupted"];

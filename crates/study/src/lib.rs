@@ -2,9 +2,11 @@
 //! do it their way and the right way; and a verdict on every claim, made from the runs alone.
 //! Texts and results go in, an [`Outcome`] comes out.
 
+pub mod audit_page;
 pub mod carry;
 pub mod expression;
 pub mod outcome;
+pub mod page;
 pub mod plans;
 pub mod published;
 pub mod quantity;
@@ -17,11 +19,17 @@ pub mod texts;
 pub mod verdict;
 
 mod claim_reading;
+mod conditions;
+mod doubts;
+mod drawing;
 mod figure_reading;
+mod figures;
 mod judging;
+mod measuring;
 mod plan_reading;
 mod reading;
 mod run_checks;
+mod verdict_words;
 mod written;
 
 pub use outcome::Outcome;

@@ -3,6 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weigh_report::Summary;
 
 use crate::scale::{Scale, Way};
 use crate::verdict::Verdict;
@@ -84,6 +85,31 @@ pub struct RunOutcome {
     /// Why it was not run, and what would help; absent where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
+    /// What makes its results doubtful, once for each code.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<DoubtShown>,
+}
+
+/// What makes results of a run doubtful.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DoubtShown {
+    /// The rule's code or a kebab-case name.
+    pub code: String,
+    /// What it takes away: `the result`, `response times`, or nothing (empty).
+    pub takes: String,
+    /// What was seen, in the first of the cells.
+    pub text: String,
+    /// What to do about it.
+    pub advice: String,
+    /// The cells, by name.
+    pub cells: Vec<String>,
+}
+
+impl DoubtShown {
+    /// The doubts of a run's cells, once for each code: those that take a result away first.
+    pub fn of(summary: &Summary) -> Vec<DoubtShown> {
+        crate::doubts::of(summary)
+    }
 }
 
 /// A claim with its verdict.
@@ -214,7 +240,7 @@ pub struct QuantityShown {
 }
 
 /// Where a figure comes from.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
     /// The run's name in the study: `published/E1-http`; empty for a published figure.
     pub run: String,

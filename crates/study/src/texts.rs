@@ -66,7 +66,7 @@ impl StudyTexts {
     }
 
     /// Its files that are there, each with its name and text.
-    pub fn files(&self) -> impl Iterator<Item = (&'static str, &str)> {
+    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         let named = StudyTexts::FILES.into_iter().map(|file| (file, self.text(file)));
         named.filter(|(_, text)| !text.is_empty())
     }

@@ -4,6 +4,7 @@
 
 mod answer;
 mod definitions;
+pub mod document;
 mod doubts;
 mod ends;
 mod facts;
@@ -19,14 +20,8 @@ mod wire_words;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use serde_json::{Value, json};
-use weigh_charts::BUNDLE;
 use weigh_model::event::Event;
 
 use crate::interference;
@@ -36,36 +31,23 @@ use crate::summary::{Summary, unit_of};
 
 pub use facts::Provenance;
 
+use document::{Document, figure, section};
+
+pub(crate) use document::escape;
+
 /// The page of a run. `events` are those that `summary` was made from.
 pub fn page(summary: &Summary, events: &[Event], provenance: &Provenance) -> String {
     let matrix = Matrix::new(&summary.cells);
     let gallery = Gallery::new(summary, events);
     let question = answer::question(summary, &matrix);
-    let mut page = String::with_capacity(BUNDLE.len() + (1 << 18));
-    let _ = write!(
-        page,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{}",
-        escape(&question),
-        first_screen(summary, &matrix, &gallery, &question),
-    );
-    page.push_str("<main id=\"main\">\n");
+    let mut body = first_screen(summary, &matrix, &gallery, &question);
+    body.push_str("<main id=\"main\">\n");
     for section in sections(summary, &matrix, &gallery, provenance) {
-        page.push_str(&section);
+        body.push_str(&section);
     }
-    page.push_str("</main>\n");
-    let _ = write!(
-        page,
-        "<noscript><p class=\"warning\">Without scripts the pictures and the tables of single \
-         metrics are not shown; summary.json and cells.csv hold the figures.</p></noscript>\n\
-         <script type=\"text/plain\" id=\"run\">{}</script>\n<script>{BUNDLE}</script>\n\
-         <script>{SCRIPT}</script>\n</body>\n</html>\n",
-        data(summary, &gallery),
-    );
-    page
+    body.push_str("</main>\n");
+    let data = data(summary, &gallery);
+    Document { title: &question, body: &body, without_scripts: WITHOUT_SCRIPTS, data }.to_html()
 }
 
 fn first_screen(summary: &Summary, matrix: &Matrix, gallery: &Gallery, question: &str) -> String {
@@ -103,18 +85,6 @@ fn first_screen(summary: &Summary, matrix: &Matrix, gallery: &Gallery, question:
 
 fn cases(number: usize) -> String {
     if number == 1 { "1 case".to_owned() } else { format!("{number} cases") }
-}
-
-/// A place for one picture, which the script draws.
-fn figure(name: &str, title: &str, note: &str) -> String {
-    format!(
-        "<figure><h3>{}</h3><div class=\"picture\" role=\"img\" aria-label=\"{}\" \
-         data-picture=\"{}\"></div><figcaption>{}</figcaption></figure>\n",
-        escape(title),
-        escape(title),
-        escape(name),
-        escape(note)
-    )
 }
 
 fn sections(
@@ -195,14 +165,6 @@ fn beneath(summary: &Summary) -> String {
     html
 }
 
-fn section(id: &str, title: &str, content: &str) -> String {
-    format!(
-        "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{}</h2>\n\
-         {content}</section>\n",
-        escape(title)
-    )
-}
-
 /// The table and the pictures of one metric, which the reader chooses.
 fn metric_section(summary: &Summary) -> String {
     let first = crate::pictures::headline_metric(summary);
@@ -277,22 +239,17 @@ fn intervals(summary: &Summary, name: &str) -> String {
     text
 }
 
-/// What the script works with: JSON, compressed (RFC 1952) and in base64, because the data of two
-/// hundred cells would take two megabytes. Browsers unpack it by themselves since 2023.
-fn data(summary: &Summary, gallery: &Gallery) -> String {
+/// What the script works with.
+fn data(summary: &Summary, gallery: &Gallery) -> Value {
     let gallery = serde_json::to_value(gallery).unwrap_or(Value::Null);
     let what: Vec<[String; 2]> = metrics(summary)
         .into_iter()
         .map(|name| [name.to_owned(), definitions::definition(name)])
         .collect();
-    let all = json!({
+    json!({
         "shared": gallery["shared"], "pictures": gallery["pictures"], "what": what,
         "lossy": most_lossy(summary),
-    });
-    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
-    let written = packed.write_all(all.to_string().as_bytes());
-    let packed = written.and_then(|()| packed.finish()).expect("memory takes everything");
-    STANDARD.encode(packed)
+    })
 }
 
 /// The cell to look at first: the one that lost the largest share, else the first.
@@ -305,19 +262,9 @@ fn most_lossy(summary: &Summary) -> usize {
     most.map_or(0, |(index, _)| index)
 }
 
-/// `text` as it may stand in HTML, between tags and in quoted attributes.
-pub(crate) fn escape(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    text.replace('"', "&quot;")
-}
-
-/// Nothing is loaded, whatever stands in the data: W3C, "Content Security Policy Level 3".
-const POLICY: &str =
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
+const WITHOUT_SCRIPTS: &str = "Without scripts the pictures and the tables of single metrics are \
+    not shown; summary.json and cells.csv hold the figures.";
 
 const INTERVALS: &str = "Every figure is the mean over repetitions, each of which gives one value: \
     messages of one repetition are never pooled with those of another, because what varies from \
     run to run does not average out within one (T. Kalibera and R. Jones, 2013).";
-
-const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("script.js");

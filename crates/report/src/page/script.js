@@ -189,7 +189,7 @@
   const CELLS_ON_PAPER = 30;
   addEventListener('beforeprint', () => {
     isPrinting = true;
-    for (const details of document.querySelectorAll('details.plan')) details.open = true;
+    for (const details of document.querySelectorAll('details.plan, details.paper')) details.open = true;
     if (shared.cells.length <= CELLS_ON_PAPER) {
       for (const details of computed.slice(0, HEADLINES)) {
         details.open = true;
@@ -219,7 +219,7 @@
 })().catch((error) => {
   const note = document.createElement('p');
   note.className = 'warning';
-  note.textContent = `The pictures cannot be shown (${error}): use a browser of 2023 or later, or read summary.json.`;
+  note.textContent = `The pictures cannot be shown (${error}): use a browser of 2023 or later, or read the JSON beside it.`;
   document.querySelector('header').append(note);
   throw error;
 });

@@ -12,7 +12,7 @@ mod loads;
 mod matrix;
 mod modelled;
 mod over_time;
-mod scale;
+pub mod scale;
 mod search;
 pub(crate) mod session;
 mod shared;
@@ -97,6 +97,8 @@ pub enum Kind {
     Search,
     /// What came out at which load.
     Loads,
+    /// Figures of others and of ours on the same axes.
+    Beside,
 }
 
 impl Gallery {
@@ -195,7 +197,7 @@ fn part(first: usize, end: usize, all: usize) -> String {
 
 /// `value` with five significant digits: more than any picture or table shows, and less than half
 /// of what it would take in full.
-fn lean(value: f64) -> Value {
+pub fn lean(value: f64) -> Value {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { Value::from(0) } else { Value::Null };
     }

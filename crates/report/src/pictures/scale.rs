@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 /// An axis for figures from `low` to `high` (both from values, not intervals): from zero where
 /// they are of one size, by powers of ten where they are not. `reach` is the end of the widest
 /// interval: the scale follows it as far as it does not press the values together.
-pub(crate) fn axis(low: f64, high: f64, reach: f64) -> Value {
+pub fn axis(low: f64, high: f64, reach: f64) -> Value {
     if low > 0.0 && high / low > LOGARITHMIC_FROM {
         return logarithmic(low, high);
     }
@@ -21,7 +21,7 @@ pub(crate) fn axis(low: f64, high: f64, reach: f64) -> Value {
 
 /// A logarithmic axis with marks at 1, 2 and 5 times the powers of ten, or the powers alone where
 /// there are many.
-pub(crate) fn logarithmic(low: f64, high: f64) -> Value {
+pub fn logarithmic(low: f64, high: f64) -> Value {
     let mut marks = vec![mark_at_most(low)];
     while *marks.last().unwrap_or(&high) < high {
         marks.push(next_mark(*marks.last().unwrap_or(&high)));

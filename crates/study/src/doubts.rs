@@ -1,0 +1,53 @@
+//! What makes the results of a run doubtful, once for each thing that was seen.
+
+use weigh_model::doubt::Severity;
+use weigh_report::Summary;
+
+use crate::outcome::DoubtShown;
+
+/// The doubts of a run's cells: those that take a result away first, then those of most cells.
+pub(crate) fn of(summary: &Summary) -> Vec<DoubtShown> {
+    let mut known: Vec<DoubtShown> = Vec::new();
+    for cell in &summary.cells {
+        for doubt in &cell.doubts {
+            let place = known.iter().position(|shown| shown.code == doubt.code);
+            let place = place.unwrap_or_else(|| {
+                known.push(DoubtShown {
+                    code: doubt.code.clone(),
+                    takes: String::new(),
+                    text: doubt.text.clone(),
+                    advice: doubt.advice.clone(),
+                    cells: Vec::new(),
+                });
+                known.len() - 1
+            });
+            let shown = &mut known[place];
+            if rank(takes(doubt.severity)) < rank(&shown.takes) {
+                shown.takes = takes(doubt.severity).to_owned();
+                shown.text.clone_from(&doubt.text);
+            }
+            if shown.cells.last() != Some(&cell.name) {
+                shown.cells.push(cell.name.clone());
+            }
+        }
+    }
+    known.sort_by_key(|shown| (rank(&shown.takes), std::cmp::Reverse(shown.cells.len())));
+    known
+}
+
+/// What a doubt takes away, in a word.
+fn takes(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Doubt => "",
+        Severity::InvalidTimes => "response times",
+        Severity::Invalid => "the result",
+    }
+}
+
+fn rank(takes: &str) -> u8 {
+    match takes {
+        "the result" => 0,
+        "" => 2,
+        _ => 1,
+    }
+}

@@ -1,0 +1,473 @@
+//! What the quantities of claims are, by the runs that there are: a value with what is known of its
+//! uncertainty, or why there is none.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use weigh_model::trial::Point;
+use weigh_report::interference::Interference;
+use weigh_report::limits::Limit;
+use weigh_report::summary::Cell;
+use weigh_stats::line::Line;
+use weigh_stats::propagation::Known;
+
+use crate::expression::Bound;
+use crate::outcome::Link;
+use crate::quantity::{Along, Quantity, Source, Statistic};
+use crate::run_checks;
+use crate::runs::{RunMade, RunState, Runs};
+use crate::scale::Scale;
+use crate::selector::{self, Selector};
+use crate::study::Study;
+
+/// A quantity that was measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    /// Its best estimate; may be infinite.
+    pub(crate) estimate: f64,
+    /// Draws from what is known of it; `None` where it is exact.
+    pub(crate) draws: Option<Rc<Vec<f64>>>,
+    /// Repetitions behind it; `None` where it is exact.
+    pub(crate) n: Option<u32>,
+    pub(crate) unit: String,
+    pub(crate) links: Vec<Link>,
+    /// What is to be known of it.
+    pub(crate) note: Option<String>,
+}
+
+/// Why a quantity has no value, and where one would look for it.
+#[derive(Clone, Debug)]
+pub(crate) struct Absent {
+    pub(crate) reason: String,
+    pub(crate) links: Vec<Link>,
+}
+
+/// Looks quantities up in runs.
+pub(crate) struct Measuring<'a> {
+    study: &'a Study,
+    runs: &'a Runs,
+    scale: Scale,
+    /// Draws by what they are of: the same quantity has the same ones wherever it stands.
+    drawn: RefCell<BTreeMap<String, Rc<Vec<f64>>>>,
+}
+
+/// A cell, all that is known of where it stands, and its run.
+struct Found<'r> {
+    run: &'r str,
+    made: &'r RunMade,
+    cell: &'r Cell,
+    point: Point,
+}
+
+impl<'a> Measuring<'a> {
+    pub(crate) fn new(study: &'a Study, runs: &'a Runs, scale: Scale) -> Measuring<'a> {
+        Measuring { study, runs, scale, drawn: RefCell::default() }
+    }
+
+    /// What a quantity is.
+    pub(crate) fn measure(&self, quantity: &Quantity) -> Result<Measured, Absent> {
+        match quantity {
+            Quantity::Cell { run, source, at, statistic } => {
+                let found = self.cells(run, at)?;
+                match &found[..] {
+                    [one] => self.of_cell(one, source, *statistic),
+                    _ => Err(self.no_cell(run, at)),
+                }
+            }
+            Quantity::Along { run, source, at, over, what } => {
+                let mut found = self.cells(run, at)?;
+                let x = |found: &Found<'_>| selector::number(found.point.get(over)?);
+                found.retain(|found| x(found).is_some());
+                if found.is_empty() {
+                    return Err(self.no_cell(run, at));
+                }
+                let mut along: Vec<(f64, Found<'_>)> =
+                    found.into_iter().filter_map(|found| Some((x(&found)?, found))).collect();
+                along.sort_by(|left, right| left.0.total_cmp(&right.0));
+                match what {
+                    Along::First(bound) => self.first(&along, source, *bound),
+                    what => self.fit(&along, source, *what),
+                }
+            }
+            Quantity::Limit { run, name, goal, at } => self.limit(run, name, goal.as_deref(), at),
+            Quantity::Interference { run, metric, at } => self.interference(run, metric, at),
+            Quantity::Published { cell } => Ok(self.published(&[*cell], None)),
+            Quantity::PublishedAlong { cells, what } => Ok(self.published(cells, Some(*what))),
+            Quantity::Finding { is_found, place, rule } => Ok(Measured {
+                estimate: f64::from(u8::from(*is_found)),
+                draws: None,
+                n: None,
+                unit: "1".to_owned(),
+                links: vec![printed(format!("audit {rule} {place}"))],
+                note: None,
+            }),
+        }
+    }
+
+    /// The run of this name.
+    fn made(&self, run: &str) -> Result<(&'a str, &'a RunMade), Absent> {
+        match self.runs.get_key_value(run) {
+            Some((name, RunState::Made(made))) => Ok((name, made)),
+            Some((_, RunState::Skipped(reason))) => Err(absent(format!("{run}: {reason}"))),
+            None => Err(absent(format!("{run} was not run"))),
+        }
+    }
+
+    /// The cells of a run that are meant.
+    pub(crate) fn points(
+        &self,
+        run: &str,
+        at: &Selector,
+    ) -> Result<Vec<(&'a Cell, Point, Link)>, Absent> {
+        let found = self.cells(run, at)?;
+        Ok(found.into_iter().map(|found| (found.cell, found.point.clone(), found.link())).collect())
+    }
+
+    fn cells(&self, run: &str, at: &Selector) -> Result<Vec<Found<'a>>, Absent> {
+        let (run, made) = self.made(run)?;
+        let plan = &made.summary.run.plan;
+        let of = |cell: &'a Cell| {
+            let point = selector::whole(plan, &cell.point);
+            Found { run, made, cell, point }
+        };
+        let all = made.summary.cells.iter().map(of);
+        Ok(all.filter(|found| at.fits(&found.point)).collect())
+    }
+
+    /// Why there is no such cell.
+    fn no_cell(&self, run: &str, at: &Selector) -> Absent {
+        let Ok((_, made)) = self.made(run) else { return absent(format!("{run} was not run")) };
+        let summary = &made.summary;
+        let of_plan = |point: &Point| at.fits(&selector::whole(&summary.run.plan, point));
+        let failed = summary.failures.iter().find(|failure| of_plan(&failure.point));
+        let is_planned = |scale| {
+            let planned = self.study.plan(run).and_then(|plan| plan.scales.get(&scale));
+            planned.is_some_and(|planned| {
+                run_checks::points(planned).iter().any(|point| at.fits(point))
+            })
+        };
+        let reason = match failed {
+            Some(failure) => format!("its trials failed: {}", failure.error),
+            None if !is_planned(self.scale) && is_planned(Scale::Full) => {
+                "it is weighed at --scale full only".to_owned()
+            }
+            None if summary.run.outcome != "done" => {
+                format!("the run is {}: --resume goes on with it", summary.run.outcome)
+            }
+            None => "it was left out, by a stop rule or for want of time".to_owned(),
+        };
+        let link = Link { run: run.to_owned(), folder: made.folder.clone(), ..Link::default() };
+        Absent { reason: format!("{run}{at}: {reason}"), links: vec![link] }
+    }
+
+    fn of_cell(
+        &self,
+        found: &Found<'_>,
+        source: &Source,
+        statistic: Statistic,
+    ) -> Result<Measured, Absent> {
+        let links = vec![found.link()];
+        let absent = |reason: String| Absent { reason, links: links.clone() };
+        if let Source::Ledger(name) = source {
+            let count = found.counted(name).map_err(absent)?;
+            let unit = "messages".to_owned();
+            return Ok(Measured { estimate: count, draws: None, n: None, unit, links, note: None });
+        }
+        let Source::Metric(name) = source else { unreachable!("a source is one of two") };
+        let values = found.values(name).map_err(absent)?;
+        let known = known(&values, statistic).ok_or_else(|| absent(found.too_few(name)))?;
+        let unit = match statistic {
+            Statistic::Variation => "1".to_owned(),
+            _ => found.cell.metrics[name].unit.clone(),
+        };
+        let key = format!("{} {} {name} {statistic}", found.run, found.cell.name);
+        Ok(Measured {
+            estimate: known.estimate(),
+            draws: self.draws(&key, known),
+            n: Some(values.len() as u32),
+            unit,
+            links,
+            note: None,
+        })
+    }
+
+    /// The least-squares line of every repetition along the axis, and what is known of its mean.
+    fn fit(
+        &self,
+        along: &[(f64, Found<'a>)],
+        source: &Source,
+        what: Along,
+    ) -> Result<Measured, Absent> {
+        let links: Vec<Link> = along.iter().map(|(_, found)| found.link()).collect();
+        let absent = |reason: String| Absent { reason, links: links.clone() };
+        let rows = along.iter().map(|(_, found)| match source {
+            Source::Metric(name) => found.values(name),
+            Source::Ledger(name) => found.counted(name).map(|count| vec![count]),
+        });
+        let rows = rows.collect::<Result<Vec<Vec<f64>>, String>>().map_err(absent)?;
+        let repetitions = rows.iter().map(Vec::len).min().unwrap_or(0);
+        let line = |repetition: usize| {
+            let points = along.iter().zip(&rows).map(|((x, _), row)| (*x, row[repetition]));
+            taken(&points.collect::<Vec<_>>(), what)
+        };
+        let lines: Option<Vec<f64>> = (0..repetitions).map(line).collect();
+        let lines = lines.ok_or_else(|| absent("no line goes through its cells".to_owned()))?;
+        let run = along[0].1.run;
+        let note = None;
+        if matches!(source, Source::Ledger(_)) {
+            let unit = "1".to_owned();
+            return Ok(Measured { estimate: lines[0], draws: None, n: None, unit, links, note });
+        }
+        let known = Known::mean_of(&lines).ok_or_else(|| {
+            absent(format!("{run}: one repetition tells no interval: repeat it, --scale full"))
+        })?;
+        let places: Vec<&str> = along.iter().map(|(_, found)| found.cell.name.as_str()).collect();
+        let key = format!("{run} {} {source} {what}", places.join(" "));
+        Ok(Measured {
+            estimate: known.estimate(),
+            draws: self.draws(&key, known),
+            n: Some(repetitions as u32),
+            unit: "1".to_owned(),
+            links,
+            note,
+        })
+    }
+
+    /// The smallest value of the axis at which the figure is where it should be.
+    fn first(
+        &self,
+        along: &[(f64, Found<'a>)],
+        source: &Source,
+        bound: Bound,
+    ) -> Result<Measured, Absent> {
+        let mut cells = Vec::new();
+        for (x, found) in along {
+            cells.push((*x, self.of_cell(found, source, Statistic::Mean)?));
+        }
+        let links: Vec<Link> = along.iter().map(|(_, found)| found.link()).collect();
+        let first = |value: &dyn Fn(&Measured) -> f64| {
+            let found = cells.iter().find(|(_, measured)| bound.holds(value(measured)));
+            found.map_or(f64::INFINITY, |(x, _)| *x)
+        };
+        let estimate = first(&|measured| measured.estimate);
+        let all = cells.iter().filter_map(|(_, measured)| measured.draws.as_ref());
+        let draws = all.map(|draws| draws.len()).max().map(|count| {
+            let at = |draw: usize| {
+                first(&|measured| {
+                    measured.draws.as_ref().map_or(measured.estimate, |all| all[draw])
+                })
+            };
+            Rc::new((0..count).map(at).collect::<Vec<f64>>())
+        });
+        let last = cells.last().map_or(0.0, |(x, _)| *x);
+        let note = estimate.is_infinite().then(|| format!("it never is {bound}, up to {last}"));
+        let n = cells.iter().filter_map(|(_, measured)| measured.n).min();
+        Ok(Measured { estimate, draws, n, unit: "1".to_owned(), links, note })
+    }
+
+    fn limit(
+        &self,
+        run: &str,
+        name: &str,
+        goal: Option<&str>,
+        at: &Selector,
+    ) -> Result<Measured, Absent> {
+        let (run, made) = self.made(run)?;
+        let plan = &made.summary.run.plan;
+        let fits = |limit: &&Limit| at.fits(&selector::whole(plan, &limit.point));
+        let Some(limit) = made.summary.limits.iter().find(fits) else {
+            return Err(self.no_cell(run, at));
+        };
+        let (run, folder) = (run.to_owned(), made.folder.clone());
+        let trials = limit.trials.iter().map(|trial| trial.trial.clone()).collect();
+        let links = vec![Link { run, folder, cell: limit.title(), trials }];
+        let absent = |reason: String| Absent { reason, links: links.clone() };
+        let own = match goal {
+            Some(goal) => limit.goals.iter().find(|own| own.name == goal),
+            None => limit.goals.first(),
+        };
+        let own = own.ok_or_else(|| absent("the search had no such goal".to_owned()))?;
+        let capacity = own.metrics.get(name).ok_or_else(|| absent(own.sentence.clone()))?;
+        let ended = own.ended_by.as_ref().filter(|ended| ended.is_ours);
+        let high = capacity.high.filter(|_| ended.is_none()).unwrap_or(f64::INFINITY);
+        let note = match ended {
+            Some(ended) => {
+                Some(format!("its upper bound is the instrument's own: {}", ended.sentence))
+            }
+            None if high.is_infinite() => Some("the search found no upper bound".to_owned()),
+            None => None,
+        };
+        let known = Known::Between(capacity.low, high);
+        let key = format!("{} {} {name} {}", links[0].run, links[0].cell, own.name);
+        Ok(Measured {
+            estimate: known.estimate(),
+            draws: self.draws(&key, known),
+            n: Some(own.trials as u32),
+            unit: weigh_report::summary::unit_of(name).to_owned(),
+            links,
+            note,
+        })
+    }
+
+    /// With the background over without, pair by pair of repetitions.
+    fn interference(&self, run: &str, metric: &str, at: &Selector) -> Result<Measured, Absent> {
+        let found = self.cells(run, at)?;
+        let [with] = &found[..] else { return Err(self.no_cell(run, at)) };
+        let summary = &with.made.summary;
+        let is_it = |own: &&Interference| own.cell == with.cell.name;
+        let own = summary.interference.iter().find(is_it);
+        let baseline = own.and_then(|own| own.baseline.as_deref());
+        let without = summary.cells.iter().find(|cell| Some(cell.name.as_str()) == baseline);
+        let mut links = vec![with.link()];
+        let Some((own, without)) = own.zip(without) else {
+            let reason = format!("{run}{at}: there is no baseline beside it");
+            return Err(Absent { reason, links });
+        };
+        let without =
+            Found { run: with.run, made: with.made, cell: without, point: Point::default() };
+        links.push(without.link());
+        let absent = |reason: String| Absent { reason, links: links.clone() };
+        if own.overlap_ratio < OVERLAP_MIN {
+            let percent = 100.0 * own.overlap_ratio;
+            return Err(absent(format!("{run}: its background covers {percent:.1} % (L11)")));
+        }
+        let left = with.values(metric).map_err(absent)?;
+        let right = without.values(metric).map_err(absent)?;
+        let ratios: Vec<f64> = left.iter().zip(&right).map(|(own, base)| own / base).collect();
+        let known = Known::mean_of(&ratios).filter(|_| left.len() == right.len());
+        let known = known.ok_or_else(|| absent(with.too_few(metric)))?;
+        let key = format!("{} {} {metric} interference", with.run, with.cell.name);
+        Ok(Measured {
+            estimate: known.estimate(),
+            draws: self.draws(&key, known),
+            n: Some(ratios.len() as u32),
+            unit: "1".to_owned(),
+            links: links.clone(),
+            note: None,
+        })
+    }
+
+    fn published(&self, indices: &[usize], what: Option<Along>) -> Measured {
+        let cells: Vec<_> = indices.iter().map(|at| &self.study.published.cells[*at]).collect();
+        let points: Vec<(f64, f64)> =
+            cells.iter().map(|cell| (cell.x_value().unwrap_or(0.0), cell.value)).collect();
+        let estimate = match what {
+            None => cells[0].value,
+            Some(what) => taken(&points, what).unwrap_or(f64::NAN),
+        };
+        let is_plain =
+            |what| matches!(what, Along::Over(statistic) if statistic != Statistic::Variation);
+        let unit = match what {
+            None => cells[0].unit.clone(),
+            Some(what) if is_plain(what) => cells[0].unit.clone(),
+            Some(_) => "1".to_owned(),
+        };
+        let link = printed(format!("{}, {}", cells[0].table, cells[0].series));
+        Measured { estimate, draws: None, n: None, unit, links: vec![link], note: None }
+    }
+
+    /// Draws of a quantity: the same ones wherever it stands. `None` where nothing spreads.
+    fn draws(&self, key: &str, known: Known) -> Option<Rc<Vec<f64>>> {
+        if let Known::Exactly(_) = known {
+            return None;
+        }
+        let mut drawn = self.drawn.borrow_mut();
+        let draws = drawn.entry(key.to_owned()).or_insert_with(|| Rc::new(known.draws(seed(key))));
+        Some(draws.clone())
+    }
+}
+
+impl Found<'_> {
+    fn link(&self) -> Link {
+        Link {
+            run: self.run.to_owned(),
+            folder: self.made.folder.clone(),
+            cell: self.cell.name.clone(),
+            trials: self.made.trials.get(&self.cell.name).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// The values of its repetitions.
+    fn values(&self, metric: &str) -> Result<Vec<f64>, String> {
+        let place = format!("{}, {}", self.run, self.cell.name);
+        if let Some(doubt) = self.cell.spoilt_by(metric) {
+            return Err(format!("{place} is not valid: {}", doubt.text));
+        }
+        let Some(found) = self.cell.metrics.get(metric) else {
+            return Err(format!("{place}: {metric} was not measured"));
+        };
+        let values: Option<Vec<f64>> = found.values.iter().copied().collect();
+        values.ok_or_else(|| format!("{place}: {metric} falls into the lost share"))
+    }
+
+    /// A count of its ledger.
+    fn counted(&self, name: &str) -> Result<f64, String> {
+        let place = format!("{}, {}", self.run, self.cell.name);
+        if let Some(doubt) = self.cell.spoilt_by(name) {
+            return Err(format!("{place} is not valid: {}", doubt.text));
+        }
+        let ledger = serde_json::to_value(&self.cell.ledger).unwrap_or_default();
+        match name.split_once('.') {
+            // A cause that is not there had no message.
+            Some((kind, cause)) => Ok(ledger[kind][cause].as_f64().unwrap_or(0.0)),
+            None => ledger[name].as_f64().ok_or_else(|| format!("{place}: {name} is not known")),
+        }
+    }
+
+    fn too_few(&self, metric: &str) -> String {
+        let place = format!("{}, {}", self.run, self.cell.name);
+        format!("{place}: one repetition of {metric} tells no interval: repeat it, --scale full")
+    }
+}
+
+/// What is known of a statistic of repetitions.
+fn known(values: &[f64], statistic: Statistic) -> Option<Known> {
+    let extreme = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick);
+    Some(match (statistic, Known::mean_of(values)) {
+        (Statistic::Least, _) => Known::Exactly(extreme(f64::min)?),
+        (Statistic::Most, _) => Known::Exactly(extreme(f64::max)?),
+        (Statistic::Mean, known) => known?,
+        (Statistic::Deviation, Some(Known::MeanOf { deviation, n, .. })) => {
+            Known::DeviationOf { deviation, n }
+        }
+        (Statistic::Variation, Some(Known::MeanOf { mean, deviation, n })) => {
+            Known::VariationOf { mean, deviation, n }
+        }
+        _ => return None,
+    })
+}
+
+/// What is taken of points along an axis.
+fn taken(points: &[(f64, f64)], what: Along) -> Option<f64> {
+    let values: Vec<f64> = points.iter().map(|point| point.1).collect();
+    match what {
+        Along::Slope => Line::through(points).map(|line| line.slope),
+        Along::Intercept => Line::through(points).map(|line| line.intercept),
+        Along::Correlation => Line::through(points).map(|line| line.correlation),
+        Along::First(bound) => {
+            let found = points.iter().find(|point| bound.holds(point.1));
+            Some(found.map_or(f64::INFINITY, |point| point.0))
+        }
+        Along::Over(statistic) => known(&values, statistic).map(Known::estimate),
+    }
+}
+
+fn absent(reason: String) -> Absent {
+    Absent { reason, links: Vec::new() }
+}
+
+/// A link to something published.
+fn printed(cell: String) -> Link {
+    Link { cell, ..Link::default() }
+}
+
+/// A seed for the draws of a quantity, from its name: FNV-1a (G. Fowler, L. C. Noll, K.-P. Vo).
+fn seed(key: &str) -> u64 {
+    key.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// Rule L11: the background is there in at least so much of the window.
+const OVERLAP_MIN: f64 = 0.99;

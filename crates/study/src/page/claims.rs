@@ -1,0 +1,195 @@
+//! Every claim: what is said and where, what the paper prints, what our runs say to it, and the
+//! verdict that follows.
+
+use std::fmt::Write as _;
+
+use weigh_report::page::document::escape;
+
+use super::opening::mark;
+use super::{in_unit, interval};
+use crate::outcome::{Answer, CellShown, ClaimOutcome, Judged, Link, Outcome, QuantityShown, Role};
+
+/// A table of all claims, then each with all that its verdict rests on.
+pub(super) fn section(outcome: &Outcome) -> String {
+    if outcome.claims.is_empty() {
+        return String::new();
+    }
+    let mut html = "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"All claims\">\
+                    <table class=\"study\">\n<thead><tr><th scope=\"col\">claim</th><th \
+                    scope=\"col\" class=\"text\">verdict</th><th scope=\"col\" class=\"text\">why\
+                    </th></tr></thead>\n<tbody>\n"
+        .to_owned();
+    for claim in &outcome.claims {
+        let _ = writeln!(
+            html,
+            "<tr><th scope=\"row\"><a href=\"#claim-{0}\">{0}</a> {1}</th><td class=\"text\">{2}\
+             </td><td class=\"text\">{3}</td></tr>",
+            escape(&claim.id),
+            escape(&claim.says),
+            mark(claim.verdict),
+            escape(&claim.sentence),
+        );
+    }
+    html += "</tbody></table></div>\n";
+    html.extend(outcome.claims.iter().map(claim));
+    html
+}
+
+fn claim(claim: &ClaimOutcome) -> String {
+    let id = escape(&claim.id);
+    let mut html = format!(
+        "<article class=\"claim\" aria-labelledby=\"claim-{id}\">\n<h3 id=\"claim-{id}\">{id} {}\
+         </h3>\n<p>“{}” <span class=\"note\">{}</span></p>\n",
+        mark(claim.verdict),
+        escape(&claim.says),
+        escape(&claim.source),
+    );
+    html += &cells(&claim.cells);
+    let _ = writeln!(html, "<p><b>{}</b></p>", escape(&claim.sentence));
+    // Of an explained claim the cause is part of the sentence already.
+    let because = claim.because.as_deref().filter(|because| !claim.sentence.contains(because));
+    if let Some(because) = because {
+        let _ = writeln!(html, "<p>{}</p>", escape(because));
+    }
+    html += &conditions(&claim.conditions);
+    html + "</article>\n"
+}
+
+/// The published figures, with what is doubtful about them.
+fn cells(cells: &[CellShown]) -> String {
+    if cells.is_empty() {
+        return String::new();
+    }
+    let mut html = "<ul class=\"cells\">\n".to_owned();
+    for cell in cells {
+        let x = match (cell.x.as_str(), cell.x_unit.as_str()) {
+            ("", _) => String::new(),
+            (x, unit) => format!(", {}", format!("{x} {unit}").trim()),
+        };
+        let _ = write!(
+            html,
+            "<li><b>{}</b> {}: {}{}",
+            escape(format!("{} {}", cell.printed, unit(&cell.unit)).trim()),
+            escape(&cell.table),
+            escape(&cell.series.replace(';', ", ")),
+            escape(&x),
+        );
+        for flag in &cell.flags {
+            let _ = write!(
+                html,
+                " <span class=\"flag\">printed {}, read as {}: {} ({})</span>",
+                escape(&flag.printed),
+                escape(&flag.used),
+                escape(&flag.reason),
+                escape(&flag.confidence),
+            );
+        }
+        html += "</li>\n";
+    }
+    html + "</ul>\n"
+}
+
+fn unit(unit: &str) -> &str {
+    match unit {
+        "percent" => "%",
+        "ratio" => "(ratio)",
+        unit => unit,
+    }
+}
+
+fn conditions(conditions: &[Judged]) -> String {
+    if conditions.is_empty() {
+        return String::new();
+    }
+    let mut html = "<details class=\"paper\"><summary>What it was judged by</summary>\n<div \
+                    class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Conditions\">\
+                    <table class=\"study\">\n<thead><tr><th scope=\"col\">condition</th><th \
+                    scope=\"col\" class=\"text\">asks for</th><th scope=\"col\">estimate</th>\
+                    <th scope=\"col\">interval at 95 %</th><th scope=\"col\">n</th><th \
+                    scope=\"col\" class=\"text\">holds</th></tr></thead>\n<tbody>\n"
+        .to_owned();
+    for judged in conditions {
+        let number = |value: Option<f64>| value.map_or("–".to_owned(), |v| in_unit(v, "1"));
+        let between = interval(judged.low, judged.high, "1");
+        let _ = writeln!(
+            html,
+            "<tr><th scope=\"row\"><code>{}</code></th><td class=\"text\">{}</td><td>{}</td>\
+             <td>{}</td><td>{}</td><td class=\"text\">{}{}</td></tr>",
+            escape(&judged.text),
+            asks_for(judged.role),
+            number(judged.estimate),
+            if between.is_empty() { "–" } else { &between },
+            judged.n.map_or("exact".to_owned(), |n| n.to_string()),
+            answer(judged.answer),
+            reasons(&judged.reasons),
+        );
+    }
+    html += "</tbody></table></div>\n";
+    let mut quantities: Vec<&QuantityShown> = Vec::new();
+    for quantity in conditions.iter().flat_map(|judged| &judged.quantities) {
+        if !quantities.iter().any(|known| known.name == quantity.name) {
+            quantities.push(quantity);
+        }
+    }
+    let items: String = quantities.into_iter().map(quantity_item).collect();
+    if !items.is_empty() {
+        html += &format!("<ul>\n{items}</ul>\n");
+    }
+    html + "</details>\n"
+}
+
+fn quantity_item(quantity: &QuantityShown) -> String {
+    let value = quantity.value.map_or("–".to_owned(), |value| in_unit(value, &quantity.unit));
+    let between = interval(quantity.low, quantity.high, &quantity.unit);
+    let between = if between.is_empty() { between } else { format!(" ({between})") };
+    let n = quantity.n.map_or(String::new(), |n| format!(", n = {n}"));
+    let links: Vec<String> = quantity.links.iter().map(link).collect();
+    format!(
+        "<li><code>{}</code> = {}{n}: {} {}</li>\n",
+        escape(&quantity.name),
+        escape(&(value + &between)),
+        escape(&quantity.text),
+        links.join(", ")
+    )
+}
+
+/// A run's report, at the table of its cells, with the cell and its trials by name.
+fn link(link: &Link) -> String {
+    if link.folder.is_empty() {
+        return format!("<span class=\"note\">{}</span>", escape(&link.cell));
+    }
+    let trials = match link.trials.len() {
+        0 => String::new(),
+        _ => format!(" title=\"trials {}\"", escape(&link.trials.join(", "))),
+    };
+    let cell = if link.cell.is_empty() { String::new() } else { format!(": {}", link.cell) };
+    format!(
+        "<a href=\"{}/report.html#overview\"{trials}>{}{}</a>",
+        escape(&link.folder),
+        escape(&link.run),
+        escape(&cell)
+    )
+}
+
+fn reasons(reasons: &[String]) -> String {
+    match reasons {
+        [] => String::new(),
+        reasons => format!("<br><span>{}</span>", escape(&reasons.join("; "))),
+    }
+}
+
+fn asks_for(role: Role) -> &'static str {
+    match role {
+        Role::Picture => "their picture",
+        Role::Cause => "its cause",
+        Role::Truth => "the sentence, measured right",
+    }
+}
+
+fn answer(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Yes => "yes",
+        Answer::No => "no",
+        Answer::Undecided => "undecided",
+    }
+}

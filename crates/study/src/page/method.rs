@@ -1,0 +1,146 @@
+//! What the authors asked, did and found; and how it was done again, their way and the right way.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use weigh_report::figures::bytes;
+use weigh_report::page::document::escape;
+
+use super::opening::ways;
+use super::plan_words;
+use crate::outcome::{ExperimentOutcome, Outcome, RunOutcome};
+use crate::scale::{Scale, Way};
+use crate::study::Study;
+
+/// The paper in four answers.
+pub(super) fn paper(study: &Study) -> String {
+    let paper = &study.paper;
+    let title = paper.title.as_deref().unwrap_or_default();
+    let mut html = String::new();
+    if !title.is_empty() {
+        let _ = writeln!(html, "<p><i>{}</i></p>", escape(title));
+    }
+    html += "<table class=\"facts\"><tbody>\n";
+    for (name, text) in [
+        ("Topic", &paper.topic),
+        ("Asked", &paper.asked),
+        ("Did", &paper.did),
+        ("Found", &paper.found),
+    ] {
+        if !text.is_empty() {
+            let text = escape(text);
+            let _ = writeln!(html, "<tr><th scope=\"row\">{name}</th><td>{text}</td></tr>");
+        }
+    }
+    html + "</tbody></table>\n"
+}
+
+/// Their environment and ours, and every experiment side by side.
+pub(super) fn method(study: &Study, outcome: &Outcome) -> String {
+    let scale = match outcome.scale {
+        Scale::Mini => "a miniature for tests, whose figures mean nothing",
+        Scale::Quick => "quick: fewer repetitions and shorter axes than the paper's",
+        Scale::Full => "full: as the paper",
+    };
+    let mut html = format!(
+        "<p>Every experiment was run {}, at the scale {}. A verdict comes from conditions on these \
+         runs, each held against its interval at 95 %, never from a hand.</p>\n",
+        ways(outcome),
+        escape(scale)
+    );
+    html += &environment(study);
+    html += &host(outcome);
+    html += "<h3>The experiments, as published and done right</h3>\n<div class=\"wide\" \
+             tabindex=\"0\" role=\"region\" aria-label=\"The experiments\"><table \
+             class=\"study\">\n<thead><tr><th scope=\"col\">experiment</th><th scope=\"col\" \
+             class=\"text\">as published</th><th scope=\"col\" class=\"text\">done right</th></tr>\
+             </thead>\n<tbody>\n";
+    for experiment in &outcome.experiments {
+        let of = |way: Way| -> String {
+            let runs = experiment.runs.iter().filter(|run| run.way == way);
+            runs.map(|run| run_words(study, outcome, run)).collect()
+        };
+        let _ = writeln!(
+            html,
+            "<tr><th scope=\"row\"><a href=\"#experiment-{0}\">{0}</a> {1}</th><td \
+             class=\"text\">{2}</td><td class=\"text\">{3}</td></tr>",
+            escape(&experiment.id),
+            escape(&experiment.title),
+            published(experiment, &of(Way::Published)),
+            or_dash(of(Way::Right)),
+        );
+    }
+    html + "</tbody></table></div>\n"
+}
+
+fn published(experiment: &ExperimentOutcome, runs: &str) -> String {
+    match &experiment.not_run {
+        Some(reason) => format!("<p>Not run: {}</p>", escape(reason)),
+        None => or_dash(runs.to_owned()),
+    }
+}
+
+fn or_dash(html: String) -> String {
+    if html.is_empty() { "–".to_owned() } else { html }
+}
+
+/// A run: its name, which leads to its report, and what its plan does.
+fn run_words(study: &Study, outcome: &Outcome, run: &RunOutcome) -> String {
+    let plan = study.plan(&run.name).and_then(|plan| plan.scales.get(&outcome.scale));
+    let words = plan.map(|planned| plan_words::words(planned).join("; ")).unwrap_or_default();
+    let state = match &run.skipped {
+        Some(_) => " <b class=\"invalid\">skipped</b>".to_owned(),
+        None => String::new(),
+    };
+    format!("<p>{}{state}<br><span>{}</span></p>", run_link(run), escape(&words))
+}
+
+/// The name of a run as a link to its report, where there is one.
+pub(super) fn run_link(run: &RunOutcome) -> String {
+    let name = escape(&run.name);
+    match &run.folder {
+        Some(folder) => format!("<a href=\"{}/report.html\">{name}</a>", escape(folder)),
+        None => name,
+    }
+}
+
+fn environment(study: &Study) -> String {
+    let environment = &study.environment;
+    let mut html = "<table class=\"facts\"><tbody>\n".to_owned();
+    for (key, value) in &environment.stated {
+        let name = escape(&key.replace('_', " "));
+        let value = escape(value);
+        let _ = writeln!(html, "<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>");
+    }
+    for (name, values) in
+        [("not stated", &environment.not_stated), ("what we set", &environment.ours)]
+    {
+        if !values.is_empty() {
+            let items = values.iter().map(|value| format!("<li>{}</li>", escape(value)));
+            let items: String = items.collect();
+            let _ =
+                writeln!(html, "<tr><th scope=\"row\">{name}</th><td><ul>{items}</ul></td></tr>");
+        }
+    }
+    html + "</tbody></table>\n"
+}
+
+/// The machine that it was done again on.
+fn host(outcome: &Outcome) -> String {
+    let Some(Value::Object(host)) = &outcome.host else { return String::new() };
+    let text = |key: &str| match host.get(key) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Number(number)) => number.to_string(),
+        _ => String::new(),
+    };
+    let memory = host.get("memory_bytes").and_then(Value::as_f64).unwrap_or(0.0);
+    let parts = [
+        text("cpu"),
+        format!("{} cores", text("cores")),
+        if memory > 0.0 { bytes(memory) } else { String::new() },
+        text("kernel"),
+        text("virtualisation"),
+    ];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.trim().is_empty()).collect();
+    format!("<p class=\"note\">Done again on: {}.</p>\n", escape(&parts.join(" · ")))
+}

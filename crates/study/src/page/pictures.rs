@@ -1,0 +1,177 @@
+//! The pictures of a paper drawn again: their figures hollow and dashed, ours solid with their
+//! intervals, on the same axes.
+
+use serde_json::{Value, json};
+use weigh_report::pictures::{Kind, Picture, lean, scale};
+
+use crate::outcome::{AxisShown, FigureOutcome, Outcome, Series};
+
+/// Every picture of the study that has a point. They refer to no data but their own, and can be
+/// drawn on a page and by `weigh_charts::Artist` alike.
+pub fn pictures(outcome: &Outcome) -> Vec<Picture> {
+    let has_point = |figure: &&FigureOutcome| figure.series.iter().any(|s| !s.points.is_empty());
+    outcome.figures.iter().filter(has_point).map(picture).collect()
+}
+
+/// The name of a figure's picture.
+pub(super) fn name_of(figure: &FigureOutcome) -> String {
+    format!("figure-{}", figure.id)
+}
+
+fn picture(figure: &FigureOutcome) -> Picture {
+    let groups = groups(&figure.series);
+    let mut series: Vec<Value> = Vec::new();
+    let mut ours_seen = vec![0; figure.series.len()];
+    for (own, group) in figure.series.iter().zip(&groups) {
+        let nth = ours_seen[*group];
+        if !own.is_theirs {
+            ours_seen[*group] += 1;
+        }
+        series.push(line(own, *group, nth));
+        series.extend(trend(own, *group));
+    }
+    let names: Vec<&str> = figure.series.iter().map(|own| own.label.as_str()).collect();
+    Picture {
+        name: name_of(figure),
+        kind: Kind::Beside,
+        subject: figure.id.clone(),
+        part: String::new(),
+        title: figure.title.clone(),
+        note: note(figure),
+        height: 372,
+        about: json!({
+            "unit": unit_of(&figure.y), "x": figure.x.label, "x_unit": figure.x.unit,
+        }),
+        option: json!({
+            "grid": { "top": 34, "left": 74, "right": 22, "height": 284 },
+            "legend": { "data": names },
+            "tooltip": { "trigger": "item", "formatter": "@beside" },
+            "xAxis": x(figure),
+            "yAxis": y(figure),
+            "series": series,
+        }),
+    }
+}
+
+/// How to read it, what to see in it, and what is missing.
+fn note(figure: &FigureOutcome) -> String {
+    let has_intervals =
+        figure.series.iter().flat_map(|own| &own.points).any(|point| point.low.is_some());
+    let mut note = figure.caption.trim().to_owned();
+    note += " Hollow and dashed: the paper's. Solid: ours";
+    note += if has_intervals { ", with intervals at 95 %." } else { "." };
+    if figure.series.iter().any(|own| own.trend.is_some()) {
+        note += " Dotted: least squares.";
+    }
+    for own in &figure.series {
+        if let Some(missing) = &own.missing {
+            note += &format!(" {}: {missing}.", own.label.trim_end_matches('.'));
+        }
+    }
+    note.trim().to_owned()
+}
+
+fn line(own: &Series, group: usize, nth: usize) -> Value {
+    let points: Vec<Value> = own
+        .points
+        .iter()
+        .map(|point| {
+            let end = |end: Option<f64>| end.map_or(Value::Null, lean);
+            let shown = json!([lean(point.x), lean(point.y), end(point.low), end(point.high)]);
+            match point.is_valid {
+                true => shown,
+                false => json!({ "value": shown, "symbol": "pin" }),
+            }
+        })
+        .collect();
+    let dashes = if own.is_theirs { json!("dashed") } else { DASHES[nth % DASHES.len()].into() };
+    let symbol = if own.is_theirs { "emptyCircle" } else { SYMBOLS[nth % SYMBOLS.len()] };
+    json!({
+        "type": "line", "name": own.label, "data": points, "color": colour(group),
+        "symbol": symbol, "symbolSize": 8, "hasIntervals": !own.is_theirs,
+        "lineStyle": { "type": dashes, "width": if own.is_theirs { 1.5 } else { 2.0 } },
+        "encode": { "x": 0, "y": 1 },
+    })
+}
+
+/// The straight line between the ends of a series.
+fn trend(own: &Series, group: usize) -> Option<Value> {
+    let straight = own.trend?;
+    let xs = || own.points.iter().map(|point| point.x);
+    let (low, high) = (xs().reduce(f64::min)?, xs().reduce(f64::max)?);
+    let at = |x: f64| json!([lean(x), lean(straight.intercept + straight.slope * x)]);
+    Some(json!({
+        "type": "line", "name": format!("{}, trend", own.label), "data": [at(low), at(high)],
+        "color": colour(group), "symbol": "none", "silent": true,
+        "lineStyle": { "type": "dotted", "width": 1.5, "opacity": 0.7 },
+    }))
+}
+
+fn colour(group: usize) -> String {
+    format!("$c{}", group % COLOURS)
+}
+
+/// Which series have a colour in common: those whose labels begin alike, up to a comma or a
+/// bracket, as `HTTP (paper)` and `HTTP, as published`.
+fn groups(series: &[Series]) -> Vec<usize> {
+    let mut keys: Vec<String> = Vec::new();
+    let key = |label: &str| {
+        let end = label.find([',', '(']).unwrap_or(label.len());
+        label[..end].trim().to_lowercase()
+    };
+    let mut place = |key: String| match keys.iter().position(|known| *known == key) {
+        Some(place) => place,
+        None => {
+            keys.push(key);
+            keys.len() - 1
+        }
+    };
+    series.iter().map(|own| place(key(&own.label))).collect()
+}
+
+fn unit_of(axis: &AxisShown) -> &str {
+    match axis.unit.as_str() {
+        "" => "1",
+        "percent" => "%",
+        unit => unit,
+    }
+}
+
+fn x(figure: &FigureOutcome) -> Value {
+    let xs = || figure.series.iter().flat_map(|own| own.points.iter().map(|point| point.x));
+    let positive = xs().filter(|x| *x > 0.0);
+    let (low, high) = (positive.fold(f64::INFINITY, f64::min), xs().fold(0.0, f64::max));
+    let mut x = match figure.x.is_log && low.is_finite() {
+        true => scale::logarithmic(low, high),
+        false => json!({ "type": "value" }),
+    };
+    x["name"] = json!(figure.x.label);
+    x["nameLocation"] = json!("middle");
+    x["nameGap"] = json!(30);
+    x["axisLabel"]["formatter"] = json!("@xmark");
+    x["splitLine"] = json!({ "show": false });
+    x["axisLine"] = json!({ "show": true });
+    x
+}
+
+fn y(figure: &FigureOutcome) -> Value {
+    let ys = || figure.series.iter().flat_map(|own| own.points.iter().map(|point| point.y));
+    let positive = ys().filter(|y| *y > 0.0);
+    let (low, high) = (positive.fold(f64::INFINITY, f64::min), ys().fold(0.0, f64::max));
+    let mut y = match figure.y.is_log && low.is_finite() {
+        true => scale::logarithmic(low, high),
+        false => json!({ "type": "value", "axisLabel": { "formatter": "@mark" } }),
+    };
+    y["splitNumber"] = json!(5);
+    y["name"] = json!(figure.y.label);
+    y["nameTextStyle"] = json!({ "align": "left", "padding": [0, 0, 0, -62] });
+    y["nameGap"] = json!(12);
+    y
+}
+
+/// Colours before they begin again.
+const COLOURS: usize = 8;
+
+/// Lines and marks of our series that share a colour.
+const DASHES: [&str; 2] = ["solid", "dotted"];
+const SYMBOLS: [&str; 3] = ["circle", "rect", "triangle"];

@@ -1,0 +1,129 @@
+//! The page of a study's run, on an outcome that is known: everything that came of it stands there
+//! once, and every link leads to what the run leaves.
+
+mod sample;
+
+use std::collections::BTreeSet;
+
+use weigh_study::Verdict;
+use weigh_study::page::{page, pictures};
+
+#[test]
+fn every_claim_stands_once_with_verdict_figures_and_conditions() {
+    let html = page(&sample::study(), &sample::outcome());
+    for (claim, verdict) in sample::outcome().claims.iter().zip(Verdict::ALL) {
+        let heading = format!("<h3 id=\"claim-{}\">", claim.id);
+        assert_eq!(html.matches(&heading).count(), 1, "{}", claim.id);
+        let own = html.split(&heading).nth(1).unwrap().split("</article>").next().unwrap();
+        for wanted in [
+            verdict.name(),
+            "<b>87 %</b> Table 10: protocol=HTTP, stat=average_cpu, 50 clients",
+            "printed 8700%, read as 87: decimal point lost (near certain)",
+            "http / mqtt &gt; 2",
+            "3.84",
+            "3.60 to 4.09",
+            "84.2 % (80.0 % to 88.4 %), n = 3",
+            "href=\"published-E1-http/report.html#overview\"",
+        ] {
+            assert!(own.contains(wanted), "{}: {wanted}\n{own}", claim.id);
+        }
+    }
+    for verdict in Verdict::ALL {
+        let counted = html.split("<ul class=\"verdicts\">").nth(1).unwrap();
+        assert!(counted.contains(&format!("<b>1 <span class=\"verdict")), "{verdict}");
+    }
+}
+
+#[test]
+fn links_lead_to_places_on_the_page_or_to_reports_of_runs_that_were_made() {
+    let html = page(&sample::study(), &sample::outcome());
+    let links: BTreeSet<&str> =
+        html.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let made = ["published-E1-http/report.html", "published-E1-http/report.html#overview"];
+    assert!(links.contains(made[0]) && links.contains(made[1]), "{links:?}");
+    for link in links {
+        match link.strip_prefix('#') {
+            Some(id) => assert!(html.contains(&format!("id=\"{id}\"")), "{id}"),
+            None => assert!(made.contains(&link), "{link}: a run that was not made, or a place"),
+        }
+    }
+}
+
+#[test]
+fn nothing_that_a_study_says_becomes_markup() {
+    let html = page(&sample::study(), &sample::outcome());
+    assert!(html.contains("Is HTTP &amp; its kin &lt;heavier&gt; than MQTT?"));
+    assert!(!html.contains("<heavier>") && !html.contains("<87>"));
+}
+
+#[test]
+fn it_reads_from_the_question_to_how_to_repeat_it() {
+    let html = page(&sample::study(), &sample::outcome());
+    let mut last = 0;
+    for wanted in [
+        "<h1>Is HTTP",
+        "The share of a processor follows",
+        "Which of the two is lighter?",
+        "message size",
+        "64 B, because that is a reading",
+        "closed loop against a burst [L16]",
+        "data-picture=\"figure-table-10\"",
+        "The figures in it",
+        "Claims and verdicts",
+        "at no stated rate",
+        "mosquitto is not installed; apt-get install mosquitto",
+        "repeat every side at least 5 times",
+        "printed 4840%, read as 48.40",
+        "weigh study run sample --scale quick",
+    ] {
+        let at = html[last..].find(wanted).unwrap_or_else(|| panic!("{wanted} after {last}"));
+        last += at;
+    }
+}
+
+#[test]
+fn a_run_that_was_cut_short_says_so() {
+    let mut outcome = sample::outcome();
+    outcome.state = "interrupted".to_owned();
+    assert!(page(&sample::study(), &outcome).contains("The run of this study is interrupted"));
+    assert!(!page(&sample::study(), &sample::outcome()).contains("The run of this study is"));
+}
+
+/// Theirs are hollow and dashed, ours solid with intervals, both in one colour; a trend line only
+/// where they drew one.
+#[test]
+fn a_picture_has_theirs_and_ours_on_the_same_axes() {
+    let pictures = pictures(&sample::outcome());
+    let series = pictures[0].option["series"].as_array().unwrap();
+    let named = |name: &str| series.iter().find(|one| one["name"] == name).unwrap();
+    let (theirs, ours) = (named("HTTP (paper)"), named("HTTP, as published"));
+    assert_eq!(
+        (&theirs["symbol"], &theirs["hasIntervals"]),
+        (&"emptyCircle".into(), &false.into())
+    );
+    assert_eq!((&ours["symbol"], &ours["hasIntervals"]), (&"circle".into(), &true.into()));
+    assert_eq!(theirs["color"], ours["color"]);
+    assert_ne!(theirs["color"], named("MQTT (paper)")["color"]);
+    assert_eq!(ours["data"][0], serde_json::json!([5, 20.1, 17.1, 23.1]));
+    assert_eq!(ours["data"][2]["symbol"], "pin", "a point that must not be used looks it");
+    let trend = named("HTTP (paper), trend");
+    assert_eq!(trend["data"], serde_json::json!([[5, 19], [60, 96]]));
+    let mut outcome = sample::outcome();
+    outcome.figures[0].series.iter_mut().for_each(|one| one.trend = None);
+    assert_eq!(
+        weigh_study::page::pictures(&outcome)[0].option["series"].as_array().unwrap().len(),
+        3
+    );
+}
+
+/// Pictures of nothing are not drawn, and the page says why.
+#[test]
+fn a_figure_without_points_says_what_is_missing() {
+    let mut outcome = sample::outcome();
+    for series in &mut outcome.figures[0].series {
+        series.points.clear();
+        series.missing = Some("mosquitto was not there".to_owned());
+    }
+    let html = page(&sample::study(), &outcome);
+    assert!(!html.contains("data-picture") && html.contains("mosquitto was not there"));
+}

@@ -1,0 +1,95 @@
+//! `weigh study list`: the studies there are.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use weigh_model::Nanos;
+use weigh_stage::catalogue::Catalogue;
+use weigh_study::{Scale, Study, Way};
+
+use crate::exit::{Exit, Stop};
+use crate::planning::studies::{self, Studies};
+use crate::planning::study_parts::{Asked, Ground, parts};
+use crate::show::output;
+use crate::show::terminal::rough;
+
+/// The flags of `weigh study list`.
+#[derive(Args)]
+pub struct List {
+    /// Prints the list as JSON
+    #[arg(long)]
+    json: bool,
+    /// A folder whose studies/*/ come before those built in, as its targets and devices do
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+/// A study and what it takes.
+struct Row {
+    study: Study,
+    /// At least, at each scale that users run.
+    times: [(Scale, Nanos); 2],
+}
+
+impl List {
+    /// Lists them by name.
+    pub fn run(self) -> Result<Exit, Stop> {
+        let data = self.data.as_deref();
+        let catalogue = Catalogue::load(data).map_err(Stop::usage)?;
+        let ground = Ground { catalogue: &catalogue, data, may_load: true };
+        let texts = Studies::load(data)?;
+        let row = |texts| Row::of(studies::read(texts, &catalogue)?, &ground);
+        let rows = texts.all().iter().map(row).collect::<Result<Vec<Row>, Stop>>()?;
+        let text = if self.json { json_of(&rows) } else { text_of(&rows) };
+        output::put(&text).map(|()| Exit::Done)
+    }
+}
+
+impl Row {
+    fn of(study: Study, ground: &Ground<'_>) -> Result<Row, Stop> {
+        let time = |scale: Scale| {
+            let asked = Asked { scale, ways: Way::ALL.to_vec(), only: Vec::new() };
+            let parts = parts(&study, &asked, ground)?;
+            let sum = parts.iter().fold(Nanos(0), |sum, part| sum + part.time);
+            Ok::<_, Stop>((scale, sum))
+        };
+        let times = [time(Scale::Quick)?, time(Scale::Full)?];
+        Ok(Row { study, times })
+    }
+}
+
+fn text_of(rows: &[Row]) -> String {
+    let width = rows.iter().map(|row| row.study.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for Row { study, times } in rows {
+        let _ = writeln!(text, "{:width$}  {}", study.name, study.question);
+        let (experiments, claims) = (study.experiments.len(), study.claims.len());
+        let times = times.map(|(scale, time)| format!("{scale} {}", rough(time)));
+        let _ = writeln!(
+            text,
+            "{:width$}  {experiments} experiments, {claims} claims; {}",
+            "",
+            times.join(", "),
+        );
+    }
+    if rows.is_empty() {
+        return "no study is built in, and --data names none\n".to_owned();
+    }
+    text + "\nweigh study show NAME tells more; weigh study run NAME replays it\n"
+}
+
+fn json_of(rows: &[Row]) -> String {
+    let row = |Row { study, times }: &Row| {
+        json!({
+            "name": study.name,
+            "question": study.question,
+            "experiments": study.experiments.len(),
+            "claims": study.claims.len(),
+            "time_s": times.iter().map(|(scale, time)| (scale.name(), time.as_secs_f64()))
+                .collect::<std::collections::BTreeMap<_, _>>(),
+        })
+    };
+    format!("{:#}\n", json!(rows.iter().map(row).collect::<Vec<_>>()))
+}

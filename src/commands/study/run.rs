@@ -1,0 +1,308 @@
+//! `weigh study run`: studies replayed, or the rest of a run of one that ended early.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use weigh_model::Nanos;
+use weigh_report::study_folder::StudyFolder;
+use weigh_stage::catalogue::Catalogue;
+use weigh_study::{Outcome, Scale, Study, StudyTexts, Way};
+
+use crate::exit::{Exit, Stop};
+use crate::planning::studies::{self, Studies};
+use crate::planning::study_parts::{Asked, Ground, Part, footing, parts};
+use crate::run::interrupts::Interrupts;
+use crate::run::study::kept::{self, Kept};
+use crate::run::study::sitting::{Around, Looked, Progress, graver};
+use crate::show::output;
+use crate::show::study_text;
+use crate::show::terminal::rough;
+
+/// The flags of `weigh study run`.
+#[derive(Args)]
+pub struct Run {
+    /// The studies, see weigh study list
+    #[arg(value_name = "NAME", required_unless_present_any = ["all", "resume"])]
+    names: Vec<String>,
+    /// Every study there is
+    #[arg(long, conflicts_with = "names")]
+    all: bool,
+    /// Only the authors' way (published), or only the right way (right) [default: both]
+    #[arg(long = "as", value_name = "WAY")]
+    way: Option<Way>,
+    /// How much of it: quick takes minutes (fewer repetitions, shorter axes), full is as the
+    /// papers; mini takes seconds and is for tests
+    #[arg(long, value_name = "SCALE", default_value = "quick")]
+    scale: Scale,
+    /// Only this experiment, by its id; claims that need others stay open
+    #[arg(long, value_name = "EXPERIMENT")]
+    only: Vec<String>,
+    /// Goes on with the run of a study that ended early, given by its folder, its id, or as latest:
+    /// what was measured stays
+    #[arg(long, value_name = "STUDYRUN",
+          conflicts_with_all = ["names", "all", "way", "scale", "only", "data", "dry"])]
+    resume: Option<String>,
+    /// Prints the plans, their number of trials, the time they take and what cannot be run here,
+    /// and starts nothing
+    #[arg(long)]
+    dry: bool,
+    /// Prints study.json instead of the claims; of several studies one document with all of them
+    #[arg(long)]
+    json: bool,
+    /// Says nothing on the way
+    #[arg(long, short = 'Q')]
+    quiet: bool,
+    /// Where runs are kept
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    runs: PathBuf,
+    /// A folder whose studies/*/ and targets/*.toml come before those built in
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Says that you may put load on targets beyond this machine
+    #[arg(long)]
+    i_may_load_this: bool,
+}
+
+/// A study that is ready to be run.
+struct Ready {
+    texts: StudyTexts,
+    study: Study,
+    parts: Vec<Part>,
+}
+
+/// The same, when it is known what cannot be run here.
+struct Begun {
+    texts: StudyTexts,
+    study: Study,
+    parts: Vec<Looked>,
+}
+
+/// A study that was run.
+struct Done {
+    outcome: Outcome,
+    folder: PathBuf,
+}
+
+impl Run {
+    /// Runs them one after another, and shows.
+    pub fn run(self) -> Result<Exit, Stop> {
+        if let Some(name) = &self.resume {
+            return self.go_on(name);
+        }
+        let data = self.data.as_deref();
+        let catalogue = Catalogue::load(data).map_err(Stop::usage)?;
+        let ground = self.ground(&catalogue, data);
+        let asked = self.asked();
+        let mut all = Vec::new();
+        for texts in self.chosen(&Studies::load(data)?)? {
+            let study = studies::read(&texts, &catalogue)?;
+            let parts = parts(&study, &asked, &ground)?;
+            all.push(Ready { texts, study, parts });
+        }
+        let (all, around) = self.looked(all, ground)?;
+        if self.dry {
+            return self.tell(&all);
+        }
+        self.foretell(&all);
+        let begin = |texts: &StudyTexts| Kept::begin(&self.runs, texts, &asked, data);
+        self.sit_all(all, &around, begin)
+    }
+
+    /// Goes on with the run of a study.
+    fn go_on(&self, name: &str) -> Result<Exit, Stop> {
+        let folder = StudyFolder::find(&self.runs, name).map_err(Stop::usage)?;
+        let kept = Kept::open(folder)?;
+        let texts = kept::texts(&kept.folder)?;
+        let data = kept.about.data.clone().map(PathBuf::from);
+        let catalogue = Catalogue::load(data.as_deref()).map_err(Stop::usage)?;
+        let ground = self.ground(&catalogue, data.as_deref());
+        let study = studies::read(&texts, &catalogue)?;
+        let parts = parts(&study, &kept.asked(), &ground)?;
+        let (all, around) = self.looked(vec![Ready { texts, study, parts }], ground)?;
+        self.foretell(&all);
+        let mut kept = Some(kept);
+        let again = |_: &StudyTexts| {
+            kept.take().ok_or_else(|| Stop::new(Exit::Internal, "there is one study to go on with"))
+        };
+        self.sit_all(all, &around, again)
+    }
+
+    fn ground<'g>(&self, catalogue: &'g Catalogue, data: Option<&'g Path>) -> Ground<'g> {
+        Ground { catalogue, data, may_load: self.i_may_load_this }
+    }
+
+    fn asked(&self) -> Asked {
+        let ways = self.way.map_or_else(|| Way::ALL.to_vec(), |way| vec![way]);
+        Asked { scale: self.scale, ways, only: self.only.clone() }
+    }
+
+    /// The studies that are asked for, each once.
+    fn chosen(&self, studies: &Studies) -> Result<Vec<StudyTexts>, Stop> {
+        if self.all {
+            return Ok(studies.all().to_vec());
+        }
+        let mut seen = BTreeSet::new();
+        let names = self.names.iter().filter(|name| seen.insert(name.as_str()));
+        names.map(|name| studies.find(name).cloned()).collect()
+    }
+
+    /// Looks what of all studies cannot be run here, before anything starts.
+    fn looked<'g>(
+        &self,
+        all: Vec<Ready>,
+        ground: Ground<'g>,
+    ) -> Result<(Vec<Begun>, Around<'g>), Stop> {
+        let footing = footing(all.iter().flat_map(|own| &own.parts))?;
+        let look = |part: Part| {
+            let obstacle = part.obstacle(ground.catalogue, &footing);
+            (part, obstacle)
+        };
+        let of = |own: Ready| {
+            let parts = own.parts.into_iter().map(look).collect();
+            Begun { texts: own.texts, study: own.study, parts }
+        };
+        let all = all.into_iter().map(of).collect();
+        // After the footing: that needs a program of one thread.
+        let interrupts = Interrupts::listen()?;
+        Ok((all, Around { ground, footing, interrupts, is_quiet: self.quiet }))
+    }
+
+    /// Runs them, and shows what came of each as soon as it is over.
+    fn sit_all(
+        &self,
+        all: Vec<Begun>,
+        around: &Around<'_>,
+        mut begin: impl FnMut(&StudyTexts) -> Result<Kept, Stop>,
+    ) -> Result<Exit, Stop> {
+        let (mut exit, mut done) = (Exit::Done, Vec::new());
+        let mut ended = None;
+        for (number, Begun { texts, study, parts }) in all.iter().enumerate() {
+            if around.interrupts.exit().is_some() {
+                break;
+            }
+            let after = all[number + 1..].iter().map(|own| time(&own.parts));
+            let progress = Progress {
+                study: number + 1,
+                studies: all.len(),
+                after: after.fold(Nanos(0), |sum, time| sum + time),
+            };
+            let mut kept = begin(texts)?;
+            let sat = around.sit(study, parts, &mut kept, progress);
+            let folder = kept.folder.path().to_owned();
+            exit = graver(exit, sat.exit);
+            let own = Done { outcome: sat.outcome, folder };
+            self.show(&own)?;
+            done.push(own);
+            if let Some(stop) = sat.unrecorded {
+                eprintln!("weigh: not everything could be recorded; what was measured is above");
+                ended = Some(stop);
+                break;
+            }
+        }
+        self.put_json(&done)?;
+        advise(&all, &done, ended.is_some() || around.interrupts.exit().is_some());
+        ended.map_or(Ok(exit), Err)
+    }
+
+    fn show(&self, done: &Done) -> Result<(), Stop> {
+        if self.json {
+            return Ok(());
+        }
+        output::put(&study_text::shown(&done.outcome, &done.folder))
+    }
+
+    fn put_json(&self, done: &[Done]) -> Result<(), Stop> {
+        match done {
+            _ if !self.json => Ok(()),
+            // One study alone, whether or not `--all` found it: its own document.
+            [only] => output::put(&only.outcome.to_json()),
+            all => {
+                let outcomes: Vec<_> = all.iter().map(|own| &own.outcome).collect();
+                let document = json!({ "schema": STUDIES_SCHEMA, "studies": outcomes });
+                output::put(&format!("{document:#}\n"))
+            }
+        }
+    }
+
+    /// What is about to happen, and what will not.
+    fn foretell(&self, all: &[Begun]) {
+        if !self.quiet {
+            for own in all {
+                eprintln!("weigh: {}", heading(own));
+            }
+        }
+        for (name, (part, obstacle)) in
+            all.iter().flat_map(|own| own.parts.iter().map(|part| (&own.study.name, part)))
+        {
+            if let Some(why) = obstacle {
+                eprintln!("weigh: {name}: {} is not run: {why}", part.name);
+            }
+        }
+    }
+
+    /// What would be run.
+    fn tell(&self, all: &[Begun]) -> Result<Exit, Stop> {
+        if self.json {
+            let part = |(part, obstacle): &Looked| {
+                json!({ "plan": part.name, "trials": part.trials,
+                        "time_s": part.time.as_secs_f64(), "is_search": part.searches.is_some(),
+                        "not_run": obstacle })
+            };
+            let study = |own: &Begun| {
+                json!({ "study": own.study.name, "scale": self.scale.name(),
+                        "time_s": time(&own.parts).as_secs_f64(),
+                        "plans": own.parts.iter().map(part).collect::<Vec<_>>() })
+            };
+            let document = json!({ "studies": all.iter().map(study).collect::<Vec<_>>() });
+            return output::put(&format!("{document:#}\n")).map(|()| Exit::Done);
+        }
+        let mut text = String::new();
+        for own in all {
+            let _ = writeln!(text, "{}\n{}\n", heading(own), own.study.question);
+            let names = own.parts.iter().map(|(part, _)| part.name.len());
+            let width = names.max().unwrap_or(0);
+            for (part, obstacle) in &own.parts {
+                let _ = writeln!(text, "  {:width$}  {}", part.name, part.length());
+                if let Some(why) = obstacle {
+                    let _ = writeln!(text, "  {:width$}  not run: {why}", "");
+                }
+            }
+            text.push('\n');
+        }
+        let sum = all.iter().map(|own| time(&own.parts));
+        let sum = sum.fold(Nanos(0), |sum, time| sum + time);
+        let _ = writeln!(text, "about {} in all (an estimate)", rough(sum));
+        output::put(&text).map(|()| Exit::Done)
+    }
+}
+
+/// What to type to go on, where something was left undone.
+fn advise(all: &[Begun], done: &[Done], is_cut_short: bool) {
+    if let Some(last) = done.last().filter(|_| is_cut_short) {
+        eprintln!("weigh: weigh study run --resume {} goes on", last.folder.display());
+    }
+    let rest: Vec<&str> = all.iter().skip(done.len()).map(|own| &*own.study.name).collect();
+    if !rest.is_empty() {
+        eprintln!("weigh: not begun: {}", rest.join(" "));
+    }
+}
+
+/// `hydroponics: 12 plans, 340 trials, about 3m 5s`.
+fn heading(own: &Begun) -> String {
+    let run = own.parts.iter().filter(|(_, obstacle)| obstacle.is_none());
+    let trials: u64 = run.map(|(part, _)| part.trials).sum();
+    let (plans, time) = (own.parts.len(), rough(time(&own.parts)));
+    format!("{}: {plans} plans, {trials} trials or more, about {time}", own.study.name)
+}
+
+/// How long the parts take that are run, at least.
+fn time(parts: &[Looked]) -> Nanos {
+    let run = parts.iter().filter(|(_, obstacle)| obstacle.is_none());
+    run.fold(Nanos(0), |sum, (part, _)| sum + part.time)
+}
+
+/// The name and version of the document of several studies.
+const STUDIES_SCHEMA: &str = "weigh/studies/1";

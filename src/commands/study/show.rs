@@ -1,0 +1,165 @@
+//! `weigh study show`: what a study is, or one of its experiments with the plans that replay it.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use weigh_stage::catalogue::Catalogue;
+use weigh_study::study::{Claim, Experiment};
+use weigh_study::{Scale, Study, Way};
+
+use crate::exit::{Exit, Stop};
+use crate::planning::studies::{self, Studies};
+use crate::planning::study_parts::{Asked, Ground, Part, parts};
+use crate::show::output;
+
+/// The flags of `weigh study show`.
+#[derive(Args)]
+pub struct Show {
+    /// The study, see weigh study list
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// One experiment with its plans as weigh run takes them
+    #[arg(long, value_name = "ID")]
+    experiment: Option<String>,
+    /// The scale whose plans are shown: quick or full
+    #[arg(long, value_name = "SCALE", default_value = "quick")]
+    scale: Scale,
+    /// A folder whose studies/*/ and targets/*.toml come before those built in
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+impl Show {
+    /// Prints it.
+    pub fn run(self) -> Result<Exit, Stop> {
+        let data = self.data.as_deref();
+        let catalogue = Catalogue::load(data).map_err(Stop::usage)?;
+        let ground = Ground { catalogue: &catalogue, data, may_load: true };
+        let texts = Studies::load(data)?;
+        let study = studies::read(texts.find(&self.name)?, &catalogue)?;
+        let only = self.experiment.iter().cloned().collect();
+        let asked = Asked { scale: self.scale, ways: Way::ALL.to_vec(), only };
+        let parts = parts(&study, &asked, &ground)?;
+        let text = match &self.experiment {
+            Some(_) => one(asked.experiments(&study)?[0], &parts)?,
+            None => whole(&study, &parts),
+        };
+        output::put(&text).map(|()| Exit::Done)
+    }
+}
+
+/// The study as a whole.
+fn whole(study: &Study, parts: &[Part]) -> String {
+    let paper = &study.paper;
+    let title = paper.title.as_deref().unwrap_or("(its title is not stated)");
+    let mut text = format!("{}: {}\n\npaper: {title}\n", study.name, study.question);
+    for (name, said) in [
+        ("topic", &paper.topic),
+        ("asked", &paper.asked),
+        ("did", &paper.did),
+        ("found", &paper.found),
+    ] {
+        let _ = writeln!(text, "{name}: {said}");
+    }
+    let environment = &study.environment;
+    text += "\nenvironment, as stated\n";
+    for (key, value) in &environment.stated {
+        let _ = writeln!(text, "  {key}: {value}");
+    }
+    list(&mut text, "not stated", &environment.not_stated);
+    list(&mut text, "what we set", &environment.ours);
+    text += "\nexperiments\n";
+    for own in &study.experiments {
+        text += &experiment(own, parts);
+    }
+    text += "\nclaims\n";
+    for own in &study.claims {
+        text += &claim(study, own);
+    }
+    list(&mut text, "what replaying it teaches", &study.finding);
+    text + &format!(
+        "\nweigh study show {0} --experiment ID prints plans; weigh study run {0} replays it\n",
+        study.name
+    )
+}
+
+/// One experiment, as comments, with its plans.
+fn one(own: &Experiment, parts: &[Part]) -> Result<String, Stop> {
+    let told = experiment(own, parts);
+    let mut text: String = told.lines().map(|line| format!("# {}\n", line.trim_start())).collect();
+    for part in parts {
+        let plan = toml::to_string(&part.plan)
+            .map_err(|error| Stop::new(Exit::Internal, format!("{}: {error}", part.name)))?;
+        let _ = writeln!(text, "\n# ---- {}: {}", part.name, part.length());
+        match &part.searches {
+            None => text += "# Save it as a file, and type weigh run FILE.\n",
+            Some(searches) => {
+                text += "# A search: weigh limit has the same goals as flags. Its lanes are:\n";
+                for search in searches {
+                    let (axis, unit) = (search.axis, search.axis.kind().unit());
+                    let goals: Vec<&str> =
+                        search.goals.iter().map(|goal| goal.name.as_str()).collect();
+                    let _ = writeln!(
+                        text,
+                        "#   {} from {} to {}{unit}, {}",
+                        axis.kind(),
+                        axis.min(),
+                        axis.max(),
+                        goals.join("; ")
+                    );
+                }
+            }
+        }
+        text += &plan;
+    }
+    Ok(text)
+}
+
+fn experiment(own: &Experiment, parts: &[Part]) -> String {
+    let mut text = format!("  {}: {}", own.id, own.title);
+    if !own.tables.is_empty() {
+        let _ = write!(text, " ({})", own.tables.join(", "));
+    }
+    text.push('\n');
+    if let Some(why) = &own.not_run {
+        let _ = writeln!(text, "    cannot be run here: {why}");
+    }
+    for name in own.published.iter().chain(&own.right) {
+        if let Some(part) = parts.iter().find(|part| part.name == *name) {
+            let _ = writeln!(text, "    {name}: {}", part.length());
+        }
+    }
+    for flaw in &own.flaws {
+        let _ = writeln!(text, "    flaw: {flaw}");
+    }
+    text
+}
+
+fn claim(study: &Study, own: &Claim) -> String {
+    let mut text = format!("  {}: {} ({})\n", own.id, own.says, own.source);
+    for cell in own.cells.iter().filter_map(|index| study.published.cells.get(*index)) {
+        let at = match (cell.x.as_str(), cell.x_unit.as_str()) {
+            ("", _) => String::new(),
+            (x, "") => format!(" at {x}"),
+            (x, unit) => format!(" at {x} {unit}"),
+        };
+        let (table, series) = (&cell.table, &cell.series);
+        let _ =
+            writeln!(text, "    published: {} {} ({table}, {series}{at})", cell.printed, cell.unit);
+    }
+    if let Some(why) = &own.not_testable {
+        let _ = writeln!(text, "    not testable here: {why}");
+    }
+    text
+}
+
+fn list(text: &mut String, heading: &str, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n{heading}");
+    for line in lines {
+        let _ = writeln!(text, "  {line}");
+    }
+}

@@ -1,0 +1,4 @@
+//! The run of a study: the runs of its plans in one folder, and what comes of them together.
+
+pub mod kept;
+pub mod sitting;

@@ -1,0 +1,277 @@
+//! Studies on the command line: listed, shown, replayed, ended early and gone on with. The study is
+//! a tiny one of the tests' own, given by `--data`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::rig::{Ended, Place, signal, until, wait};
+
+/// The files of the tiny study.
+const FILES: [(&str, &str); 5] = [
+    ("study.toml", include_str!("tiny-study/study.toml")),
+    ("plan-published.toml", include_str!("tiny-study/plan-published.toml")),
+    ("plan-right.toml", include_str!("tiny-study/plan-right.toml")),
+    ("published.csv", include_str!("tiny-study/published.csv")),
+    ("README.md", include_str!("tiny-study/README.md")),
+];
+
+/// What names the tiny study and nothing else.
+const TINY: [&str; 3] = ["tiny", "--data", "data"];
+
+impl Place {
+    /// A place with the tiny study, whose files are changed first.
+    fn with_study(name: &str, change: impl Fn(&str, &str) -> String) -> Place {
+        let place = Place::new(name);
+        fs::create_dir_all(place.folder().join("data/studies/tiny")).expect("a folder");
+        for (file, text) in FILES {
+            place.write(&format!("data/studies/tiny/{file}"), &change(file, text));
+        }
+        place
+    }
+
+    fn tiny(name: &str) -> Place {
+        Place::with_study(name, |_, text| text.to_owned())
+    }
+
+    fn study(&self, action: &str, more: &[&str]) -> Ended {
+        self.weigh(&[&["study", action], &TINY[..], more].concat())
+    }
+
+    fn document(&self) -> Value {
+        let text = fs::read_to_string(self.run().join("study.json")).expect("study.json");
+        serde_json::from_str(&text).expect("study.json is JSON")
+    }
+}
+
+/// How often each trial of a run has a result.
+fn results(run: &Path) -> Vec<u32> {
+    let text = fs::read_to_string(run.join("journal.jsonl")).expect("a journal");
+    let mut counts = std::collections::BTreeMap::new();
+    for line in text.lines() {
+        let event: Value = serde_json::from_str(line).expect("a line is JSON");
+        if event["event"] == "trial_finished" {
+            *counts.entry(event["trial"].to_string()).or_insert(0) += 1;
+        }
+    }
+    counts.into_values().collect()
+}
+
+/// The run of a plan in the only run of a study.
+fn part(place: &Place, name: &str) -> PathBuf {
+    place.run().join(name)
+}
+
+fn verdict<'d>(document: &'d Value, id: &str) -> &'d str {
+    let claims = document["claims"].as_array().expect("claims");
+    let claim = claims.iter().find(|claim| claim["id"] == id);
+    claim.and_then(|claim| claim["verdict"].as_str()).unwrap_or_else(|| panic!("no {id}"))
+}
+
+#[test]
+fn studies_are_listed_and_shown() {
+    let place = Place::tiny("study-shown");
+    let listed = place.weigh(&["study", "list", "--data", "data"]).with(0);
+    for part in ["tiny", "Does a server with two clients", "3 experiments, 5 claims", "quick "] {
+        assert!(listed.stdout.contains(part), "{part:?} is not in:\n{}", listed.stdout);
+    }
+    let all = place.weigh(&["study", "list", "--data", "data", "--json"]).with(0).json();
+    let tiny = all.as_array().and_then(|all| all.iter().find(|own| own["name"] == "tiny"));
+    let tiny = tiny.expect("it is listed");
+    let time = |scale: &str| tiny["time_s"][scale].as_f64().expect("a time");
+    assert!(time("quick") > 0.0 && time("full") > time("quick"), "{tiny}");
+    let shown = place.study("show", &[]).with(0).stdout;
+    for part in
+        ["Two clients and a server", "a desk", "message size", "published: 1000 1/s", "[L03]"]
+    {
+        assert!(shown.contains(part), "{part:?} is not in:\n{shown}");
+    }
+    assert!(place.runs().is_empty());
+}
+
+/// What is shown of an experiment is a plan that `weigh run` takes.
+#[test]
+fn a_plan_that_is_shown_can_be_run() {
+    let place = Place::tiny("study-plan");
+    let shown = place.study("show", &["--experiment", "E1", "--scale", "mini"]).with(0).stdout;
+    let at = shown.find("# ---- right/cost").expect("the plan done right");
+    place.write("mine.toml", &shown[at..]);
+    let dry = place.weigh(&["run", "mine.toml", "--dry", "--json"]).with(0).json();
+    assert_eq!(dry["trials"]["least"], 2);
+}
+
+#[test]
+fn what_is_wrong_is_named_and_nothing_starts() {
+    let place = Place::tiny("study-wrong");
+    for (line, parts) in [
+        ("run", &["<NAME", "--all"][..]),
+        ("run tinny --data data", &["\"tinny\" is no study", "did you mean tiny?"]),
+        ("run tiny --data data --only E9", &["--only E9", "E1 or E2 or E3"]),
+        ("run tiny --data data --as wrong", &["wrong", "published or right"]),
+        ("run tiny --data data --scale huge", &["huge", "quick or full"]),
+        ("run tiny --all", &["--all"]),
+        ("run --resume latest", &["study"]),
+        ("run --resume latest --scale full", &["--resume", "--scale"]),
+        ("show tiny --data data --experiment E9", &["E9", "E1 or E2 or E3"]),
+        ("list --data nowhere", &["nowhere"]),
+    ] {
+        let words: Vec<&str> = ["study"].into_iter().chain(line.split(' ')).collect();
+        place.weigh(&words).with(2).saying(parts);
+    }
+    assert!(place.runs().is_empty());
+}
+
+/// Every error has its place in the file, and the whole of it is told before anything starts.
+#[test]
+fn a_study_that_contradicts_itself_is_refused() {
+    let place = Place::with_study("study-broken", |file, text| match file {
+        "study.toml" => text.replace("run = \"published/E2\"", "run = \"published/E7\""),
+        "published.csv" => text.replace("1000,1/s", "1000,"),
+        _ => text.to_owned(),
+    });
+    place.study("run", &[]).with(2).saying(&["study.toml", "published/E7", "published.csv"]);
+    assert!(place.runs().is_empty());
+}
+
+#[test]
+fn dry_tells_the_plans_and_starts_nothing() {
+    let place = Place::tiny("study-dry");
+    let told = place.study("run", &["--dry"]).with(0).stdout;
+    for part in ["published/E1", "12 trials", "right/cost", "in all (an estimate)"] {
+        assert!(told.contains(part), "{part:?} is not in:\n{told}");
+    }
+    let right = place.study("run", &["--dry", "--json", "--as", "right"]).with(0).json();
+    let plans = right["studies"][0]["plans"].as_array().expect("plans");
+    assert_eq!(plans.iter().map(|own| &own["plan"]).collect::<Vec<_>>(), ["right/cost"]);
+    assert!(place.runs().is_empty());
+}
+
+/// A plan whose server is not there is left out and said, before anything starts and in the result;
+/// its claims are not testable here, with what to type; the others have verdicts.
+#[test]
+fn a_server_that_is_missing_costs_only_its_own_claims() {
+    let place = Place::with_study("study-missing", |file, text| match file {
+        // A target of the user's own, which nobody can have installed.
+        "plan-published.toml" => text.replace("\"mosquitto\"", "\"nobody-has-it\""),
+        _ => text.to_owned(),
+    });
+    fs::create_dir_all(place.folder().join("data/targets")).expect("a folder");
+    let mosquitto = include_str!("../../targets/mosquitto.toml");
+    let own = mosquitto
+        .replace("name = \"mosquitto\"", "name = \"nobody-has-it\"")
+        .replace("binaries = [\"mosquitto\"]", "binaries = [\"nobody-has-it\"]");
+    place.write("data/targets/nobody-has-it.toml", &own);
+    let ended = place.study("run", &["--scale", "mini", "--json"]).with(0);
+    let ended = ended.saying(&["published/E2 is not run", "nobody-has-it is not installed"]);
+    let document = place.document();
+    assert_eq!(ended.json(), document, "--json is study.json");
+    assert_eq!(document["schema"], "weigh/study/1");
+    assert_eq!(document["state"], "done");
+    assert_eq!(verdict(&document, "C1"), "reproduced");
+    assert_eq!(verdict(&document, "C2"), "reproduced");
+    assert_eq!(verdict(&document, "C3"), "not testable here");
+    assert_eq!(verdict(&document, "C4"), "not testable here");
+    assert_eq!(verdict(&document, "C5"), "reproduced");
+    let third = &document["claims"][2];
+    assert!(third.to_string().contains("nobody-has-it"), "{third}");
+    assert!(place.run().join("report.html").is_file());
+    assert!(!part(&place, "published-E2").exists());
+    place.nobody_is_left();
+}
+
+/// The claims stand on the terminal with the figure that decided; reports, lists and comparisons
+/// know the run of a study and the runs in it.
+#[test]
+fn what_came_of_it_is_shown_and_can_be_shown_again() {
+    let place = Place::tiny("study-again");
+    let ended = place.study("run", &["--scale", "mini", "--only", "E1"]).with(0);
+    for part in ["C1", "reproduced", "two / one > 1.2: ", "report.html", "plan 1 of 2"] {
+        let all = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(all.contains(part), "{part:?} is not in:\n{all}");
+    }
+    let before = place.document();
+    fs::remove_file(place.run().join("report.html")).expect("it was there");
+    let again = place.weigh(&["report", "latest"]).with(0);
+    assert_eq!(again.stdout, ended.stdout);
+    assert_eq!(place.document(), before);
+    assert!(place.run().join("report.html").is_file());
+    assert_eq!(place.weigh(&["report", "latest", "--json"]).with(0).json(), before);
+    let listed = place.weigh(&["runs"]).with(0).stdout;
+    assert!(listed.contains("study run") && listed.contains("mini"), "{listed}");
+    let own = part(&place, "published-E1");
+    let own = own.to_str().expect("a path");
+    place.weigh(&["report", own]).with(0);
+    place.weigh(&["diff", own, own]).with(0);
+    let folder = place.run();
+    place.weigh(&["diff", folder.to_str().expect("a path"), own]).with(2).saying(&["study"]);
+}
+
+/// Nothing is lost by kill -9, and nothing is done twice, whichever plan it hits.
+#[test]
+fn a_killed_study_goes_on() {
+    for wait_ms in [150, 700, 1500] {
+        let place = Place::tiny("study-killed");
+        let arguments = [&["study", "run"], &TINY[..], &["--only", "E1", "--quiet"]].concat();
+        let child = place.spawn(&arguments);
+        let begun = || place.runs().iter().any(|run| run.join("study.json").is_file());
+        until("the study's document", begun);
+        std::thread::sleep(Duration::from_millis(wait_ms));
+        // It may have ended by now: then there is nothing left to do, and that must hold as well.
+        let _ = std::process::Command::new("sh")
+            .args(["-c", &format!("kill -KILL {} 2>/dev/null", child.id())])
+            .status();
+        wait(child);
+        let ended = place.weigh(&["study", "run", "--resume", "latest", "--json"]).with(0);
+        let document = place.document();
+        assert_eq!(ended.json(), document);
+        assert_eq!(document["state"], "done");
+        assert_eq!(results(&part(&place, "published-E1")), [1; 12]);
+        assert_eq!(results(&part(&place, "right-cost")), [1; 4]);
+        assert_eq!(verdict(&document, "C1"), "reproduced");
+        place.nobody_is_left();
+    }
+}
+
+/// Ctrl-C keeps what was measured, says how to go on, and the code is 130.
+#[test]
+fn an_interrupted_study_keeps_what_it_has() {
+    let place = Place::tiny("study-interrupted");
+    let arguments = [&["study", "run"], &TINY[..], &["--only", "E1"]].concat();
+    let child = place.spawn(&arguments);
+    let has_result = || {
+        let journal = place.runs().first().map(|run| run.join("published-E1/journal.jsonl"));
+        let text = journal.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+        text.contains("trial_finished")
+    };
+    until("a result", has_result);
+    signal("INT", child.id());
+    wait(child).with(130).saying(&["weigh study run --resume", "goes on"]);
+    let document = place.document();
+    assert_eq!(document["state"], "interrupted");
+    assert_ne!(verdict(&document, "C5"), "reproduced", "its plan was not begun");
+    place.weigh(&["study", "run", "--resume", "latest", "--quiet"]).with(0);
+    assert_eq!(results(&part(&place, "published-E1")), [1; 12]);
+    assert_eq!(place.document()["state"], "done");
+    place.nobody_is_left();
+}
+
+/// Where a disk is full nothing that was measured is lost, and room lets it go on. A limit on the
+/// size of files fills up like a disk.
+#[test]
+fn a_full_disk_ends_a_study_and_room_lets_it_go_on() {
+    let place = Place::tiny("study-filled");
+    let words = "study run tiny --data data --only E1 --quiet --json";
+    let script = format!("trap '' XFSZ; ulimit -f 128; exec \"$WEIGH\" {words}");
+    let mut command = std::process::Command::new("bash");
+    command.args(["-c", &script]).current_dir(place.folder());
+    command.env("WEIGH", env!("CARGO_BIN_EXE_weigh")).env("WEIGH_CLI_TEST", place.mark());
+    let ended = Ended::from(command.output().expect("bash starts")).with(4);
+    let ended = ended.saying(&["what was measured is above", "weigh study run --resume"]);
+    assert_eq!(ended.json()["state"], "failed");
+    let resumed = place.weigh(&["study", "run", "--resume", "latest", "--quiet", "--json"]).with(0);
+    assert_eq!(resumed.json()["state"], "done");
+    assert_eq!(results(&part(&place, "published-E1")), [1; 12]);
+    place.nobody_is_left();
+}
