@@ -19,7 +19,7 @@ use crate::runs::{RunState, Runs};
 
 pub use asked::{Asked, AskedWrong, FamilyAsked, LaneAsked};
 pub use outcome::{
-    AnchorShown, BreakEvenShown, CarryOutcome, Carried, FamilyShown, Floor, HeldOutShown,
+    AnchorShown, BreakEvenShown, Carried, CarryOutcome, FamilyShown, Floor, HeldOutShown,
     LanePoint, LaneShown, MemoryShown, Reach, SearchShown, Term,
 };
 pub use plainly::table;

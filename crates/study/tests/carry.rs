@@ -13,7 +13,9 @@ fn a_recorded_run_is_answered_line_by_line() {
     let table = carry::table(&outcome);
     println!("{table}");
     assert!(outcome.lanes.len() == 10 && outcome.missing.len() == 1, "{:?}", outcome.missing);
-    assert!(outcome.missing[0].contains("right/farms-capacity") || outcome.lanes[0].search.is_none());
+    assert!(
+        outcome.missing[0].contains("right/farms-capacity") || outcome.lanes[0].search.is_none()
+    );
     for lane in &outcome.lanes {
         assert_eq!(lane.refused, None, "{}", lane.label);
         let floor = lane.floor.as_ref().expect("every lane met its goals somewhere");

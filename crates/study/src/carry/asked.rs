@@ -140,17 +140,22 @@ pub struct AskedWrong {
 }
 
 impl Asked {
-    pub(super) fn read(
-        table: &Table,
-        is_plan: &dyn Fn(&str) -> bool,
-    ) -> Result<Asked, AskedWrong> {
+    /// The runs that it rests on, by name.
+    pub fn runs(&self) -> impl Iterator<Item = &String> {
+        self.fit.iter().chain(&self.check).chain(&self.capacity)
+    }
+
+    pub(super) fn read(table: &Table, is_plan: &dyn Fn(&str) -> bool) -> Result<Asked, AskedWrong> {
         let asked: Asked = Value::Table(table.clone()).try_into().map_err(|error| AskedWrong {
             text: format!("[[carry]]: {}", error.to_string().trim()),
             mend: "docs/guide/how-many-devices.md says what it takes".to_owned(),
         })?;
-        for name in asked.fit.iter().chain(&asked.check).chain(&asked.capacity) {
+        for name in asked.runs() {
             if !is_plan(name) {
-                return wrong(format!("there is no plan {name:?}"), "add its table to the plan file");
+                return wrong(
+                    format!("there is no plan {name:?}"),
+                    "add its table to the plan file",
+                );
             }
         }
         asked.check_numbers()?;

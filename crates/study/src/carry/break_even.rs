@@ -66,8 +66,7 @@ fn sentence(shown: &BreakEvenShown) -> String {
     let is_open = |share: f64| (0.05..=0.95).contains(&share);
     let cheaper = |share: f64| if share > 0.5 { a } else { b };
     if let (Some(messages), Some(low), Some(high)) = (shown.messages, shown.low, shown.high) {
-        let (before, after) =
-            (cheaper(shown.a_cheaper_at_one), cheaper(shown.a_cheaper_at_many));
+        let (before, after) = (cheaper(shown.a_cheaper_at_one), cheaper(shown.a_cheaper_at_many));
         return format!(
             "Up to {messages:.0} messages on a connection ({low:.0} to {high:.0}) {before} takes \
              less of the server's processor, beyond that {after}."
@@ -97,7 +96,10 @@ pub(super) fn anchors(asked: &Asked, families: &[(Family, FamilyShown)]) -> Vec<
         let factor = ours.filter(|ours| *ours > 0.0).map(|ours| anchor.us_per_message / ours);
         let sentence = match (ours, factor) {
             (Some(ours), Some(factor)) if (0.5..=2.0).contains(&factor) => {
-                format!("{ours:.1} µs here, {} µs there: within a factor of 2.", anchor.us_per_message)
+                format!(
+                    "{ours:.1} µs here, {} µs there: within a factor of 2.",
+                    anchor.us_per_message
+                )
             }
             (Some(ours), Some(factor)) => format!(
                 "{ours:.1} µs here, {} µs there, a factor of {factor:.1}: {}",

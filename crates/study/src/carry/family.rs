@@ -262,8 +262,8 @@ fn tell(
     shown.held_out_error = error(&shown.held_out);
     shown.checked_error = error(&shown.checked);
     let is_small = |error: Option<f64>| error.is_some_and(|error| error <= shown.error_max);
-    shown.is_foretelling = is_small(shown.held_out_error)
-        && (checked.is_empty() || is_small(shown.checked_error));
+    shown.is_foretelling =
+        is_small(shown.held_out_error) && (checked.is_empty() || is_small(shown.checked_error));
     family.ratios = shown.held_out.iter().chain(&shown.checked).filter_map(ratio).collect();
 }
 
@@ -324,12 +324,12 @@ fn ratio(cell: &HeldOutShown) -> Option<f64> {
 
 /// Memory against connections held; `None` where nothing sets them apart.
 fn memory(cells: &[Observed]) -> Option<Memory> {
-    let held = |is_tls: bool| {
-        cells.iter().any(|cell| cell.way.is_tls == is_tls && cell.connections > 0.0)
-    };
+    let held =
+        |is_tls: bool| cells.iter().any(|cell| cell.way.is_tls == is_tls && cell.connections > 0.0);
     let has = [held(false), held(true)];
     let of_cell = |cell: &Observed| {
-        let inside = if cell.way.is_tls { [0.0, cell.connections] } else { [cell.connections, 0.0] };
+        let inside =
+            if cell.way.is_tls { [0.0, cell.connections] } else { [cell.connections, 0.0] };
         let inside = inside.into_iter().zip(has).filter(|(_, has)| *has).map(|(held, _)| held);
         let drivers: Vec<f64> = std::iter::once(1.0).chain(inside).collect();
         let costs = cell.repetitions.iter().filter_map(|each| each.memory);

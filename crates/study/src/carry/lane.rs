@@ -64,9 +64,8 @@ fn devices(cell: &Observed, asked: &Asked) -> f64 {
 }
 
 fn floor(met: &[&Observed], asked: &Asked) -> Option<Floor> {
-    let by_devices = |a: &&&Observed, b: &&&Observed| {
-        devices(a, asked).total_cmp(&devices(b, asked))
-    };
+    let by_devices =
+        |a: &&&Observed, b: &&&Observed| devices(a, asked).total_cmp(&devices(b, asked));
     let most = met.iter().max_by(by_devices)?;
     let devices = devices(most, asked).floor();
     Some(Floor {

@@ -2,7 +2,7 @@
 
 use weigh_report::figures::{count, three_digits};
 
-use super::outcome::{CarryOutcome, Carried, LaneShown, Reach};
+use super::outcome::{Carried, CarryOutcome, LaneShown, Reach};
 
 /// The answer for a terminal: what was asked, a line a lane, and what to know beside it.
 pub fn table(outcome: &CarryOutcome) -> String {
