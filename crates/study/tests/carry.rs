@@ -203,12 +203,13 @@ fn number(cell: &Cell, key: &str) -> f64 {
     cell.point.get(key).and_then(Value::as_f64).unwrap_or(0.0)
 }
 
-/// A run at quick scale on a busy machine, recorded; without the search.
+/// A run at quick scale on a busy machine, recorded.
 fn recorded() -> Runs {
     let texts = [
         ("right/farms-http", include_str!("carry/http.json")),
         ("right/farms-mqtt", include_str!("carry/mqtt.json")),
         ("right/farms-many", include_str!("carry/many.json")),
+        ("right/farms-capacity", include_str!("carry/capacity.json")),
     ];
     let run = |(name, text): (&str, &str)| {
         let summary: Summary = serde_json::from_str(text).expect("a summary");
