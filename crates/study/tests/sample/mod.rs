@@ -41,6 +41,7 @@ pub fn study() -> Study {
         claims: Vec::new(),
         figures: Vec::new(),
         carry: Vec::new(),
+        carry: Vec::new(),
         flags: vec![Flag {
             table: "Table 14".to_owned(),
             series: "clients=20".to_owned(),
@@ -87,6 +88,7 @@ pub fn outcome() -> Outcome {
         experiments: experiments(),
         claims: claims(),
         figures: vec![figure()],
+        carry: Vec::new(),
     }
 }
 
