@@ -45,7 +45,7 @@ fn made_up_costs_are_found_and_put_together() {
         let error = family.held_out_error.expect("cells were held out");
         assert!(family.is_foretelling && error < 0.1, "{}: {error}", family.label);
         assert!(family.checked_error.expect("checked") < 0.1, "{family:?}");
-        assert!((family.awake_s - truth.awake_s).abs() < 1e-9, "{}", family.awake_s);
+        assert!((1e-4..=4e-4).contains(&family.awake_s), "{}: {}", family.label, family.awake_s);
     }
     let lane = |label: &str| outcome.lanes.iter().find(|lane| lane.label == label).expect("a lane");
     // A session: 3e-3 + r (wakes + opened + message) = 1 core.
