@@ -79,7 +79,8 @@ fn whole(study: &Study, parts: &[Part]) -> String {
     }
     for asked in &study.carry {
         let runs: Vec<&str> = asked.runs().map(String::as_str).collect();
-        let _ = writeln!(text, "\nanswered beside them\n  {} ({})", asked.question, runs.join(", "));
+        let _ =
+            writeln!(text, "\nanswered beside them\n  {} ({})", asked.question, runs.join(", "));
     }
     list(&mut text, "what replaying it teaches", &study.finding);
     text + &format!(
