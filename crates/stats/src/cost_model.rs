@@ -6,10 +6,11 @@
 //! found in a few passes. Weights from the measured cost would favour what came out low.
 //!
 //! Its uncertainty is a wild bootstrap over runs (C. F. J. Wu, 1986; R. Y. Liu, 1988): the design
-//! stays, every run keeps the size of its own residual and only the sign is drawn, so that runs need not
-//! scatter alike. Residuals are divided by `1 - leverage`, which is what a run would have been off
-//! had it not been fitted (HC3 of J. G. MacKinnon and H. White, 1985), and stretched from the
-//! normal to Student's t: with a dozen runs both matter (`tests/cost_model.rs` prints the coverage).
+//! stays, every run keeps the size of its own residual and only the sign is drawn, so that runs
+//! need not scatter alike. Residuals are divided by `1 - leverage`, which is what a run would have
+//! been off had it not been fitted (HC3 of J. G. MacKinnon and H. White, 1985), and stretched from
+//! the normal to Student's t: with a dozen runs both matter (`tests/cost_model.rs` prints the
+//! coverage).
 
 mod held_out;
 mod non_negative;

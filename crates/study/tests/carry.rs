@@ -12,10 +12,17 @@ fn a_recorded_run_is_answered_line_by_line() {
     let outcome = carry::answer(&asked(), &recorded());
     let table = carry::table(&outcome);
     println!("{table}");
-    assert!(outcome.lanes.len() == 10 && outcome.missing.len() == 1, "{:?}", outcome.missing);
-    assert!(
-        outcome.missing[0].contains("right/farms-capacity") || outcome.lanes[0].search.is_none()
-    );
+    for family in &outcome.families {
+        family.terms.iter().for_each(|term| println!("{term:?}"));
+        for cell in family.held_out.iter().chain(&family.checked) {
+            let (measured, foretold) = (cell.measured_percent, cell.foretold_percent);
+            println!("{measured:6.2} {foretold:6.2?} {}", cell.link.cell);
+        }
+    }
+    assert!(outcome.lanes.len() == 10 && outcome.missing.is_empty(), "{:?}", outcome.missing);
+    let search = outcome.lanes[0].search.as_ref().expect("HTTP was searched");
+    assert_eq!(search.low_devices, Some(300_000.0), "5,000/s is a reading a minute of so many");
+    assert!(outcome.lanes[1].search.is_none(), "a connection each was not");
     for lane in &outcome.lanes {
         assert_eq!(lane.refused, None, "{}", lane.label);
         let floor = lane.floor.as_ref().expect("every lane met its goals somewhere");
@@ -45,13 +52,13 @@ fn made_up_costs_are_found_and_put_together() {
         let error = family.held_out_error.expect("cells were held out");
         assert!(family.is_foretelling && error < 0.1, "{}: {error}", family.label);
         assert!(family.checked_error.expect("checked") < 0.1, "{family:?}");
-        assert!((family.awake_s - truth.awake_s).abs() < 1e-9, "{}", family.awake_s);
+        assert!((1e-4..=4e-4).contains(&family.awake_s), "{}: {}", family.label, family.awake_s);
     }
     let lane = |label: &str| outcome.lanes.iter().find(|lane| lane.label == label).expect("a lane");
-    // A session: 3e-3 + r (wakes + opened + message) = 1 core.
+    // A session takes one wake-up at most, an opened connection and a message.
     let each = lane("HTTP, a connection each");
     let rate_at = |cores: f64| {
-        let wakes = |rate: f64| 2.0 * rate / (1.0 + 2.0 * rate * truth.awake_s);
+        let wakes = |rate: f64| rate / (1.0 + rate * truth.awake_s);
         let uses = |rate: f64| {
             truth.process + wakes(rate) * truth.wake + rate * (truth.opened + truth.message)
         };
@@ -168,7 +175,7 @@ impl Truth {
         let is_session = word("load.pattern") == "session";
         let when = |is: bool, cost: f64| if is { cost } else { 0.0 };
         let arrivals = if word("mqtt.qos") == "2" { 2.0 } else { 1.0 };
-        let arrivals = rate * (arrivals + when(is_session, 1.0));
+        let arrivals = rate * arrivals;
         // A resumed handshake costs what a plain connection does.
         let count = |key: &str| cell.metrics.get(key).and_then(|m| m.values[0]).unwrap_or(0.0);
         let [full, resumed] = ["tls_handshakes_full", "tls_handshakes_resumed"].map(count);
@@ -185,7 +192,9 @@ fn set_costs(runs: &mut Runs, cores: impl Fn(&Cell) -> f64) {
     let mut up = false;
     for state in runs.values_mut() {
         let RunState::Made(made) = state else { continue };
-        for cell in &mut made.summary.cells {
+        // The cells of a search say nothing of costs.
+        let is_search = !made.summary.limits.is_empty();
+        for cell in made.summary.cells.iter_mut().filter(|_| !is_search) {
             let cost = cores(cell) * 100.0;
             for metric in cell.metrics.values_mut() {
                 let first = metric.values[0];

@@ -27,12 +27,11 @@ fn of_pair(
     let draws_a = &a.family.model.as_ref()?.draws;
     let draws_b = &b.family.model.as_ref()?.draws;
     let both = draws_a.iter().zip(draws_b);
-    let drawn: Vec<[(f64, f64); 2]> =
+    let drawn: Vec<Both> =
         both.filter_map(|(left, right)| Some([a.costs(left)?, b.costs(right)?])).collect();
     let n = drawn.len().max(1) as f64;
-    let share = |is: &dyn Fn(&[(f64, f64); 2]) -> bool| {
-        drawn.iter().filter(|costs| is(costs)).count() as f64 / n
-    };
+    let share =
+        |is: &dyn Fn(&Both) -> bool| drawn.iter().filter(|costs| is(costs)).count() as f64 / n;
     let at_one = share(&|[a, b]| a.0 + a.1 < b.0 + b.1);
     let at_many = share(&|[a, b]| a.1 < b.1);
     let mut found: Vec<f64> = drawn.iter().filter_map(|[a, b]| equal(*a, *b)).collect();
@@ -166,3 +165,6 @@ impl Side<'_> {
 
 /// So large a share of the resamples must have a crossing for an interval of it.
 const SURE: f64 = 0.975;
+
+/// Opening a connection and a message on it, of the one way and of the other.
+type Both = [(f64, f64); 2];

@@ -5,7 +5,8 @@
 //! time `t` after it was woken is woken `r / (1 + r t)` times a second by `r` arrivals, as a
 //! counter with a dead time counts (W. Feller, 1948, "type I"): many at low rates, and no more
 //! than `1 / t` at any. Without this driver the cost of a message measured at a low rate would
-//! be taken for that at a high one.
+//! be taken for that at a high one. What opening a connection wakes is part of its own cost: its
+//! packets wait for each other, and a cost that does not shrink errs on the side of fewer devices.
 
 use weigh_stats::bootstrap::Bootstrap;
 use weigh_stats::cost_model::{Coefficients, CostModel, Row, foretell};
@@ -68,8 +69,7 @@ impl Driver {
             Driver::Process => 1.0,
             Driver::Connection => load.connections,
             Driver::Wake => {
-                let opened = load.opened + load.full + load.resumed;
-                let arrivals = load.messages * load.arrivals + opened;
+                let arrivals = load.messages * load.arrivals;
                 arrivals / (1.0 + arrivals * awake_s)
             }
             Driver::Message(variant) if *variant == load.variant => load.messages,

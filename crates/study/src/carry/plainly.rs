@@ -7,8 +7,8 @@ use super::outcome::{Carried, CarryOutcome, LaneShown, Reach};
 /// The answer for a terminal: what was asked, a line a lane, and what to know beside it.
 pub fn table(outcome: &CarryOutcome) -> String {
     let mut rows = vec![header(outcome)];
-    rows.extend(outcome.lanes.iter().map(row));
     let columns = rows[0].len();
+    rows.extend(outcome.lanes.iter().map(|lane| row(lane, columns)));
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = format!("{}\n{}\n\n", outcome.question, terms(outcome));
@@ -55,7 +55,7 @@ fn headrooms(outcome: &CarryOutcome) -> Vec<f64> {
     fullest.map_or(Vec::new(), |lane| lane.carried.iter().map(|carried| carried.headroom).collect())
 }
 
-fn row(lane: &LaneShown) -> Vec<String> {
+fn row(lane: &LaneShown, columns: usize) -> Vec<String> {
     let floor = lane.floor.as_ref();
     let mut row = vec![
         lane.label.clone(),
@@ -72,6 +72,7 @@ fn row(lane: &LaneShown) -> Vec<String> {
         row.push(format!("{} to {}", rounded(*units_low), rounded(*units_high)));
         row.push(carried.binds.clone());
     }
+    row.resize(columns.max(row.len()), "-".to_owned());
     row
 }
 

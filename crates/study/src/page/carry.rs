@@ -61,9 +61,9 @@ fn of_one(carry: &CarryOutcome, pictures: &[Picture]) -> String {
 fn terms(carry: &CarryOutcome) -> String {
     format!(
         "A {} is {} devices, each with a message every {} s. The server has {} of a core's time \
-         and {} of memory. Carried means: nothing lost or late, and 99 % of the answers within {}; \
-         QoS 0 has no answer, so there only loss counts. To the memory that the process shows the \
-         {} bytes are added that the kernel keeps for a connection ({}).",
+         and {} of memory. Carried means: nothing lost or late, and 99 % of the answers within \
+         {}; QoS 0 has no answer, so there only loss counts. To the memory that the process shows \
+         the {} bytes are added that the kernel keeps for a connection ({}).",
         escape(&carry.unit),
         carry.sensors,
         three_digits(carry.interval_s),
@@ -94,8 +94,9 @@ fn answer(carry: &CarryOutcome) -> String {
         .collect();
     let rows: String = carry.lanes.iter().map(|lane| row(lane, &unit)).collect();
     format!(
-        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{unit}s carried\"><table>\n\
-         <thead><tr><th scope=\"col\">way</th><th scope=\"col\">measured</th>{heads}</tr></thead>\n\
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{unit}s carried\">\
+         <table>\n<thead><tr><th scope=\"col\">way</th><th scope=\"col\">measured</th>\
+         {heads}</tr></thead>\n\
          <tbody>\n{rows}</tbody></table></div>\n\
          <p class=\"note\">Measured: one cell held so many devices. Behind each estimate stands \
          its interval at 95 %, made of the resampled costs and of how far off the cells were that \
@@ -293,9 +294,10 @@ fn drawn(lane: &LaneShown, nth: usize, per_unit: f64) -> Vec<Value> {
     let far = &lane.line[near.saturating_sub(1)..];
     let line = |points: &[LanePoint], y: &dyn Fn(&LanePoint) -> f64, kind: &str, width: f64| {
         let data: Vec<Value> = points.iter().map(|point| at(point, y(point))).collect();
+        let opacity = if width < 1.0 { 0.6 } else { 1.0 };
         json!({
             "type": "line", "name": lane.label, "data": data, "color": colour, "symbol": "none",
-            "lineStyle": { "type": kind, "width": width, "opacity": if width < 1.0 { 0.6 } else { 1.0 } },
+            "lineStyle": { "type": kind, "width": width, "opacity": opacity },
         })
     };
     let points: Vec<Value> = lane
@@ -328,8 +330,8 @@ fn drawn(lane: &LaneShown, nth: usize, per_unit: f64) -> Vec<Value> {
 }
 
 const NOTE: &str = "Grey: where one cell held so many devices. Full circles: cells that did; empty \
-    ones: cells with the rate of so many devices on fewer connections. Lines: the cost model, solid \
-    where connections and rate were measured apart, dashed beyond; dotted: its 95 % band.";
+    ones: cells with the rate of so many devices on fewer connections. Lines: the cost model, \
+    solid where connections and rate were measured apart, dashed beyond; dotted: its 95 % band.";
 
 /// Colours before they begin again.
 const COLOURS: usize = 8;

@@ -41,7 +41,6 @@ pub fn study() -> Study {
         claims: Vec::new(),
         figures: Vec::new(),
         carry: Vec::new(),
-        carry: Vec::new(),
         flags: vec![Flag {
             table: "Table 14".to_owned(),
             series: "clients=20".to_owned(),
