@@ -63,6 +63,9 @@ fn note(figure: &FigureOutcome) -> String {
     if figure.series.iter().any(|own| own.trend.is_some()) {
         note += " Dotted: least squares.";
     }
+    if figure.series.iter().flat_map(|own| &own.points).any(|point| !point.is_valid) {
+        note += " A pin marks a figure that a doubt makes invalid.";
+    }
     for own in &figure.series {
         if let Some(missing) = &own.missing {
             note += &format!(" {}: {missing}.", own.label.trim_end_matches('.'));
