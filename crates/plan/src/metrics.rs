@@ -1,6 +1,7 @@
 //! The figures that a condition or a precision may speak of: a sentence about one that nobody
 //! measures would never hold, or never fail.
 
+use weigh_model::Emulation;
 use weigh_model::condition::{LOSS_RATIO, LOST};
 
 use crate::kind::{Wrong, nearest};
@@ -12,7 +13,8 @@ use crate::kind::{Wrong, nearest};
 pub fn check(metric: &str) -> Result<(), Wrong> {
     let (quantity, part) = metric.split_once('.').unwrap_or((metric, ""));
     let is_of_family = FAMILIES.contains(&quantity) && !part.is_empty();
-    if WHOLE.contains(&metric) || TIMES.contains(&quantity) && PARTS.contains(&part) || is_of_family
+    let is_time = TIMES.contains(&quantity) && PARTS.contains(&part);
+    if WHOLE.contains(&metric) || is_time || is_of_family || Emulation::of_metric(metric).is_some()
     {
         return Ok(());
     }
@@ -21,8 +23,9 @@ pub fn check(metric: &str) -> Result<(), Wrong> {
         return Err(Wrong::new(text, format!("its parts are: {}", PARTS.join(", "))));
     }
     let times: Vec<String> = TIMES.iter().map(|time| format!("{time}.{part}")).collect();
-    let names = WHOLE.iter().copied().chain(times.iter().map(String::as_str));
-    let longer: Vec<&str> = WHOLE.iter().copied().filter(|name| name.starts_with(metric)).collect();
+    let whole: Vec<&str> = WHOLE.iter().copied().chain(emulated()).collect();
+    let names = whole.iter().copied().chain(times.iter().map(String::as_str));
+    let longer: Vec<&str> = whole.iter().copied().filter(|name| name.starts_with(metric)).collect();
     let mend = match nearest(metric, names) {
         _ if !longer.is_empty() => format!("did you mean {}?", longer.join(" or ")),
         Some(near) => format!("did you mean {near}?"),
@@ -42,13 +45,19 @@ pub fn misnamed(sentence: &str) -> Option<Wrong> {
     let end = sentence.find(['<', '>', '=', '!', ' ', '.']).unwrap_or(sentence.len());
     let word = &sentence[..end];
     let short = TIMES.iter().map(|time| time.trim_end_matches("_ns"));
-    let whole = WHOLE.iter().map(|name| name.split('.').next().unwrap_or_default());
+    let whole = WHOLE.iter().copied().chain(emulated());
+    let whole = whole.map(|name| name.split('.').next().unwrap_or_default());
     let mut names = short.chain(TIMES).chain(whole).chain(WORDS).chain(FAMILIES);
     if word.is_empty() || names.clone().any(|name| name == word) {
         return None;
     }
     let near = nearest(word, &mut names)?;
     Some(Wrong::new(format!("no trial has a figure {word:?}"), format!("did you mean {near}?")))
+}
+
+/// Figures as other tools would have shown them.
+fn emulated() -> impl Iterator<Item = &'static str> + Clone {
+    Emulation::ALL.into_iter().flat_map(|own| own.metrics().iter().copied())
 }
 
 /// What a sentence may begin with beside names of figures.
@@ -162,6 +171,9 @@ mod tests {
             assert_eq!((check(name).err(), misnamed(name)), (None, None), "{name}");
         }
         assert_eq!(check("tls_handshake_time_ns.p95"), Ok(()));
+        assert_eq!(check("htop_cpu_percent.mean"), Ok(()));
+        let wrong = check("htop_cpu_percent").unwrap_err();
+        assert!(wrong.mend.contains("htop_cpu_percent.mean or"), "{wrong:?}");
         for name in ["wire", "wire.", "own_lag_ns.p99", "wires.bytes"] {
             assert!(check(name).is_err(), "{name}");
         }
