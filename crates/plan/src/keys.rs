@@ -176,7 +176,7 @@ impl Keys {
         }
         if background::is_lasting(name) {
             let text = format!("{name}: a background lasts as long as what is measured beside it");
-            return Wrong::new(text, "leave it out");
+            return Wrong::new(text, "leave it out; background.load.messages ends it earlier");
         }
         let begins = |key: &Key| key.name.starts_with(&format!("{name}."));
         if self.keys.iter().any(begins) {

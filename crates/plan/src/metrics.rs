@@ -63,10 +63,10 @@ fn emulated() -> impl Iterator<Item = &'static str> + Clone {
 /// What a sentence may begin with beside names of figures.
 const WORDS: [&str; 8] = ["loss", "errors", "first", "p50", "p90", "p95", "p99", "p999"];
 
-/// What figures of path, wire, TCP, relay, stages and a target's own counters begin with. Which of
-/// them there are hangs on the stage and the target, so their names are not checked: one that a
-/// trial lacks was not measured.
-const FAMILIES: [&str; 6] = ["wire", "path", "tcp", "relay", "stage", "counter"];
+/// What figures of path, wire, TCP, relay, stages, a background and a target's own counters begin
+/// with. Which of them there are hangs on the stage and the target, so their names are not checked:
+/// one that a trial lacks was not measured.
+const FAMILIES: [&str; 7] = ["wire", "path", "tcp", "relay", "stage", "background", "counter"];
 
 /// Recorded times; their figures have a part.
 const TIMES: [&str; 15] = [
@@ -167,7 +167,8 @@ mod tests {
 
     #[test]
     fn figures_of_the_stage_have_names_and_what_no_trial_has_does_not() {
-        for name in ["wire.bytes_per_message", "path.up.packets", "tcp.round_trip_us.p50"] {
+        for name in ["wire.bytes_per_message", "tcp.round_trip_us.p50", "background.overlap_ratio"]
+        {
             assert_eq!((check(name).err(), misnamed(name)), (None, None), "{name}");
         }
         assert_eq!(check("tls_handshake_time_ns.p95"), Ok(()));
