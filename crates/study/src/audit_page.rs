@@ -150,8 +150,8 @@ fn by_rule(index: usize, paper: &Paper<'_>, rule: Rule) -> String {
     let is_invalid = paper.of(rule).any(|finding| finding.severity == Severity::Invalid);
     let class = if is_invalid { " class=\"invalid\"" } else { "" };
     let mut html = format!(
-        "<h3{class} id=\"study-{index}-{rule}\">{rule} {}</h3>\n<p class=\"note\">{}. Instead: {}.</p>\n<ul \
-         class=\"findings\">\n",
+        "<h3{class} id=\"study-{index}-{rule}\">{rule} {}</h3>\n<p class=\"note\">{}. Instead: \
+         {}.</p>\n<ul class=\"findings\">\n",
         escape(rule.title()),
         escape(&capital(rule.means())),
         escape(rule.instead()),
