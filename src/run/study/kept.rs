@@ -8,7 +8,6 @@ use std::time::SystemTime;
 use weigh_report::run_folder::{JOURNAL, RunFolder, rfc3339};
 use weigh_report::study_folder::{PAGE, STUDY, StudyFolder};
 use weigh_study::outcome::Outcome;
-use weigh_study::page;
 use weigh_study::study::About;
 use weigh_study::{RunMade, RunState, Runs, Study, StudyTexts, runs};
 
@@ -142,7 +141,8 @@ pub fn document(folder: &StudyFolder) -> Result<Outcome, Stop> {
 
 fn write(folder: &StudyFolder, study: &Study, outcome: &Outcome) -> Result<(), Stop> {
     folder.write_file(STUDY, outcome.to_json().as_bytes()).map_err(not_recorded)?;
-    folder.write_file(PAGE, page::page(study, outcome).as_bytes()).map_err(not_recorded)
+    let page = weigh_study::page::page(study, outcome);
+    folder.write_file(PAGE, page.as_bytes()).map_err(not_recorded)
 }
 
 /// What was asked of a study's run, and what its runs came to.
