@@ -42,7 +42,7 @@ impl Asked {
         if let Some(unknown) = self.only.iter().find(|id| study.experiment(id).is_none()) {
             let ids: Vec<&str> = study.experiments.iter().map(|own| own.id.as_str()).collect();
             return Err(Stop::usage(format!(
-                "--only {unknown}: {} has no such experiment: type {}",
+                "{unknown}: {} has no experiment of this id: type {}",
                 study.name,
                 ids.join(" or ")
             )));

@@ -92,6 +92,8 @@ fn figure(judged: &Judged) -> String {
     let end = |end: Option<f64>| end.map_or("unbounded".to_owned(), three_digits);
     match (judged.low, judged.high, judged.n) {
         (None, None, _) => {}
+        // What is exact is no interval.
+        (Some(low), Some(high), None) if low == high => {}
         (low, high, None) => {
             let _ = write!(text, " ({} to {})", end(low), end(high));
         }
@@ -164,7 +166,9 @@ mod tests {
             quantities: Vec::new(),
         };
         assert_eq!(figure(&judged), "a / b > 2: 3.94 (3.61 to 4.20, n = 3)");
-        let exact = Judged { low: None, high: None, n: None, ..judged };
+        let searched = Judged { n: None, ..judged.clone() };
+        assert_eq!(figure(&searched), "a / b > 2: 3.94 (3.61 to 4.20)");
+        let exact = Judged { low: Some(3.94), high: Some(3.94), n: None, ..judged };
         assert_eq!(figure(&exact), "a / b > 2: 3.94");
     }
 }

@@ -86,6 +86,14 @@ impl Kept {
         Ok(is_there)
     }
 
+    /// Whether the run of this name is over.
+    pub fn is_done(&self, name: &str) -> bool {
+        match self.runs.get(name) {
+            Some(RunState::Made(made)) => made.summary.run.outcome == DONE,
+            _ => false,
+        }
+    }
+
     /// Notes why there is no run of this name.
     pub fn skip(&mut self, name: &str, why: &str) {
         self.runs.insert(name.to_owned(), RunState::Skipped(why.to_owned()));

@@ -101,7 +101,9 @@ impl Around<'_> {
                 }
                 continue;
             }
-            self.announce(study, parts, number, progress);
+            if !kept.is_done(&part.name) {
+                self.announce(study, parts, number, progress);
+            }
             exit = match self.part(part, kept) {
                 Ok(own) => graver(exit, own),
                 Err(stop) if stop.exit() == Exit::Record => {
