@@ -225,8 +225,8 @@ fn not_installed(target: &str, catalogue: &Catalogue) -> Option<String> {
     }
 }
 
-/// How many trials a plan has at least, and how long they take. A search takes its budget, or, where
-/// it has none, what two decided loads of every lane take.
+/// How many trials a plan has at least, and how long they take. A search takes its budget, or,
+/// where it has none, what two decided loads of every lane take.
 fn expected(
     plan: &Plan,
     cases: &[Case],
