@@ -20,77 +20,7 @@ fn after(old: &str, new: &str) -> String {
 
 #[test]
 fn slips_of_claims() {
-    for (old, new, said) in [
-        (
-            "run = \"published/burst\", metric",
-            "run = \"published/brust\", metric",
-            "did you mean published/burst",
-        ),
-        (
-            "metric = \"acceptance_ratio\"",
-            "metric = \"acceptance_rato\"",
-            "did you mean acceptance_ratio",
-        ),
-        ("at = { \"load.messages\" = 20000 }", "at = { \"load.mesages\" = 20000 }", "load.mesages"),
-        (
-            "at = { \"load.messages\" = 20000 }",
-            "at = { \"load.messages\" = 20001 }",
-            "no cell is meant",
-        ),
-        ("at = { \"load.messages\" = 20000 }", "at = { \"mqtt.qos\" = 0 }", "3 cells are meant"),
-        (
-            "at = { \"load.messages\" = 20000 }",
-            "at = { \"load.window\" = 1 }",
-            "no case of published/burst says load.window",
-        ),
-        ("capacity < 20000", "capacty < 20000", "capacty stands for no quantity"),
-        ("capacity < 20000", "capacity <", "is no number"),
-        ("\"capacity < 20000\", ", "", "no condition uses capacity"),
-        ("limit = \"capacity_burst\"", "limit = \"capacity_per_s\"", "it finds capacity_burst"),
-        (
-            "run = \"right/burst-limit\", limit = \"capacity_burst\"",
-            "run = \"right/cost\", limit = \"capacity_burst\"",
-            "searches no limit",
-        ),
-        ("goal = \"loss <= 0\"", "goal = \"loss <= 1\"", "has no goal"),
-        (
-            "series = \"protocol=MQTT;stat=accepted\", x = 20000",
-            "series = \"protocol=MQTT;stat=acepted\", x = 20000",
-            "published.csv has no figure",
-        ),
-        (
-            "experiments = [\"burst\"]",
-            "experiments = [\"brust\"]",
-            "there is no experiment \"brust\"",
-        ),
-        ("id = \"C02\"", "id = \"C01\"", "another claim \"C01\""),
-        ("not_testable = \"It takes a battery.\"", "", "nothing could decide it"),
-        ("scale = \"full\"", "", "scale quick"),
-        ("ledger = \"lost\"", "ledger = \"lots\"", "did you mean lost"),
-        ("fit = \"slope\" }\nfit", "fit = \"slop\" }\nfit", "unknown variant"),
-        ("first = \"< 1\"", "first = \"1\"", "is no bound"),
-        (
-            "finding = \"L05\", series = \"Table 4\"",
-            "finding = \"L99\", series = \"Table 4\"",
-            "no rule of the audit",
-        ),
-        (
-            "finding = \"L05\", series = \"Table 4\"",
-            "finding = \"L05\", series = \"Table 7\"",
-            "no published table",
-        ),
-        ("because = \"The tool ends on its own tick.\"", "", "told nowhere"),
-        (
-            "limit = \"capacity_burst\" }",
-            "limit = \"capacity_burst\", metric = \"lost\" }",
-            "metric means nothing beside",
-        ),
-        (
-            "statistic = \"sd\"",
-            "statistic = \"sd\", over = \"load.connections\"",
-            "not what is taken over",
-        ),
-    ] {
+    for (old, new, said) in CLAIMS {
         let told = after(old, new);
         assert!(told.contains(said), "{new}\nshould say {said:?}:\n{told}");
         assert!(told.contains("studies/fixture/study.toml:"), "{new} has no place:\n{told}");
@@ -142,3 +72,72 @@ fn a_plan_that_nobody_names_is_told_in_its_file() {
     assert!(told.contains("no experiment names the plan cost"), "{told}");
     assert!(told.contains("plan-right.toml:"), "{told}");
 }
+
+/// What is changed in a claim, and what is said then.
+const CLAIMS: &[(&str, &str, &str)] = &[
+    (
+        "run = \"published/burst\", metric",
+        "run = \"published/brust\", metric",
+        "did you mean published/burst",
+    ),
+    (
+        "metric = \"acceptance_ratio\"",
+        "metric = \"acceptance_rato\"",
+        "did you mean acceptance_ratio",
+    ),
+    ("at = { \"load.messages\" = 20000 }", "at = { \"load.mesages\" = 20000 }", "load.mesages"),
+    (
+        "at = { \"load.messages\" = 20000 }",
+        "at = { \"load.messages\" = 20001 }",
+        "no cell is meant",
+    ),
+    ("at = { \"load.messages\" = 20000 }", "at = { \"mqtt.qos\" = 0 }", "3 cells are meant"),
+    (
+        "at = { \"load.messages\" = 20000 }",
+        "at = { \"load.window\" = 1 }",
+        "no case of published/burst says load.window",
+    ),
+    ("capacity < 20000", "capacty < 20000", "capacty stands for no quantity"),
+    ("capacity < 20000", "capacity <", "is no number"),
+    ("\"capacity < 20000\", ", "", "no condition uses capacity"),
+    ("limit = \"capacity_burst\"", "limit = \"capacity_per_s\"", "it finds capacity_burst"),
+    (
+        "run = \"right/burst-limit\", limit = \"capacity_burst\"",
+        "run = \"right/cost\", limit = \"capacity_burst\"",
+        "searches no limit",
+    ),
+    ("goal = \"loss <= 0\"", "goal = \"loss <= 1\"", "has no goal"),
+    (
+        "series = \"protocol=MQTT;stat=accepted\", x = 20000",
+        "series = \"protocol=MQTT;stat=acepted\", x = 20000",
+        "published.csv has no figure",
+    ),
+    ("experiments = [\"burst\"]", "experiments = [\"brust\"]", "there is no experiment \"brust\""),
+    ("id = \"C02\"", "id = \"C01\"", "another claim \"C01\""),
+    ("not_testable = \"It takes a battery.\"", "", "nothing could decide it"),
+    ("scale = \"full\"", "", "scale quick"),
+    ("ledger = \"lost\"", "ledger = \"lots\"", "did you mean lost"),
+    ("fit = \"slope\" }\nfit", "fit = \"slop\" }\nfit", "unknown variant"),
+    ("first = \"< 1\"", "first = \"1\"", "is no bound"),
+    (
+        "finding = \"L05\", series = \"Table 4\"",
+        "finding = \"L99\", series = \"Table 4\"",
+        "no rule of the audit",
+    ),
+    (
+        "finding = \"L05\", series = \"Table 4\"",
+        "finding = \"L05\", series = \"Table 7\"",
+        "no published table",
+    ),
+    ("because = \"The tool ends on its own tick.\"", "", "told nowhere"),
+    (
+        "limit = \"capacity_burst\" }",
+        "limit = \"capacity_burst\", metric = \"lost\" }",
+        "metric means nothing beside",
+    ),
+    (
+        "statistic = \"sd\"",
+        "statistic = \"sd\", over = \"load.connections\"",
+        "not what is taken over",
+    ),
+];
