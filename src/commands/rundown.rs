@@ -162,8 +162,8 @@ impl Rundown {
         }
         if !observe.emulate.is_empty() {
             return Err(Stop::usage(
-                "observe.emulate: a rundown says what the battery gave, and no tool would have told \
-                 of that: leave it out",
+                "observe.emulate: a rundown says what the battery gave, and no tool would have \
+                 told of that: leave it out",
             ));
         }
         if observe.asks_for_energy() || observe.messages {

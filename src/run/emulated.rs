@@ -26,8 +26,8 @@ pub fn check(asked: &[Emulation], cases: &[Case]) -> Result<(), Stop> {
     match cases.first().filter(|_| is_unseen && cases.iter().all(|case| case.lane.is_foreign())) {
         None => Ok(()),
         Some(case) => Err(Stop::usage(format!(
-            "observe.emulate: htop shows the cores of a target, and those of {} are not known: leave \
-             htop out, or name a server that weigh starts",
+            "observe.emulate: htop shows the cores of a target, and those of {} are not known: \
+             leave htop out, or name a server that weigh starts",
             case.lane.against.name()
         ))),
     }
@@ -49,8 +49,8 @@ pub struct Emulated {
 }
 
 impl Screen {
-    /// Begins to look at the target's cores where that was asked for, and waits until the load is to
-    /// begin: nobody starts one in step with his screen.
+    /// Begins to look at the target's cores where that was asked for, and waits until the load is
+    /// to begin: nobody starts one in step with his screen.
     pub fn open(around: &Surroundings<'_>, trial: &Trial, is_foreign: bool) -> Screen {
         let is_seen = around.emulate.contains(&Emulation::Htop) && !is_foreign;
         let target = &around.pinning.target;

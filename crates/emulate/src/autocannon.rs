@@ -167,9 +167,11 @@ const MS_NS: u64 = 1_000_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::beside::tests::{finished, tenths};
     use crate::told::tests::{load, with};
     use serde_json::json;
     use weigh_model::Emulation;
+    use weigh_stats::histogram::Histogram;
 
     /// 100 requests that take 5 ms, and 10,000 that take 900: one look each. What takes 1.2 s, two.
     #[test]
@@ -184,6 +186,28 @@ mod tests {
                 assert_eq!(figures["autocannon_per_s"], per_s, "{count}");
             });
         }
+    }
+
+    /// 200 answers of 40 µs within 5 ms: its second, its mean, no latency at all, and why.
+    #[test]
+    fn its_lines_stand_beside_the_exact_ones() {
+        let load = load(&json!({ "messages": 200 }));
+        let mut times = Histogram::new();
+        times.record_n(40_000, 200);
+        let metrics = json!({
+            "autocannon_time_s": 1.0, "autocannon_per_s": 200.0, "transfer_time_s": 0.005,
+            "throughput_out_per_s": 40_000.0,
+        });
+        let trial = finished(metrics, &times);
+        let intervals = tenths(&[200]);
+        let told = beside(&Left { load: &load, finished: &trial, intervals: &intervals });
+        let row = |name: &str| told.rows.iter().find(|row| row.name == name).unwrap();
+        let (median, rate) = (row("Latency 50%"), row("Req/Sec Avg"));
+        assert_eq!((&*median.tool, &*median.exact), ("0 ms", "0.04 ms"));
+        assert_eq!((&*rate.tool, &*rate.exact), ("200", "40,000"));
+        let all = row("requests");
+        assert_eq!((&*all.tool, &*all.exact), ("200 in 1 s", "200 in 0.005 s"));
+        assert!(told.why.contains("0.005 s") && told.why.contains("40,000/s"), "{}", told.why);
     }
 
     #[test]

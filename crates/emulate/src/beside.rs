@@ -74,9 +74,9 @@ impl Left<'_> {
         self.finished.metrics.get(name).copied().filter(|value| value.is_finite())
     }
 
-    /// Answers of every kind in each stretch of `every`, from the beginning of the load up to `end`.
-    /// An interval belongs to the stretch that holds its middle; `None` where intervals are longer
-    /// than stretches, because there would be too many.
+    /// Answers of every kind in each stretch of `every`, from the beginning of the load up to
+    /// `end`. An interval belongs to the stretch that holds its middle; `None` where intervals are
+    /// longer than stretches, because there would be too many.
     pub(crate) fn answers_each(&self, every: Nanos, end: Nanos) -> Option<Vec<u64>> {
         let begun = |interval: &Interval| interval.at_ns - interval.length_ns.unwrap_or(0);
         let start = begun(self.intervals.first()?);
@@ -125,8 +125,47 @@ pub(crate) fn ms(value_ns: Option<f64>) -> String {
 pub(crate) const NOTHING: &str = "-";
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use crate::told::tests::load;
+    use serde_json::json;
+
+    /// A trial with these metrics and this service and response time.
+    pub fn finished(metrics: serde_json::Value, times: &Histogram) -> TrialFinished {
+        let text = times.to_base64();
+        let zero: serde_json::Value = serde_json::to_value(weigh_model::Ledger::zero()).unwrap();
+        let mut trial = json!({
+            "trial": "t", "point": {}, "repetition": 0, "seed": 1, "guarantee": "at least once",
+            "target": "x", "samples": {}, "ledger": zero, "doubts": [], "granted": {},
+            "histograms": { "response_time_ns": text, "service_time_ns": text },
+        });
+        trial["metrics"] = metrics;
+        trial["ledger"]["sent"] = times.count().into();
+        serde_json::from_value(trial).unwrap()
+    }
+
+    /// Tenths of a second with so many answers each.
+    pub fn tenths(answers: &[u64]) -> Vec<Interval> {
+        let interval = |(number, acknowledged): (u64, &u64)| Interval {
+            at_ns: 50_000_000 + (number + 1) * 100_000_000,
+            length_ns: Some(100_000_000),
+            acknowledged: *acknowledged,
+            ..Interval::default()
+        };
+        (0..).zip(answers).map(interval).collect()
+    }
+
+    #[test]
+    fn answers_are_counted_by_the_second_that_they_came_in() {
+        let (load, trial) = (load(&json!({})), finished(json!({}), &Histogram::new()));
+        let each = [vec![10; 10], vec![7; 10], vec![1; 3]].concat();
+        let intervals = tenths(&each);
+        let left = Left { load: &load, finished: &trial, intervals: &intervals };
+        let counted = left.answers_each(Nanos::from_secs(1), Nanos::from_millis(2_300));
+        assert_eq!(counted, Some(vec![100, 70, 3]));
+        let counted = left.answers_each(Nanos::from_millis(10), Nanos::from_secs(1));
+        assert_eq!(counted, None, "intervals are longer than that");
+    }
 
     #[test]
     fn numbers_have_thousands_and_few_digits() {

@@ -43,8 +43,8 @@ pub fn phase(seed: u64) -> Nanos {
 }
 
 impl Shown {
-    /// The figures that were shown of a run from `from_ns` to `to_ns`: those whose windows hold some
-    /// of it, the last one after its end included. `None` where no two readings lie around it.
+    /// The figures that were shown of a run from `from_ns` to `to_ns`: those whose windows hold
+    /// some of it, the last one after its end included. `None` where no two readings lie around it.
     pub fn of(readings: &[Reading], (from_ns, to_ns): (u64, u64)) -> Option<Shown> {
         let shown: Vec<f64> = readings
             .windows(2)

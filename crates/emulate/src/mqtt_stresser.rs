@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use weigh_model::Nanos;
 
+use crate::beside::{Beside, Left, NOTHING, Row, number};
 use crate::told::Client;
 
 /// What it prints of all its clients.
@@ -48,14 +49,93 @@ impl Printed {
     }
 
     pub(crate) fn figures(&self) -> BTreeMap<&'static str, f64> {
+        let is_known = self.published > 0;
         let ratio = self.received as f64 / self.published as f64;
         let all = [
-            ("mqtt_stresser_receive_ratio", (self.published > 0).then_some(ratio)),
+            ("mqtt_stresser_receive_ratio", is_known.then_some(ratio)),
             ("mqtt_stresser_publish_per_s", median(&self.publish_per_s)),
             ("mqtt_stresser_receive_per_s", median(&self.receive_per_s)),
+            ("mqtt_stresser_publish_slowest_per_s", self.publish_per_s.first().copied()),
+            ("mqtt_stresser_publish_fastest_per_s", self.publish_per_s.last().copied()),
+            ("mqtt_stresser_receive_slowest_per_s", self.receive_per_s.first().copied()),
+            ("mqtt_stresser_receive_fastest_per_s", self.receive_per_s.last().copied()),
+            ("mqtt_stresser_completed_clients", is_known.then_some(self.completed as f64)),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
+}
+
+/// Its lines beside the exact figures.
+pub fn beside(left: &Left<'_>) -> Beside {
+    let ledger = &left.finished.ledger;
+    let clients = left.load.connections;
+    let shown = |name: &str| left.metric(name).map_or_else(|| NOTHING.to_owned(), number);
+    let per_client = |name: &str| {
+        let each = left.metric(name).map(|all| all / f64::from(clients.max(1)));
+        each.map_or_else(|| NOTHING.to_owned(), number)
+    };
+    let counted = |count: u64, of: u64| {
+        let percent = 100.0 * count as f64 / of.max(1) as f64;
+        format!("{} ({percent:.0}%)", number(count as f64))
+    };
+    let arrived = ledger.delivered.map_or(0, |delivered| delivered + ledger.late);
+    let ratio = left.metric("mqtt_stresser_receive_ratio");
+    let theirs = ratio.map_or(NOTHING.to_owned(), |ratio| {
+        format!("{} ({:.0}%)", number(arrived as f64), 100.0 * ratio)
+    });
+    let sent = counted(ledger.sent, ledger.scheduled);
+    let completed = left.metric("mqtt_stresser_completed_clients").unwrap_or(0.0) as u64;
+    let mut rows = vec![
+        Row::new("Concurrent Clients", clients.to_string(), clients.to_string()),
+        Row::new("Published Messages", sent.clone(), sent),
+        Row::new("Received Messages", theirs, counted(arrived, ledger.sent)),
+        Row::new("Completed", counted(completed, clients.into()), NOTHING.to_owned()),
+    ];
+    let exact = [
+        ("Publishing", "publish", per_client("throughput_in_per_s")),
+        ("Receiving", "receive", per_client("throughput_out_per_s")),
+    ];
+    for (title, verb, exact) in exact {
+        for which in ["fastest", "slowest"] {
+            let name = format!("mqtt_stresser_{verb}_{which}_per_s");
+            let title = format!("{title}, {which} msg/sec");
+            rows.push(Row::new(title, shown(&name), NOTHING.to_owned()));
+        }
+        let name = format!("mqtt_stresser_{verb}_per_s");
+        rows.push(Row::new(format!("{title}, median msg/sec"), shown(&name), exact));
+    }
+    rows.push(Row::new(
+        "delivered of all clients, msg/sec",
+        NOTHING.to_owned(),
+        shown("throughput_out_per_s"),
+    ));
+    Beside { tool: "mqtt-stresser", rows, why: why(left) }
+}
+
+/// Why its figures differ.
+fn why(left: &Left<'_>) -> String {
+    let clients = f64::from(left.load.connections);
+    let metric = |name: &str| left.metric(name).unwrap_or(0.0);
+    let (median, exact) = (metric("mqtt_stresser_receive_per_s"), metric("throughput_out_per_s"));
+    let ledger = &left.finished.ledger;
+    let lost = ledger.lost.unwrap_or(0);
+    let lost = match lost {
+        0 => String::new(),
+        lost => format!(
+            " {} of {} messages were lost, and clients that got nothing back are not in its count.",
+            number(lost as f64),
+            number(ledger.sent as f64)
+        ),
+    };
+    format!(
+        "mqtt-stresser divides all that came back by the time from the end of publishing, whatever \
+         had come before: {}/s for the median client, {}/s if {} such clients are added up, where \
+         {}/s were delivered from the first message sent to the last one in.{lost}",
+        number(median),
+        number(median * clients),
+        number(clients),
+        number(exact),
+    )
 }
 
 /// The middle of ascending values, or the mean of the two in the middle.

@@ -1,5 +1,5 @@
-//! Two ways to sum a run up that need no tool: messages over the sum of their times, and one average
-//! over a run whose load was still rising.
+//! Two ways to sum a run up that need no tool: messages over the sum of their times, and one
+//! average over a run whose load was still rising.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ pub(crate) fn sum_of_times(told: &Told<'_>) -> BTreeMap<&'static str, f64> {
     mean_ns.map(|mean_ns| ("sum_of_times_per_s", 1e9 / mean_ns)).into_iter().collect()
 }
 
-/// The aggregate report of JMeter: all samples of a run, errors and ramp included, over the time from
-/// the first one's beginning to the last one's end (JMeter's user manual, "Aggregate Report": the
-/// throughput is that of the whole time between the two). Where nothing confirms, a sample is over
-/// when it is handed over, and has no time worth telling.
+/// The aggregate report of JMeter: all samples of a run, errors and ramp included, over the time
+/// from the first one's beginning to the last one's end (JMeter's user manual, "Aggregate Report":
+/// the throughput is that of the whole time between the two). Where nothing confirms, a sample is
+/// over when it is handed over, and has no time worth telling.
 pub(crate) fn ramp_average(told: &Told<'_>) -> BTreeMap<&'static str, f64> {
     let mut samples = told.calls.unwrap_or(told.service).clone();
     samples.merge(told.errors);

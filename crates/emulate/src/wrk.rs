@@ -1,8 +1,8 @@
-//! What wrk prints, and wrk2 where a rate is set. wrk corrects its latencies: it takes the mean time
-//! from one request of a connection to the next for the time that requests were due at, and adds
-//! values for what a longer one would have kept waiting, as if it had not waited itself
+//! What wrk prints, and wrk2 where a rate is set. wrk corrects its latencies: it takes the mean
+//! time from one request of a connection to the next for the time that requests were due at, and
+//! adds values for what a longer one would have kept waiting, as if it had not waited itself
 //! (github.com/wg/wrk, `main` in src/wrk.c and `stats_correct` in src/stats.c). Its requests per
-//! second are of one thread, counted every 100 ms.
+//! second are of one thread, the mean of counts of 100 ms.
 //!
 //! wrk2 (github.com/giltene/wrk2) counts from the due time, as Weighbridge does; it forgets what it
 //! recorded in its first ten seconds, which its calibration takes, and says so nowhere.
@@ -34,7 +34,7 @@ pub fn beside(left: &Left<'_>, asked: Asked) -> Beside {
         Row::new("Latency Avg", us(theirs.mean()), ms(exact.mean())),
         Row::new("Latency Stdev", us(theirs.deviation(true)), NOTHING.into()),
         Row::new("Latency Max", us(theirs.max().map(|us| us as f64)), longest(left)),
-        Row::new("Req/Sec Avg", per_thread(left, asked.threads), NOTHING.into()),
+        Row::new("Req/Sec Avg", per_thread(left, answers, asked.threads), NOTHING.into()),
     ];
     let quantiles: &[f64] = match (asked.is_detailed, is_paced) {
         (false, _) => &[],
@@ -61,19 +61,13 @@ fn longest(left: &Left<'_>) -> String {
     ms(left.times("response_time_ns").max().map(|ns| ns as f64))
 }
 
-/// The mean of what one thread did in each tenth of a second, per second.
-fn per_thread(left: &Left<'_>, threads: u32) -> String {
-    let Some(duration) = left.load.duration else { return NOTHING.to_owned() };
-    let each = left.answers_each(SAMPLE, duration);
-    let each = each.filter(|each| !each.is_empty());
-    each.map_or_else(
-        || NOTHING.to_owned(),
-        |each| {
-            let sum: u64 = each.iter().sum();
-            let seconds = each.len() as f64 * SAMPLE.as_secs_f64();
-            number(sum as f64 / seconds / f64::from(threads.max(1)))
-        },
-    )
+/// What one thread did on average in the tenths of a second that it counts, per second.
+fn per_thread(left: &Left<'_>, answers: u64, threads: u32) -> String {
+    let seconds = left.load.duration.map_or(0.0, Nanos::as_secs_f64);
+    match seconds > 0.0 {
+        true => number(answers as f64 / seconds / f64::from(threads.max(1))),
+        false => NOTHING.to_owned(),
+    }
 }
 
 /// The mean time from one request of a connection to its next, microseconds.
@@ -144,15 +138,16 @@ fn why(left: &Left<'_>, measured: &Counts, theirs: &Counts) -> String {
 
 const US_NS: u64 = 1_000;
 
-/// `RECORD_INTERVAL_MS` of src/main.h.
-const SAMPLE: Nanos = Nanos::from_millis(100);
-
 /// `CALIBRATE_DELAY_MS` of wrk2's src/main.h.
 const CALIBRATION_S: f64 = 10.0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::beside::tests::finished;
+    use crate::told::tests::load;
+    use serde_json::json;
+    use weigh_stats::histogram::Histogram;
 
     /// The loop of the tool's source, on an array as it has one.
     fn as_in_the_source(values: &[u64], expected: u64) -> Counts {
@@ -181,6 +176,27 @@ mod tests {
             let counts = Counts::of_values(values.iter().copied());
             assert_eq!(corrected(&counts, expected), as_in_the_source(values, expected));
         }
+    }
+
+    /// Four connections, 1 ms each, one stall of 100 ms in a second: what is added, and why.
+    #[test]
+    fn its_lines_stand_beside_the_exact_ones() {
+        let load = load(&json!({ "duration": "1s" }));
+        let mut times = Histogram::new();
+        times.record_n(1_000_000, 3_990);
+        times.record_n(100_000_000, 10);
+        let trial = finished(json!({ "window_s": 1.0 }), &times);
+        let left = Left { load: &load, finished: &trial, intervals: &[] };
+        let told = beside(&left, Asked { threads: 2, is_detailed: true });
+        let row = |name: &str| told.rows.iter().find(|row| row.name == name).unwrap();
+        assert_eq!((&*row("Req/Sec Avg").tool, &*row("Requests/sec").tool), ("2,000", "4,000"));
+        assert_eq!((&*row("Latency 50%").tool, &*row("Latency 50%").exact), ("1 ms", "1 ms"));
+        let high = row("Latency 99%");
+        assert_eq!(&*high.exact, "1 ms");
+        assert_ne!(high.tool, high.exact, "980 values were added to 4,000");
+        assert!(told.why.contains("latencies that it did not measure"), "{}", told.why);
+        let plain = beside(&left, Asked { threads: 2, is_detailed: false });
+        assert!(plain.rows.len() < told.rows.len());
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Figures as another tool would have shown them, beside the exact ones: which tools there are, what
-//! each needs of a load, and what its figures are called. The load is never changed for them.
+//! Figures as another tool would have shown them, beside the exact ones: which tools there are,
+//! what each needs of a load, and what its figures are called. The load is never changed for them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -66,6 +66,11 @@ impl Emulation {
                 "mqtt_stresser_receive_ratio",
                 "mqtt_stresser_publish_per_s",
                 "mqtt_stresser_receive_per_s",
+                "mqtt_stresser_publish_slowest_per_s",
+                "mqtt_stresser_publish_fastest_per_s",
+                "mqtt_stresser_receive_slowest_per_s",
+                "mqtt_stresser_receive_fastest_per_s",
+                "mqtt_stresser_completed_clients",
             ],
             Emulation::SumOfTimes => &["sum_of_times_per_s"],
             Emulation::RampAverage => &[

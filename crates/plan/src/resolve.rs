@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use toml::Table;
-use weigh_model::Load;
 use weigh_model::plan::Plan;
 
 use crate::background;
@@ -101,7 +100,7 @@ impl Draft<'_> {
             return Err(problems);
         }
         let background = background::shared(&cases);
-        let loads: Vec<Load> = cases.iter().map(|case| case.load.clone()).collect();
+        emulated::check(&self.document, &cases, &mut problems);
         let written = matrix::matrix(&cases).and_then(|written| Ok((written, background?)));
         let ((load, cases), background) = match written {
             Ok(written) => written,
@@ -111,7 +110,6 @@ impl Draft<'_> {
             }
         };
         self.check_stop(&cases, &mut problems);
-        emulated::check(&self.document, &loads, &mut problems);
         if !problems.is_empty() {
             return Err(problems);
         }

@@ -313,6 +313,7 @@ const SUFFIXES: &[(&str, &str)] = &[
     ("w", "W"),
     ("v", "V"),
     ("connections", "connections"),
+    ("clients", "clients"),
     ("messages", "messages"),
 ];
 
@@ -359,6 +360,13 @@ mod tests {
             ("modelled_wake_j_per_message", "J/message"),
             ("modelled_days_per_charge", "days/charge"),
             ("capacity_per_s", "1/s"),
+            ("htop_cpu_percent.mean", "%"),
+            ("autocannon_time_s", "s"),
+            ("mqtt_stresser_receive_ratio", "1"),
+            ("mqtt_stresser_receive_per_s", "1/s"),
+            ("mqtt_stresser_completed_clients", "clients"),
+            ("sum_of_times_per_s", "1/s"),
+            ("ramp_average_time_ns.p90", "ns"),
         ] {
             assert_eq!(unit_of(name), unit, "{name}");
         }

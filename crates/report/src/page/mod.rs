@@ -5,6 +5,7 @@
 mod answer;
 mod definitions;
 mod doubts;
+mod emulated_words;
 mod ends;
 mod facts;
 mod limits;
