@@ -36,6 +36,15 @@ enum Command {
     Study(commands::study::Study),
     /// Where a target's limit lies: two bounds for every goal, and what ended it.
     Limit(Box<commands::limit::Limit>),
+    /// autocannon's flags and its load: what it would have printed, beside what is so.
+    #[command(disable_help_flag = true)]
+    Autocannon(commands::autocannon::Autocannon),
+    /// mqtt-stresser's flags and its load: what it would have printed, beside what is so.
+    #[command(disable_help_flag = true)]
+    MqttStresser(commands::mqtt_stresser::MqttStresser),
+    /// The flags of wrk and wrk2 and their load: what they would have printed, beside what is so.
+    #[command(disable_help_flag = true)]
+    Wrk(commands::wrk::Wrk),
     /// A reference server in the foreground.
     Serve(Box<commands::serve::Serve>),
     /// What a process, container or control group of this host uses, for a weigh on another one.
@@ -88,6 +97,9 @@ fn main() -> std::process::ExitCode {
         Command::Clock(command) => command.run(),
         Command::Study(command) => command.run(),
         Command::Limit(command) => command.run(),
+        Command::Autocannon(command) => command.run(),
+        Command::MqttStresser(command) => command.run(),
+        Command::Wrk(command) => command.run(),
         Command::Serve(command) => command.run(),
         Command::Observe(command) => command.run(),
         Command::Targets(command) => command.run(),

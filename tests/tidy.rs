@@ -448,6 +448,7 @@ const PLACES: &[&str] = &["/work/", "/root/", "/tmp/bash", "/home/"];
 const ARROWS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("stats", &[]),
+    ("emulate", &["model", "stats"]),
     ("energy", &["model", "stats"]),
     ("engine", &["model", "stats"]),
     ("protocols", &["model", "door"]),
@@ -489,6 +490,11 @@ const ABSENT: &[(&str, &[&str], &str)] = &[
         "crates/limit/src",
         &["std::fs", "std::net", "std::process", "std::thread", "Instant::now", "SystemTime::now"],
         "a search asks for trials and is told what came of them",
+    ),
+    (
+        "crates/emulate/src",
+        &["std::fs", "std::net", "std::process", "std::thread", "Instant::now", "SystemTime::now"],
+        "an exact record goes in, what a tool would have made of it comes out",
     ),
     (
         "crates/energy/src",

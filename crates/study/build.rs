@@ -14,8 +14,11 @@ fn main() -> io::Result<()> {
     for folder in sorted(&studies)?.into_iter().filter(|path| path.join("study.toml").is_file()) {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let _ = writeln!(code, "({name:?}, &[");
-        for file in sorted(&folder)?.into_iter().filter(|path| path.is_file()) {
-            let own = file.file_name().unwrap_or_default().to_string_lossy();
+        for own in FILES {
+            let file = folder.join(own);
+            if !file.is_file() {
+                continue;
+            }
             let path = file.canonicalize()?;
             let _ = writeln!(code, "({own:?}, include_str!({:?})),", path.display().to_string());
         }
@@ -25,6 +28,16 @@ fn main() -> io::Result<()> {
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo names it"));
     fs::write(out.join("studies.rs"), code)
 }
+
+/// The files that a study may have; what else lies in its folder is not built in.
+const FILES: [&str; 6] = [
+    "study.toml",
+    "plan-published.toml",
+    "plan-right.toml",
+    "published.csv",
+    "facts.toml",
+    "README.md",
+];
 
 /// What stands in a folder, by name; nothing where there is no folder.
 fn sorted(folder: &Path) -> io::Result<Vec<PathBuf>> {

@@ -4,13 +4,16 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use weigh_audit::figure::Fact;
-use weigh_audit::{Source, facts};
+use weigh_audit::{Audit as Findings, Source, facts};
 use weigh_model::Rule;
 use weigh_report::Summary;
 use weigh_report::lint::verdict;
 use weigh_report::run_folder::RunFolder;
+use weigh_study::StudyTexts;
+use weigh_study::audit_page::{self, Audited};
 
 use crate::exit::{Exit, Stop};
+use crate::planning::studies::Studies;
 use crate::show::output;
 
 /// The flags of `weigh audit`.
@@ -19,8 +22,18 @@ use crate::show::output;
 pub struct Audit {
     /// Files that belong together: a table of figures, the output of a tool; or one run, by its
     /// folder, its id or its summary.json
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "studies", value_name = "FILE")]
     files: Vec<String>,
+    /// The published figures of a study, with what is known beside them; `all` for all studies. May
+    /// be given several times
+    #[arg(long = "study", value_name = "NAME", conflicts_with_all = ["files", "facts"])]
+    studies: Vec<String>,
+    /// A folder with studies beside those built in
+    #[arg(long, value_name = "DIR", requires = "studies")]
+    data: Option<PathBuf>,
+    /// Writes the findings as a page as well
+    #[arg(long, value_name = "OUT.html")]
+    page: Option<PathBuf>,
     /// What is known beside the figures, as TOML: docs/guide/auditing-figures.md
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
@@ -41,16 +54,81 @@ impl Audit {
         if let [file] = &self.files[..]
             && let Some(summary) = own_run(file, &self.runs)?
         {
+            if self.page.is_some() {
+                let mend = "a run has its own report.html, and --page is for figures of others";
+                return Err(Stop::usage(format!("{file}: this is a run of ours: {mend}")));
+            }
             let verdict = verdict::of(&summary, &self.rules);
             output::put(&if self.json { verdict.to_json() } else { verdict.to_text() })?;
             return Ok(if verdict.is_clean() { Exit::Done } else { Exit::Finding });
         }
-        let sources: Vec<Source> =
-            self.files.iter().map(|file| source(file)).collect::<Result<_, _>>()?;
-        let mut audit = weigh_audit::audit(&sources, &self.beside()?).map_err(Stop::usage)?;
+        let (mut audit, about) =
+            if self.studies.is_empty() { self.of_files()? } else { self.of_studies()? };
         audit.keep(&self.rules);
+        if let Some(place) = &self.page {
+            let audited = Audited { about: &about, audit: &audit };
+            let page = audit_page::page(&audited, &self.command());
+            std::fs::write(place, page).map_err(|error| {
+                let mend = "give a file that can be written with --page";
+                Stop::new(Exit::Record, format!("{}: {error}; {mend}", place.display()))
+            })?;
+        }
         output::put(&if self.json { audit.to_json() } else { audit.to_text() })?;
         Ok(if audit.findings.is_empty() { Exit::Done } else { Exit::Finding })
+    }
+
+    fn of_files(&self) -> Result<(Findings, Abouts), Stop> {
+        let sources: Vec<Source> =
+            self.files.iter().map(|file| source(file)).collect::<Result<_, _>>()?;
+        let audit = weigh_audit::audit(&sources, &self.beside()?).map_err(Stop::usage)?;
+        Ok((audit, Abouts::new()))
+    }
+
+    /// The published figures of studies, each with what is known beside its own.
+    fn of_studies(&self) -> Result<(Findings, Abouts), Stop> {
+        let studies = Studies::load(self.data.as_deref())?;
+        let is_all = self.studies.iter().any(|name| name == "all");
+        let chosen: Vec<&StudyTexts> = match is_all {
+            true => studies.all().iter().collect(),
+            false => {
+                self.studies.iter().map(|name| studies.find(name)).collect::<Result<_, _>>()?
+            }
+        };
+        let (mut together, mut abouts) = (Findings::default(), Abouts::new());
+        for texts in chosen {
+            let name = format!("{}/published.csv", texts.place);
+            let source = Source { name, text: texts.published.clone() };
+            let facts = texts.facts.as_deref().unwrap_or_default();
+            let beside = facts::read(&format!("{}/facts.toml", texts.place), facts);
+            let beside = beside.map_err(Stop::usage)?;
+            let audit = weigh_audit::audit(&[source], &beside).map_err(Stop::usage)?;
+            let about = question(&texts.study);
+            abouts.extend(audit.studies.iter().map(|body| (body.name.clone(), about.clone())));
+            together.add(audit);
+        }
+        Ok((together, abouts))
+    }
+
+    /// The command that makes the page again.
+    fn command(&self) -> String {
+        let mut command = "weigh audit".to_owned();
+        for file in &self.files {
+            command += &format!(" {file}");
+        }
+        for study in &self.studies {
+            command += &format!(" --study {study}");
+        }
+        if let Some(facts) = &self.facts {
+            command += &format!(" --facts {}", facts.display());
+        }
+        if let Some(data) = &self.data {
+            command += &format!(" --data {}", data.display());
+        }
+        for rule in &self.rules {
+            command += &format!(" --rule {rule}");
+        }
+        let page = self.page.as_ref().map(|page| page.display().to_string());
+        command + &format!(" --page {}", page.unwrap_or_default())
     }
 
     fn beside(&self) -> Result<Vec<Fact>, Stop> {
@@ -58,6 +136,16 @@ impl Audit {
         let source = source(&path.to_string_lossy())?;
         facts::read(&source.name, &source.text).map_err(Stop::usage)
     }
+}
+
+/// What studies are about, by the name of the study in its figures.
+type Abouts = Vec<(String, String)>;
+
+/// What a study asks; nothing where its file does not say it.
+fn question(study: &str) -> String {
+    let table: Option<toml::Table> = study.parse().ok();
+    let question = table.as_ref().and_then(|table| table.get("question")?.as_str());
+    question.unwrap_or_default().to_owned()
 }
 
 /// A run of ours: its folder, its id below `runs`, or its summary.

@@ -95,6 +95,7 @@ impl Background {
             stage: Stage::default(),
             metering: &Metering::default(),
             lookouts: &Lookouts::default(),
+            emulate: &[],
             background: None,
         };
         let folder = self.plan.with_extension("targets");

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod audit;
+pub mod autocannon;
 pub mod background;
 pub mod clock;
 pub mod compare;
@@ -8,10 +9,12 @@ pub mod devices;
 pub mod diff;
 pub mod doctor;
 pub mod export;
+pub mod facade;
 pub mod inspect;
 pub mod install;
 pub mod limit;
 pub mod meters;
+pub mod mqtt_stresser;
 pub mod observe;
 pub mod open;
 pub mod probe;
@@ -26,3 +29,4 @@ pub mod serve_stage;
 pub mod stats;
 pub mod study;
 pub mod targets;
+pub mod wrk;

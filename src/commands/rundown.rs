@@ -160,6 +160,12 @@ impl Rundown {
                  leave it out",
             ));
         }
+        if !observe.emulate.is_empty() {
+            return Err(Stop::usage(
+                "observe.emulate: a rundown says what the battery gave, and no tool would have \
+                 told of that: leave it out",
+            ));
+        }
         if observe.asks_for_energy() || observe.messages {
             return Err(Stop::usage(
                 "observe: in a rundown the battery is the meter, and its log holds sums: leave \

@@ -93,6 +93,16 @@ impl Manner {
         Ok(Some(text.lines().next().unwrap_or_default().to_owned()))
     }
 
+    /// The same with so many threads of the generator, where that is said elsewhere.
+    pub fn with_shards(self, shards: Option<u32>) -> Manner {
+        Manner { shards: shards.or(self.shards), ..self }
+    }
+
+    /// The same without a word on the way, where that is said elsewhere.
+    pub fn quieter(self, is_quiet: bool) -> Manner {
+        Manner { quiet: self.quiet || is_quiet, ..self }
+    }
+
     /// Weighs and shows.
     pub fn conduct(
         &self,
@@ -100,6 +110,17 @@ impl Manner {
         plan: Plan,
         secrets: &Secrets,
     ) -> Result<Exit, Stop> {
+        let finished = self.weigh(catalogue, plan, secrets)?;
+        finished.map_or(Ok(Exit::Done), |finished| self.show(finished))
+    }
+
+    /// Weighs; `None` where nothing was to be started.
+    pub fn weigh(
+        &self,
+        catalogue: &Catalogue,
+        plan: Plan,
+        secrets: &Secrets,
+    ) -> Result<Option<Finished>, Stop> {
         let energy = energy::basis(&plan, self.data.as_deref())?;
         let plan = energy::heard(plan);
         let cases = decide(&plan, catalogue, secrets)?;
@@ -109,14 +130,14 @@ impl Manner {
         }
         if self.dry {
             let forecast = forecast::Forecast::of(&plan, &cases, catalogue);
-            return output::put(&if self.json { forecast.json() } else { forecast.text() })
-                .map(|()| Exit::Done);
+            output::put(&if self.json { forecast.json() } else { forecast.text() })?;
+            return Ok(None);
         }
         let footing = Footing::take(&cases)?;
         let shards = self.examine(catalogue, &cases, self.shards)?;
         let setup = resumption::setup(shards, self.data.as_deref(), secrets, &cases)?;
         let experiment = self.experiment(catalogue, plan, cases, setup, footing)?;
-        self.show(Experiment { energy, ..experiment }.run()?)
+        Experiment { energy, ..experiment }.run().map(Some)
     }
 
     /// The devices and radios that there are.
@@ -227,6 +248,14 @@ impl Manner {
             };
             output::put(&format!("{table}run: {}\n", finished.folder.path().display()))?;
         }
+        self.ended(finished)
+    }
+
+    /// How the program ends after a run.
+    ///
+    /// # Errors
+    /// If not all of it could be recorded.
+    pub fn ended(&self, finished: Finished) -> Result<Exit, Stop> {
         if let Some(stop) = finished.unrecorded {
             eprintln!("weigh: not everything could be recorded; what was measured is above");
             return Err(stop);

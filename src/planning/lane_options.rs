@@ -184,24 +184,7 @@ impl LaneOptions {
         repeat: Repeat,
         catalogue: &Catalogue,
     ) -> Result<Plan, Stop> {
-        let known = Known::new(catalogue);
-        for draft in drafts {
-            known.check(draft).map_err(|invalid| Stop::usage(with_flag(invalid)))?;
-        }
-        let (load, cases) = matrix::matrix(drafts)?;
-        Ok(Plan {
-            name: name.to_owned(),
-            question: None,
-            seed: self.seed,
-            thresholds: Vec::new(),
-            load,
-            repeat,
-            stop: BTreeMap::new(),
-            observe: self.observe()?,
-            energy: None,
-            background: background::shared(drafts)?,
-            cases,
-        })
+        plan_of((name, self.seed), drafts, repeat, self.observe()?, catalogue)
     }
 
     /// What of the trials is kept beside their figures.
@@ -246,6 +229,37 @@ impl LaneOptions {
              {protocol}"
         )))
     }
+}
+
+/// The plan of these drafts under a name and a seed, once each of them is known to be possible.
+///
+/// # Errors
+/// What a protocol or target cannot do, under the flag that asks for it.
+pub fn plan_of(
+    (name, seed): (&str, u64),
+    drafts: &[Decided],
+    repeat: Repeat,
+    observe: Observe,
+    catalogue: &Catalogue,
+) -> Result<Plan, Stop> {
+    let known = Known::new(catalogue);
+    for draft in drafts {
+        known.check(draft).map_err(|invalid| Stop::usage(with_flag(invalid)))?;
+    }
+    let (load, cases) = matrix::matrix(drafts)?;
+    Ok(Plan {
+        name: name.to_owned(),
+        question: None,
+        seed,
+        thresholds: Vec::new(),
+        load,
+        repeat,
+        stop: BTreeMap::new(),
+        observe,
+        energy: None,
+        background: background::shared(drafts)?,
+        cases,
+    })
 }
 
 /// What the URLs and settings of lanes hold and no plan may: credentials by URL, passwords by key.

@@ -31,6 +31,17 @@ pub struct RequestOptions {
 }
 
 impl RequestOptions {
+    /// These header fields, each "NAME: VALUE".
+    pub fn of_headers(headers: Vec<String>) -> RequestOptions {
+        RequestOptions {
+            headers,
+            secret_headers: Vec::new(),
+            method: None,
+            status: None,
+            topic: None,
+        }
+    }
+
     /// The lanes as these flags want them.
     ///
     /// # Errors

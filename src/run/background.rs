@@ -159,7 +159,9 @@ impl<'a> Asked<'a> {
         if let Some(authority) = vault.authority().filter(|_| tls::is_on(&lane.settings)) {
             lane.given.insert("tls_ca".to_owned(), authority.display().to_string());
         }
-        let load = Load { duration: Some(LASTING), ..self.case.asked.load.clone() };
+        let asked = &self.case.asked.load;
+        let duration = asked.messages.is_none().then_some(LASTING);
+        let load = Load { duration, ..asked.clone() };
         let (load, cases) = matrix::matrix(&[lane.with(load)])?;
         let plan = Plan {
             name: "background".to_owned(),

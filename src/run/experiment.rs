@@ -18,6 +18,7 @@ use weigh_stage::pinning::{CoreSet, Pinning};
 use crate::exit::{Exit, Stop};
 use crate::planning::cases::Case;
 use crate::run::chronicle::{Chronicle, not_recorded};
+use crate::run::emulated;
 use crate::run::identity::Trials;
 use crate::run::interrupts::Interrupts;
 use crate::run::limit_search;
@@ -282,6 +283,7 @@ impl Experiment<'_> {
     }
 
     fn check(&self) -> Result<(), Stop> {
+        emulated::check(&self.plan.observe.emulate, &self.cases)?;
         let trials = Trials::new(&self.plan, &self.cases);
         self.cases.iter().enumerate().try_for_each(|(index, case)| {
             let trial = trials.trial(index, case, 0);

@@ -9,6 +9,7 @@ pub mod chronicle;
 pub mod counters;
 pub mod crossing;
 pub mod departures;
+pub mod emulated;
 pub mod experiment;
 pub mod followed;
 pub mod heard;

@@ -73,7 +73,10 @@ pub fn put_together(
         target_bytes: seen.target_bytes.filter(|_| !lease.is_used),
     };
     let carried = Carried::of(&mut outcome, seen.layers.handshakes());
+    let figures = seen.emulated.figures(trial, &outcome);
     let mut finished = record::put_together(trial, outcome, beside);
+    finished.metrics.extend(figures);
+    seen.emulated.tell(&mut finished);
     seen.layers.tell(&mut finished);
     seen.sighted.tell(&mut finished);
     let told = crossed.tell(&carried, lane, &mut finished);

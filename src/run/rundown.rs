@@ -141,6 +141,7 @@ impl Rundown<'_> {
             metering: &unmetered,
             lookouts: &unwatched,
             stage: Stage { share: case.share, ..Stage::default() },
+            emulate: &[],
             background: None,
         };
         let began = Instant::now();

@@ -17,7 +17,7 @@ use weigh_model::energy::Span;
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::ledger::Cause;
 use weigh_model::protocol::{Dial, Invalid};
-use weigh_model::{Arrival, Doubt, Endpoint, Load, Nanos, Pattern, Trial};
+use weigh_model::{Arrival, Doubt, Emulation, Endpoint, Load, Nanos, Pattern, Trial};
 use weigh_observe::cpu::monotonic_ns;
 use weigh_observe::process::Tree;
 use weigh_observe::room;
@@ -34,6 +34,7 @@ use crate::planning::pipeline;
 use crate::run::addresses::{resolve, sources};
 use crate::run::background;
 use crate::run::crossing::{Crossed, Crossing};
+use crate::run::emulated::{Emulated, Screen};
 use crate::run::interrupts::Interrupts;
 use crate::run::kept::{Lease, Targets};
 use crate::run::layers;
@@ -66,6 +67,8 @@ pub struct Surroundings<'s> {
     pub metering: &'s Metering,
     /// What is watched of targets that somebody else runs.
     pub lookouts: &'s Lookouts,
+    /// Whose figures are told beside the exact ones.
+    pub emulate: &'s [Emulation],
     /// The second workload beneath it.
     pub background: Option<background::Asked<'s>>,
 }
@@ -233,6 +236,8 @@ pub struct Seen {
     pub is_mixed: bool,
     /// What came out of the pipeline, where the target is one.
     pub arrived: Option<Arrived>,
+    /// What other tools would have told of it.
+    pub emulated: Emulated,
 }
 
 fn measure(
@@ -243,6 +248,7 @@ fn measure(
     (lease, vault, metered): (&mut Lease, &Vault, Option<Arc<MeteredTrial>>),
 ) -> Result<(Measured, Option<Watched>, Recorded), Stop> {
     let (target, scene) = (&mut lease.target.running, lease.target.scene.as_ref());
+    let screen = Screen::open(around, trial, lane.is_foreign());
     let (epoch, epoch_monotonic_ns) = (Instant::now(), monotonic_ns());
     let unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let (composer, sealer) = composer(trial, material, unix_ns as u64)?;
@@ -297,6 +303,7 @@ fn measure(
         arrived,
         epoch_ns: epoch_monotonic_ns,
         is_mixed: is_mixed(around),
+        emulated: screen.end(&outcome, trial, epoch_monotonic_ns),
     };
     let watched = recording.map(|recording| Watched::new(recording, epoch_monotonic_ns));
     Ok((Measured { outcome, seen }, watched, recorded))

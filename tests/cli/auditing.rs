@@ -69,3 +69,33 @@ fn a_run_of_our_own_is_audited_by_folder_id_and_summary() {
     assert!(codes.contains(&"L13"), "{codes:?}");
     place.weigh(&["audit", &id, "--rule", "L07"]).with(0);
 }
+
+#[test]
+fn published_figures_of_a_study_are_audited_and_make_a_page() {
+    let place = Place::new("audit-study");
+    let text = place.weigh(&["audit", "--study", "hydroponics", "--page", "one.html"]);
+    let text = text.with(99).stdout;
+    assert!(text.contains("studies/hydroponics/published.csv:147 [Table 16]"), "{text}");
+    let html = read(&place, "one.html");
+    assert!(html.contains("whole multiples of 1 s plus 343.5 ms") && html.contains("Table 16"));
+    assert!(html.contains("weigh audit --study hydroponics --page one.html"));
+    assert!(!html.contains("http://") || !html.contains("src="), "nothing is loaded");
+    let all = place.weigh(&["audit", "--study", "all", "--json", "--page", "all.html"]);
+    let all = all.with(99).json();
+    let rules: std::collections::BTreeSet<&str> =
+        all["findings"].as_array().unwrap().iter().filter_map(|one| one["code"].as_str()).collect();
+    // Every rule but that of quantiles beyond the data is broken in one of the five.
+    assert_eq!(rules.len(), 19, "{rules:?}");
+    assert!(!rules.contains("L17"));
+    assert_eq!(read(&place, "all.html").matches("<dt id=\"rule-L").count(), 20);
+    place.weigh(&["audit", "--study", "hydroponic"]).with(2).saying(&["did you mean hydroponics"]);
+    place.weigh(&["audit", "a.csv", "--study", "all"]).with(2);
+    place
+        .weigh(&["audit", "--study", "flespi", "--page", "nowhere/a.html"])
+        .with(4)
+        .saying(&["nowhere/a.html", "--page"]);
+}
+
+fn read(place: &Place, name: &str) -> String {
+    std::fs::read_to_string(place.folder().join(name)).expect("the page was written")
+}

@@ -115,6 +115,27 @@ fn a_background_that_ends_early_is_a_doubt() {
     place.nobody_is_left();
 }
 
+/// It ends by its own number of messages, long before the window does: how much of the window it
+/// covered is told, and all of its messages are in its own ledger.
+#[test]
+fn a_background_of_so_many_messages_is_over_before_the_window() {
+    let place = Place::new("beneath-counted");
+    let load = "protocol = \"http1\"\nbaseline = false\n\
+                load = { connections = 1, rate = \"200/s\", messages = 90 }";
+    plan(&place, "tcp", load, 1);
+    place.weigh(&["run", "plan.toml", "--quiet"]).with(0);
+    let summary = place.summary();
+    let [on] = &cells(&summary)[..] else { panic!("{summary}") };
+    let covered = figure(on, "background.overlap_ratio");
+    assert!(covered < 0.99, "{on}");
+    assert!(doubts(on).contains(&"background-overlap".to_owned()), "{on}");
+    let journal = place.journal();
+    let [ran] = &of_kind(&journal, "background_ran")[..] else { panic!("{journal:?}") };
+    assert_eq!(ran["ledger"]["sent"], 90, "{ran}");
+    assert!(ran["words"].as_str().unwrap().ends_with("over after 90 messages"), "{ran}");
+    place.nobody_is_left();
+}
+
 /// An HTTP server that answers this many requests, and then closes and takes nobody any more.
 fn answers(count: u32) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

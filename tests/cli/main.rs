@@ -10,6 +10,7 @@ mod diff;
 mod endings;
 mod energy;
 mod exports;
+mod facades;
 mod guide;
 mod isolation;
 #[cfg(feature = "library")]

@@ -61,7 +61,9 @@ fn a_miniature_of_every_study_runs_to_its_end() {
             findings.push(format!("{name}: exit code {code:?}:\n{said}"));
         }
         let mut own = look(&document, &place.run(name));
-        if document["claims"].as_array().map(Vec::len) != study["claims"].as_u64().map(|n| n as usize) {
+        if document["claims"].as_array().map(Vec::len)
+            != study["claims"].as_u64().map(|n| n as usize)
+        {
             own.push("not every claim is in the document".to_owned());
         }
         findings.extend(own.into_iter().map(|finding| format!("{name}: {finding}")));
@@ -105,7 +107,11 @@ fn look_at_run(run: &Value, folder: &Path, must: bool) -> Vec<String> {
     let name = run["name"].as_str().expect("a name");
     if let Some(why) = run["skipped"].as_str() {
         eprintln!("SKIPPED: {name}: {why}");
-        return if must { vec![format!("{name} was skipped, and CI=true: {why}")] } else { Vec::new() };
+        return if must {
+            vec![format!("{name} was skipped, and CI=true: {why}")]
+        } else {
+            Vec::new()
+        };
     }
     let mut findings = Vec::new();
     if run["outcome"] != "done" || run["cells"].as_u64().is_none_or(|cells| cells == 0) {

@@ -78,11 +78,29 @@ impl Audit {
         self.findings.iter().map(|finding| finding.rule).collect()
     }
 
+    /// Takes in another audit, of other studies.
+    pub fn add(&mut self, other: Audit) {
+        self.unasked = match self.studies.is_empty() {
+            true => other.unasked,
+            false => {
+                let both = |rule: &Rule| other.unasked.contains(rule);
+                self.unasked.iter().copied().filter(both).collect()
+            }
+        };
+        self.read.extend(other.read);
+        self.findings.extend(other.findings);
+        self.findings.sort_by_key(|finding| finding.rule);
+        self.studies.extend(other.studies);
+    }
+
     /// Leaves only what is about `rules`; all of it if there are none.
     pub fn keep(&mut self, rules: &[Rule]) {
         if !rules.is_empty() {
             self.findings.retain(|finding| rules.contains(&finding.rule));
             self.unasked.retain(|rule| rules.contains(rule));
+            for study in &mut self.studies {
+                study.worked.clear();
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::tally::{Bits, Tally};
-use weigh_model::{Ledger, Load, Topology};
+use weigh_model::{Ledger, Load, Nanos, Topology};
 
 /// What one producer did in the measured window, by sequence number where it matters.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +17,10 @@ pub struct ProducerAccount {
     pub warmup_sent: u64,
     /// Messages handed to the transport: numbers 0 to `sent - 1`.
     pub sent: u64,
+    /// When the first and the last of them were; `None` before the first.
+    pub sent_between: Option<(Nanos, Nanos)>,
+    /// When the last one was confirmed.
+    pub last_confirmed: Option<Nanos>,
     /// Messages confirmed in time.
     pub confirmed: u64,
     /// Messages confirmed after Tmax.
@@ -40,6 +44,8 @@ pub struct ConsumerAccount {
     pub index: u32,
     /// Everything that arrived, by identity.
     pub tally: Tally,
+    /// When the last message that was not here before arrived.
+    pub last_arrived: Option<Nanos>,
     /// True if its connection was lost before the end.
     pub was_disconnected: bool,
 }
@@ -59,6 +65,16 @@ impl ProducerAccount {
     /// Messages that may arrive: those that our own side dropped will not.
     pub fn left(&self) -> u64 {
         self.sent - self.failed.get(&Cause::ProducerDropped).copied().unwrap_or(0)
+    }
+
+    /// One more message was handed to the transport at `sent`.
+    #[inline]
+    pub(crate) fn hand_over(&mut self, sent: Nanos) {
+        self.sent += 1;
+        match &mut self.sent_between {
+            Some((_, last)) => *last = sent,
+            None => self.sent_between = Some((sent, sent)),
+        }
     }
 
     /// Message `number` failed on its way to the server.

@@ -194,7 +194,8 @@ impl Ways {
     pub fn finish(mut self, accounts: &Accounts, load: &Load, was_cut_off: bool) -> Traced {
         self.broken += self.open.iter().filter(|(key, _)| self.has(**key)).count() as u64;
         let tally = std::mem::take(&mut self.kept);
-        let stored = ConsumerAccount { index: 0, tally, was_disconnected: was_cut_off };
+        let stored =
+            ConsumerAccount { tally, was_disconnected: was_cut_off, ..ConsumerAccount::default() };
         let mut ledger = accounts.settle_kept(load, &stored);
         ledger.last_seen = self.last_seen(accounts, &stored.tally);
         let Ways { delivery, one_way, mut pieces, held, whole, broken, last_kept, .. } = self;

@@ -11,8 +11,8 @@ use crate::load::{Load, Pattern};
 use crate::trial::Point;
 use crate::units::Nanos;
 
-/// A second workload, fully decided. It has no end of its own: it lasts as long as what is
-/// measured beside it.
+/// A second workload, fully decided. It lasts as long as what is measured beside it, or for a number
+/// of messages that may be over long before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Background {
     /// The registry's name of its protocol.
@@ -24,7 +24,7 @@ pub struct Background {
     pub beside: Beside,
     /// It is up for so long at least before the measured window begins, warm-up included.
     pub lead: Nanos,
-    /// What is asked of its target; without a duration, a total and a warm-up.
+    /// What is asked of its target; without a duration and a warm-up.
     #[serde(with = "endless")]
     pub load: Load,
     /// The settings of its protocol that were given, below the protocol's name.
@@ -84,6 +84,9 @@ impl Background {
         }
         if let Some(size) = load.size {
             let _ = write!(words, ", {size}");
+        }
+        if let Some(messages) = load.messages {
+            let _ = write!(words, ", over after {messages} messages");
         }
         words
     }
@@ -276,8 +279,8 @@ mod endless {
 /// The word for the measured target itself.
 pub const SAME: &str = "same";
 
-/// The keys of a load that say when it begins and ends: a background has none of them.
-pub const LASTING: [&str; 3] = ["messages", "duration", "warmup"];
+/// The keys of a load that a background has not: it lasts as long as what is measured beside it.
+pub const LASTING: [&str; 2] = ["duration", "warmup"];
 
 /// The least share of the offered rate at which a background counts as there.
 pub const SHARE_MIN: f64 = 0.5;
@@ -362,5 +365,10 @@ mod tests {
         assert_eq!(toml::from_str::<Background>(&written).unwrap(), background);
         let json = serde_json::to_string(&background).unwrap();
         assert_eq!(serde_json::from_str::<Background>(&json).unwrap(), background);
+        let ending: Background =
+            toml::from_str(&text.replace("think", "messages = 7\nthink")).unwrap();
+        assert!(ending.words().ends_with(", 64B, over after 7 messages"), "{}", ending.words());
+        let written = toml::to_string(&ending).unwrap();
+        assert_eq!(toml::from_str::<Background>(&written).unwrap(), ending);
     }
 }

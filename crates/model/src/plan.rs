@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::background::Background;
 use crate::condition::Condition;
+use crate::emulation::Emulation;
 use crate::load::Load;
 use crate::lookout::Lookout;
 use crate::metering::MeterChoice;
@@ -207,6 +208,9 @@ pub struct Observe {
     /// What is watched of targets that somebody else runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub target: Vec<Lookout>,
+    /// Whose figures are told beside the exact ones, as emulations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub emulate: Vec<Emulation>,
 }
 
 impl Observe {

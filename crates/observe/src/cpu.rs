@@ -267,7 +267,44 @@ impl HostCpu {
     }
 
     fn parse(text: &str, tick_ns: u64) -> Option<HostCpu> {
-        let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        HostCpu::parse_line(text.lines().find_map(|line| line.strip_prefix("cpu "))?, tick_ns)
+    }
+
+    /// The sum over these cores, by their numbers.
+    ///
+    /// # Errors
+    /// [`ObserveError::Unexpected`] if one of them is not told of, and if the kernel shows none.
+    pub fn read_cores(cores: &[usize]) -> Result<HostCpu, ObserveError> {
+        let path = "/proc/stat";
+        let text = fs::read_to_string(path)
+            .map_err(|error| ObserveError::Unreadable { path: path.to_owned(), error })?;
+        HostCpu::of_cores(&text, cores, tick_ns())
+            .ok_or_else(|| ObserveError::Unexpected(path.to_owned()))
+    }
+
+    fn of_cores(text: &str, cores: &[usize], tick_ns: u64) -> Option<HostCpu> {
+        let of_core = |core: &usize| {
+            let head = format!("cpu{core} ");
+            let line = text.lines().find_map(|line| line.strip_prefix(&*head))?;
+            HostCpu::parse_line(line, tick_ns)
+        };
+        cores.iter().map(of_core).try_fold(HostCpu::default(), |sum, one| Some(sum.plus(&one?)))
+    }
+
+    fn plus(&self, other: &HostCpu) -> HostCpu {
+        HostCpu {
+            user_ns: self.user_ns + other.user_ns,
+            nice_ns: self.nice_ns + other.nice_ns,
+            system_ns: self.system_ns + other.system_ns,
+            idle_ns: self.idle_ns + other.idle_ns,
+            iowait_ns: self.iowait_ns + other.iowait_ns,
+            interrupt_ns: self.interrupt_ns + other.interrupt_ns,
+            softirq_ns: self.softirq_ns + other.softirq_ns,
+            steal_ns: self.steal_ns + other.steal_ns,
+        }
+    }
+
+    fn parse_line(line: &str, tick_ns: u64) -> Option<HostCpu> {
         let mut fields = line.split_ascii_whitespace().map(|field| field.parse::<u64>().ok());
         let mut next = || Some(fields.next()??.saturating_mul(tick_ns));
         Some(HostCpu {
@@ -339,6 +376,12 @@ mod tests {
         assert_eq!(host.busy_ns(), 10 + 20 + 30 + 60 + 70 + 80);
         assert_eq!(host.all_ns(), host.busy_ns() + 40 + 50);
         assert_eq!(HostCpu::parse("cpu  1 2 3", 10), None);
+        let text = "cpu  9 9 9 9 9 9 9 9\ncpu0 1 2 3 4 5 6 7 8\ncpu1 0 0 0 5 0 0 1 0\ncpu10 9 9 9";
+        let one = HostCpu::of_cores(text, &[1], 10).unwrap();
+        assert_eq!((one.busy_ns(), one.all_ns()), (10, 60));
+        let both = HostCpu::of_cores(text, &[0, 1], 10).unwrap();
+        assert_eq!((both.busy_ns(), both.all_ns()), (280, 420));
+        assert_eq!(HostCpu::of_cores(text, &[2], 10), None, "there is no such core");
         assert!(HostCpu::read().unwrap().busy_ns() > 0);
     }
 

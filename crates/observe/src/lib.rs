@@ -6,6 +6,7 @@
 
 pub mod boot;
 pub mod container;
+pub mod cores;
 pub mod cpu;
 pub mod energy;
 pub mod group;

@@ -212,7 +212,7 @@ impl Asked<'_> {
         let mut load = decided.map_err(|wrong| -> Vec<Problem> {
             wrong.iter().map(|one| told(one, self.row, PREFIX)).collect()
         })?;
-        (load.messages, load.duration, load.warmup) = (None, None, Nanos(0));
+        (load.duration, load.warmup) = (None, Nanos(0));
         Ok(load)
     }
 

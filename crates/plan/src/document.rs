@@ -13,7 +13,7 @@ use weigh_model::units::{Nanos, parse_duration};
 
 use crate::background::{BASELINE, STATE};
 use crate::entries::{Entry, elements, entries};
-use crate::keys::{Key, Keys};
+use crate::keys::{EMULATE, Key, Keys};
 use crate::kind::{Kind, Wrong};
 use crate::problem::{Problem, Problems};
 use crate::tables::Length;
@@ -56,6 +56,8 @@ pub(crate) struct Document {
     pub(crate) repeat: Repeat,
     pub(crate) stop: Vec<StopRule>,
     pub(crate) observe: Observe,
+    /// Where it says whose figures are emulated.
+    pub(crate) emulate_place: Range<usize>,
     pub(crate) energy: Option<EnergyAsked>,
     /// Whether cases with a background are weighed without it too.
     pub(crate) has_baseline: bool,
@@ -338,6 +340,7 @@ impl Reader<'_> {
         let flag = |name: &str| one(name).and_then(Value::as_bool).unwrap_or(false);
         let thresholds = own.get("thresholds").map_or(&[][..], |(values, _)| values);
         let lookouts = own.get("observe.target").map_or(&[][..], |(values, _)| values);
+        let (emulated, emulate_place) = own.get(EMULATE).cloned().unwrap_or_default();
         let time = |name: &str| text(name).and_then(|text| parse_duration(&text).ok());
         Document {
             name: text("name"),
@@ -356,7 +359,9 @@ impl Reader<'_> {
                 meter: text("observe.meter").and_then(|text| text.parse().ok()),
                 idle: time("observe.idle"),
                 target: lookouts.iter().filter_map(|v| v.as_str()?.parse().ok()).collect(),
+                emulate: emulated.iter().filter_map(|v| v.as_str()?.parse().ok()).collect(),
             },
+            emulate_place,
             energy,
             has_baseline: one(BASELINE).and_then(Value::as_bool).unwrap_or(true),
         }

@@ -176,7 +176,7 @@ impl Keys {
         }
         if background::is_lasting(name) {
             let text = format!("{name}: a background lasts as long as what is measured beside it");
-            return Wrong::new(text, "leave it out");
+            return Wrong::new(text, "leave it out; background.load.messages ends it earlier");
         }
         let begins = |key: &Key| key.name.starts_with(&format!("{name}."));
         if self.keys.iter().any(begins) {
@@ -518,6 +518,12 @@ const OWN: &[(&str, Kind, &str)] = &[
          an agent there (weigh-observe://...); behind URL= where there are several targets.",
     ),
     (
+        EMULATE,
+        Kind::Choice(&["htop", "autocannon", "mqtt-stresser", "sum-of-times", "ramp-average"]),
+        "Whose figures are told beside the exact ones, as emulations: what htop would have shown, \
+         what the tool would have printed, what the arithmetic would have made of it.",
+    ),
+    (
         "energy.device",
         Kind::Text,
         "Models what a device would have taken: pi-2b, nrf9160 and others, see weigh devices; \
@@ -572,11 +578,14 @@ pub const PIPELINE: [&str; 6] = [
 /// Those of them that only mean something where a broker is the entry.
 pub const OF_BROKER: [&str; 3] = ["target.broker", "target.batch", "target.linger"];
 
+/// The key that says whose figures are told beside the exact ones.
+pub(crate) const EMULATE: &str = "observe.emulate";
+
 /// The key of the file with what a target can do.
 pub const ABILITIES: &str = "target.abilities";
 
 /// Keys that take a list.
-const LISTS: [&str; 3] = ["thresholds", "repeat.until", "observe.target"];
+const LISTS: [&str; 4] = ["thresholds", "repeat.until", "observe.target", EMULATE];
 
 /// Tables whose keys are those of the cases or of the load, and the list of what advances together.
 pub(crate) const TABLES: [&str; 5] = ["vary", "stop", "case", "zip", "poll"];

@@ -16,6 +16,7 @@ pub mod tables;
 pub mod world;
 
 mod document;
+mod emulated;
 mod entries;
 mod lane_rows;
 mod miniature;

@@ -1,6 +1,7 @@
 //! The figures that a condition or a precision may speak of: a sentence about one that nobody
 //! measures would never hold, or never fail.
 
+use weigh_model::Emulation;
 use weigh_model::condition::{LOSS_RATIO, LOST};
 
 use crate::kind::{Wrong, nearest};
@@ -12,7 +13,8 @@ use crate::kind::{Wrong, nearest};
 pub fn check(metric: &str) -> Result<(), Wrong> {
     let (quantity, part) = metric.split_once('.').unwrap_or((metric, ""));
     let is_of_family = FAMILIES.contains(&quantity) && !part.is_empty();
-    if WHOLE.contains(&metric) || TIMES.contains(&quantity) && PARTS.contains(&part) || is_of_family
+    let is_time = TIMES.contains(&quantity) && PARTS.contains(&part);
+    if WHOLE.contains(&metric) || is_time || is_of_family || Emulation::of_metric(metric).is_some()
     {
         return Ok(());
     }
@@ -21,8 +23,9 @@ pub fn check(metric: &str) -> Result<(), Wrong> {
         return Err(Wrong::new(text, format!("its parts are: {}", PARTS.join(", "))));
     }
     let times: Vec<String> = TIMES.iter().map(|time| format!("{time}.{part}")).collect();
-    let names = WHOLE.iter().copied().chain(times.iter().map(String::as_str));
-    let longer: Vec<&str> = WHOLE.iter().copied().filter(|name| name.starts_with(metric)).collect();
+    let whole: Vec<&str> = WHOLE.iter().copied().chain(emulated()).collect();
+    let names = whole.iter().copied().chain(times.iter().map(String::as_str));
+    let longer: Vec<&str> = whole.iter().copied().filter(|name| name.starts_with(metric)).collect();
     let mend = match nearest(metric, names) {
         _ if !longer.is_empty() => format!("did you mean {}?", longer.join(" or ")),
         Some(near) => format!("did you mean {near}?"),
@@ -42,7 +45,8 @@ pub fn misnamed(sentence: &str) -> Option<Wrong> {
     let end = sentence.find(['<', '>', '=', '!', ' ', '.']).unwrap_or(sentence.len());
     let word = &sentence[..end];
     let short = TIMES.iter().map(|time| time.trim_end_matches("_ns"));
-    let whole = WHOLE.iter().map(|name| name.split('.').next().unwrap_or_default());
+    let whole = WHOLE.iter().copied().chain(emulated());
+    let whole = whole.map(|name| name.split('.').next().unwrap_or_default());
     let mut names = short.chain(TIMES).chain(whole).chain(WORDS).chain(FAMILIES);
     if word.is_empty() || names.clone().any(|name| name == word) {
         return None;
@@ -51,13 +55,18 @@ pub fn misnamed(sentence: &str) -> Option<Wrong> {
     Some(Wrong::new(format!("no trial has a figure {word:?}"), format!("did you mean {near}?")))
 }
 
+/// Figures as other tools would have shown them.
+fn emulated() -> impl Iterator<Item = &'static str> + Clone {
+    Emulation::ALL.into_iter().flat_map(|own| own.metrics().iter().copied())
+}
+
 /// What a sentence may begin with beside names of figures.
 const WORDS: [&str; 8] = ["loss", "errors", "first", "p50", "p90", "p95", "p99", "p999"];
 
-/// What figures of path, wire, TCP, relay, stages and a target's own counters begin with. Which of
-/// them there are hangs on the stage and the target, so their names are not checked: one that a
-/// trial lacks was not measured.
-const FAMILIES: [&str; 6] = ["wire", "path", "tcp", "relay", "stage", "counter"];
+/// What figures of path, wire, TCP, relay, stages, a background and a target's own counters begin
+/// with. Which of them there are hangs on the stage and the target, so their names are not checked:
+/// one that a trial lacks was not measured.
+const FAMILIES: [&str; 7] = ["wire", "path", "tcp", "relay", "stage", "background", "counter"];
 
 /// Recorded times; their figures have a part.
 const TIMES: [&str; 15] = [
@@ -158,10 +167,14 @@ mod tests {
 
     #[test]
     fn figures_of_the_stage_have_names_and_what_no_trial_has_does_not() {
-        for name in ["wire.bytes_per_message", "path.up.packets", "tcp.round_trip_us.p50"] {
+        for name in ["wire.bytes_per_message", "tcp.round_trip_us.p50", "background.overlap_ratio"]
+        {
             assert_eq!((check(name).err(), misnamed(name)), (None, None), "{name}");
         }
         assert_eq!(check("tls_handshake_time_ns.p95"), Ok(()));
+        assert_eq!(check("htop_cpu_percent.mean"), Ok(()));
+        let wrong = check("htop_cpu_percent").unwrap_err();
+        assert!(wrong.mend.contains("htop_cpu_percent.mean or"), "{wrong:?}");
         for name in ["wire", "wire.", "own_lag_ns.p99", "wires.bytes"] {
             assert!(check(name).is_err(), "{name}");
         }

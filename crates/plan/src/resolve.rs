@@ -10,6 +10,7 @@ use weigh_model::plan::Plan;
 use crate::background;
 use crate::contradiction::Contradiction;
 use crate::document::{self, Document, Given, Row};
+use crate::emulated;
 use crate::keys::{ABILITIES, Keys, OFFLOAD, PIPELINE, SHARE};
 use crate::lane_rows::{CASES_MAX, LaneRows, check_words, lanes, too_many};
 use crate::load::LoadWords;
@@ -124,6 +125,7 @@ impl Draft<'_> {
             return Err(problems);
         }
         let background = background::shared(&cases);
+        emulated::check(&self.document, &cases, &mut problems);
         let written = matrix::matrix(&cases).and_then(|written| Ok((written, background?)));
         let ((load, cases), background) = match written {
             Ok(written) => written,

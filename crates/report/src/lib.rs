@@ -9,6 +9,7 @@ pub mod comparisons;
 mod course;
 mod decisions;
 pub mod diff;
+mod emulated_table;
 mod energy;
 pub mod exports;
 pub mod figures;

@@ -156,6 +156,13 @@ impl Metric {
     }
 }
 
+/// The values that a metric can have, if it was seen with these: not below 0 where it cannot be
+/// negative, and not above 1 where it is a share of a whole.
+pub fn possible(name: &str, values: &[f64]) -> (f64, f64) {
+    let is_share = SHARES.contains(&name) && values.iter().all(|value| *value <= 1.0);
+    (floor(name, values), if is_share { 1.0 } else { f64::INFINITY })
+}
+
 /// The least value that the metric can have. Times, rates, shares, sizes and counts are not
 /// negative; a one-way time between two clocks and what has no known unit may be, and so may
 /// whatever was seen to be.
@@ -179,6 +186,10 @@ fn quantile(name: &str) -> Option<f64> {
     let number: f64 = format!("0.{digits}").parse().ok()?;
     (digits.len() > 1 && number > 0.0).then_some(number)
 }
+
+/// Metrics that are a part of a whole.
+const SHARES: [&str; 4] =
+    ["acceptance_ratio", "loss_ratio", "errors_ratio", "mqtt_stresser_receive_ratio"];
 
 /// What stands in place of an interval where a repetition has no finite value.
 const IN_LOSS: &str = "it falls into the lost share, which has no upper bound";
@@ -220,6 +231,14 @@ mod tests {
         assert_eq!(signed.high, of("response_time_ns.p50").high, "the upper end stays");
         let seen = Metric::new("window_s", &[-1.0, 1.0, 0.5, -0.5, 0.1]);
         assert!(seen.low.unwrap() < 0.0, "what was seen is possible");
+    }
+
+    #[test]
+    fn a_share_is_between_nothing_and_all() {
+        assert_eq!(possible("acceptance_ratio", &[0.5, 0.9]), (0.0, 1.0));
+        assert_eq!(possible("path.up.asked_ratio", &[0.5]), (0.0, f64::INFINITY));
+        let (low, high) = possible("one_way_time_ns.p50", &[1.0]);
+        assert!(low.is_infinite() && high.is_infinite());
     }
 
     #[test]

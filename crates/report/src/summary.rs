@@ -28,7 +28,7 @@ use crate::thresholds;
 pub use crate::comparisons::{Comparison, Difference, Multiplicity, Ratio, Shift, Verdict};
 pub use crate::energy::BudgetLine;
 pub use crate::interference::Interference;
-pub use crate::metric::{Bounds, Median, Metric, Normality};
+pub use crate::metric::{Bounds, Median, Metric, Normality, possible};
 pub use crate::thresholds::{Judged, Threshold};
 
 /// The name and version of the document's format.
@@ -313,6 +313,7 @@ const SUFFIXES: &[(&str, &str)] = &[
     ("w", "W"),
     ("v", "V"),
     ("connections", "connections"),
+    ("clients", "clients"),
     ("messages", "messages"),
 ];
 
@@ -359,6 +360,13 @@ mod tests {
             ("modelled_wake_j_per_message", "J/message"),
             ("modelled_days_per_charge", "days/charge"),
             ("capacity_per_s", "1/s"),
+            ("htop_cpu_percent.mean", "%"),
+            ("autocannon_time_s", "s"),
+            ("mqtt_stresser_receive_ratio", "1"),
+            ("mqtt_stresser_receive_per_s", "1/s"),
+            ("mqtt_stresser_completed_clients", "clients"),
+            ("sum_of_times_per_s", "1/s"),
+            ("ramp_average_time_ns.p90", "ns"),
         ] {
             assert_eq!(unit_of(name), unit, "{name}");
         }

@@ -7,6 +7,7 @@ use weigh_model::Guarantee;
 use crate::axis_table;
 use crate::cells::is_reference;
 use crate::comparisons::polls;
+use crate::emulated_table;
 use crate::figures::{between, bytes, count, lost, three_digits, time, time_between};
 use crate::modelled_table;
 use crate::notes;
@@ -73,6 +74,7 @@ pub fn render(summary: &Summary, style: Style) -> String {
         }
     }
     text.push_str(&stage_table::render(summary, style));
+    text.push_str(&emulated_table::render(summary, style));
     text.push_str(&notes::below(summary, style));
     text.push_str(&modelled_table::render(summary, style));
     if style.is_ascii { to_ascii(&text) } else { text }

@@ -48,10 +48,12 @@ impl Known {
         Some(Known::MeanOf { mean, deviation, n })
     }
 
-    /// The best estimate; of two bounds the lower one, which was met.
+    /// The best estimate: the expectation, or the lower of two bounds where the upper is infinite.
     pub fn estimate(self) -> f64 {
         match self {
-            Known::Exactly(value) | Known::Between(value, _) => value,
+            Known::Exactly(value) => value,
+            Known::Between(low, high) if high.is_finite() => low + (high - low) / 2.0,
+            Known::Between(low, _) => low,
             Known::MeanOf { mean, .. } => mean,
             Known::DeviationOf { deviation, .. } => deviation,
             Known::VariationOf { mean, deviation, .. } => deviation / mean,

@@ -10,18 +10,18 @@ use weigh_model::Rule;
 use weigh_model::doubt::Severity;
 use weigh_report::page::document::{Document, data_of, escape, section};
 
-/// An audit for the page, of one study or of several.
+/// An audit for the page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Audited<'a> {
-    /// What its studies are about, by the study's name; empty where nobody says.
+    /// What its studies ask, by the study's name; empty where nobody says.
     pub about: &'a [(String, String)],
     /// What was found.
     pub audit: &'a Audit,
 }
 
-/// The page of these audits; `command` makes it again.
-pub fn page(audited: &[Audited<'_>], command: &str) -> String {
-    let papers: Vec<Paper<'_>> = audited.iter().flat_map(papers_of).collect();
+/// The page of an audit; `command` makes it again.
+pub fn page(audited: &Audited<'_>, command: &str) -> String {
+    let papers: Vec<Paper<'_>> = papers_of(audited).collect();
     let title = match &papers[..] {
         [one] => format!("What the figures of {} say of themselves", one.body.name),
         many => format!("What the figures of {} studies say of themselves", many.len()),
@@ -278,7 +278,7 @@ mod tests {
         let source = Source { name: "t.csv".to_owned(), text: TABLE.to_owned() };
         let audit = audit(&[source], &[]).unwrap();
         let about = [("lab".to_owned(), "A & B".to_owned())];
-        page(&[Audited { about: &about, audit: &audit }], "weigh audit t.csv --page a.html")
+        page(&Audited { about: &about, audit: &audit }, "weigh audit t.csv --page a.html")
     }
 
     #[test]

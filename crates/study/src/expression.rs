@@ -4,13 +4,13 @@
 use std::fmt;
 use std::ops::Range;
 
-use exmex::{BinOp, Express, FlatEx, MakeOperators, Operator};
+use exmex::{BinOp, Express, FlatEx, MakeOperators, MatchLiteral, Operator};
 
 /// A condition: an expression, and where its value must lie.
 #[derive(Clone, Debug)]
 pub struct Condition {
     text: String,
-    parsed: FlatEx<f64, Words>,
+    parsed: FlatEx<f64, Words, Numbers>,
     bound: Bound,
 }
 
@@ -53,6 +53,34 @@ impl MakeOperators<f64> for Words {
     }
 }
 
+/// The numbers of expressions: `2`, `0.5`, `1e9`.
+#[derive(Clone, Debug, Default)]
+struct Numbers;
+
+impl MatchLiteral for Numbers {
+    fn is_literal(text: &str) -> Option<&str> {
+        let digits = |from: usize| {
+            let rest = text[from..].find(|c: char| !c.is_ascii_digit());
+            rest.map_or(text.len(), |length| from + length)
+        };
+        let whole = digits(0);
+        let mantissa = match text[whole..].strip_prefix('.') {
+            Some(_) => digits(whole + 1),
+            None => whole,
+        };
+        if !text[..mantissa].contains(|c: char| c.is_ascii_digit()) {
+            return None;
+        }
+        let Some(rest) = text[mantissa..].strip_prefix(['e', 'E']) else {
+            return Some(&text[..mantissa]);
+        };
+        let sign = usize::from(rest.starts_with(['+', '-']));
+        let from = mantissa + 1 + sign;
+        let end = digits(from);
+        Some(if end > from { &text[..end] } else { &text[..mantissa] })
+    }
+}
+
 impl Condition {
     /// Reads a condition.
     ///
@@ -65,7 +93,7 @@ impl Condition {
         if let Some(wrong) = left.chars().find(|c| !is_of_expression(*c)) {
             return Err(format!("{left:?} has a {wrong:?} in it: {EXPRESSION}"));
         }
-        let parsed = FlatEx::<f64, Words>::parse(left).map_err(refused)?;
+        let parsed = FlatEx::<f64, Words, Numbers>::parse(left).map_err(refused)?;
         Ok(Condition { text: text.trim().to_owned(), parsed, bound })
     }
 
@@ -216,6 +244,8 @@ mod tests {
             ("abs(a - b)", &[3.0, 5.0], 2.0),
             ("sqrt(a) + log10(b) + ln(1)", &[9.0, 1000.0], 6.0),
             ("1e3 * a", &[2.0], 2000.0),
+            ("a / 2.5e-1 + .5", &[2.0], 8.5),
+            ("1e+2 - e", &[2.0], 98.0),
             ("(a + b) / 2", &[3.0, 5.0], 4.0),
         ] {
             let got = value(text, values);

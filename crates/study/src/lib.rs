@@ -37,3 +37,8 @@ pub use scale::{Scale, Way};
 pub use study::Study;
 pub use texts::{StudyProblems, StudyTexts};
 pub use verdict::Verdict;
+
+/// The JSON Schema (2020-12) of `study.toml`, as checked in at `schemas/`.
+pub fn study_schema() -> String {
+    written::StudyFile::json_schema()
+}

@@ -13,6 +13,7 @@ use weigh_stats::line::Line;
 use weigh_stats::propagation::Known;
 
 use crate::expression::Bound;
+use crate::figures::number;
 use crate::outcome::Link;
 use crate::quantity::{Along, Quantity, Source, Statistic};
 use crate::run_checks;
@@ -182,9 +183,13 @@ impl<'a> Measuring<'a> {
             _ => found.cell.metrics[name].unit.clone(),
         };
         let key = format!("{} {} {name} {statistic}", found.run, found.cell.name);
+        let range = match statistic {
+            Statistic::Variation => ANY,
+            _ => weigh_report::summary::possible(name, &values),
+        };
         Ok(Measured {
             estimate: known.estimate(),
-            draws: self.draws(&key, known),
+            draws: self.draws(&key, known, range),
             n: Some(values.len() as u32),
             unit,
             links,
@@ -226,7 +231,7 @@ impl<'a> Measuring<'a> {
         let key = format!("{run} {} {source} {what}", places.join(" "));
         Ok(Measured {
             estimate: known.estimate(),
-            draws: self.draws(&key, known),
+            draws: self.draws(&key, known, ANY),
             n: Some(repetitions as u32),
             unit: "1".to_owned(),
             links,
@@ -296,14 +301,14 @@ impl<'a> Measuring<'a> {
                 Some(format!("its upper bound is the instrument's own: {}", ended.sentence))
             }
             None if high.is_infinite() => Some("the search found no upper bound".to_owned()),
-            None => None,
+            None => Some(format!("found between {} and {}", number(capacity.low), number(high))),
         };
         let known = Known::Between(capacity.low, high);
         let key = format!("{} {} {name} {}", links[0].run, links[0].cell, own.name);
         Ok(Measured {
             estimate: known.estimate(),
-            draws: self.draws(&key, known),
-            n: Some(own.trials as u32),
+            draws: self.draws(&key, known, ANY),
+            n: None,
             unit: weigh_report::summary::unit_of(name).to_owned(),
             links,
             note,
@@ -338,9 +343,11 @@ impl<'a> Measuring<'a> {
         let known = Known::mean_of(&ratios).filter(|_| left.len() == right.len());
         let known = known.ok_or_else(|| absent(with.too_few(metric)))?;
         let key = format!("{} {} {metric} interference", with.run, with.cell.name);
+        let range = weigh_report::summary::possible(metric, &left);
+        let range = (range.0, f64::INFINITY);
         Ok(Measured {
             estimate: known.estimate(),
-            draws: self.draws(&key, known),
+            draws: self.draws(&key, known, range),
             n: Some(ratios.len() as u32),
             unit: "1".to_owned(),
             links: links.clone(),
@@ -367,14 +374,18 @@ impl<'a> Measuring<'a> {
         Measured { estimate, draws: None, n: None, unit, links: vec![link], note: None }
     }
 
-    /// Draws of a quantity: the same ones wherever it stands. `None` where nothing spreads.
-    fn draws(&self, key: &str, known: Known) -> Option<Rc<Vec<f64>>> {
+    /// Draws of a quantity: the same ones wherever it stands. `None` where nothing spreads. One
+    /// beyond what is possible becomes the end of it, as intervals do (decision 7).
+    fn draws(&self, key: &str, known: Known, range: (f64, f64)) -> Option<Rc<Vec<f64>>> {
         if let Known::Exactly(_) = known {
             return None;
         }
         let mut drawn = self.drawn.borrow_mut();
-        let draws = drawn.entry(key.to_owned()).or_insert_with(|| Rc::new(known.draws(seed(key))));
-        Some(draws.clone())
+        let make = || {
+            let draws = known.draws(seed(key)).into_iter();
+            Rc::new(draws.map(|draw| draw.clamp(range.0, range.1)).collect())
+        };
+        Some(drawn.entry(key.to_owned()).or_insert_with(make).clone())
     }
 }
 
@@ -468,6 +479,9 @@ fn seed(key: &str) -> u64 {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
+
+/// Nothing is impossible.
+const ANY: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
 
 /// Rule L11: the background is there in at least so much of the window.
 const OVERLAP_MIN: f64 = 0.99;

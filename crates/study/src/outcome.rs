@@ -208,7 +208,7 @@ pub struct Judged {
     pub low: Option<f64>,
     /// Upper end of the 95 % interval; null where there is none or nothing bounds it.
     pub high: Option<f64>,
-    /// The fewest repetitions behind one of its quantities; null where all are exact.
+    /// The fewest repetitions behind one of its quantities; null where none rests on repetitions.
     pub n: Option<u32>,
     /// What the runs say to it.
     pub answer: Answer,
@@ -233,7 +233,7 @@ pub struct QuantityShown {
     pub high: Option<f64>,
     /// Its unit; `1` for plain numbers.
     pub unit: String,
-    /// Repetitions behind it; null where it is exact.
+    /// Repetitions behind it; null where it rests on none: what is exact, and searches.
     pub n: Option<u32>,
     /// Where it comes from.
     pub links: Vec<Link>,

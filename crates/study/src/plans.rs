@@ -25,7 +25,8 @@ pub struct StudyPlan {
 /// A plan at one scale.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Planned {
-    /// The plan, in which nothing is left open. Of a search it holds the lanes at the smallest load.
+    /// The plan, in which nothing is left open. Of a search it holds the lanes at the smallest
+    /// load.
     pub resolved: Resolved,
     /// What is searched; `None` for a matrix.
     pub search: Option<SearchAsked>,

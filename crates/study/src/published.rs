@@ -41,7 +41,7 @@ impl Published {
     ///
     /// # Errors
     /// Every row that says nothing, twice the same, or a value without a unit.
-    pub(crate) fn read(text: &str, source: &str) -> Result<Published, Problems> {
+    pub fn read(text: &str, source: &str) -> Result<Published, Problems> {
         let mut problems = Problems::default();
         let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
         let head = reader.headers().cloned().unwrap_or_default();

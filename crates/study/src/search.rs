@@ -281,7 +281,8 @@ mod tests {
 
     #[test]
     fn the_flags_of_a_search_are_keys() {
-        let text = "axis = \"rate\"\ngoal = [\"loss <= 0, p99 <= 1s\", \"rfc2544\"]\nfrom = \"50/s\"\n\
+        let text = "axis = \"rate\"\ngoal = [\"loss <= 0, p99 <= 1s\", \"rfc2544\"]\n\
+                    from = \"50/s\"\n\
                     to = \"2k/s\"\nwidth = \"5%\"\ntrial = \"300ms\"\nbudget = \"20s\"\n";
         let search = read(text).unwrap();
         assert_eq!((search.axis.min(), search.axis.max()), (50.0, 2000.0));
@@ -299,7 +300,7 @@ mod tests {
         for (text, said) in [
             ("axis = \"rat\"", "no axis of a limit"),
             ("gaol = \"loss <= 0\"", "did you mean goal"),
-            ("goal = \"los <= 0\"", "did you mean loss"),
+            ("goal = \"los <= 0\"", "did you mean lost"),
             ("goal = [\"quik\"]", "no preset"),
             ("from = \"10/s\"\nto = \"5/s\"", "nothing to search"),
             ("from = \"10\"", "limit.from"),

@@ -51,11 +51,13 @@ pub fn number(value: &Value) -> Option<f64> {
         Value::String(text) => text.as_str(),
         _ => return None,
     };
-    let plain = text.parse().ok().or_else(|| parse_size(text).ok().map(|bytes| bytes as f64));
+    let plain: Option<f64> = text.parse().ok();
+    // Before sizes, of which "2m" would be two million.
     let time = || parse_duration(text).ok().map(|time| time.as_secs_f64());
+    let size = || parse_size(text).ok().map(|bytes| bytes as f64);
     let rate = || parse_rate(text).ok().map(|rate| rate.per_second);
     let share = || text.strip_suffix('%')?.trim().parse().ok();
-    plain.or_else(time).or_else(rate).or_else(share)
+    plain.or_else(time).or_else(size).or_else(rate).or_else(share)
 }
 
 /// Whether two values say the same, whichever way they are written.

@@ -94,7 +94,7 @@ fn lost_pairs_are_named_at_the_end() {
     let consumers = tallies.into_iter().enumerate().map(|(index, tally)| ConsumerAccount {
         index: index as u32,
         tally,
-        was_disconnected: false,
+        ..ConsumerAccount::default()
     });
     let producers = vec![ProducerAccount { sent: 9, ..ProducerAccount::default() }];
     let accounts = Accounts { producers, consumers: consumers.collect(), ..Accounts::default() };

@@ -159,7 +159,7 @@ impl Shard {
             let flight = Flight { due, sent, number, copies, batch, warmup, is_expired };
             one.ticket = traffic.flights.start(flight);
             let account = &mut self.desk.accounts.producers[place];
-            count_sent(traffic, account, &mut self.owed, warmup);
+            count_sent(traffic, account, &mut self.owed, (sent, warmup));
             self.desk.recorder.sent(due, sent, warmup, was_held_up);
             if !warmup {
                 written = true;

@@ -281,6 +281,7 @@ impl Desk {
             let has_consumers = self.job.has_consumers();
             let account = &mut self.accounts.producers[state.account as usize];
             account.confirm(flight.number, is_late, has_consumers);
+            account.last_confirmed = Some(now);
             account.no_subscriber += u64::from(no_subscriber);
             if let Some(notes) = &mut self.notes {
                 let (producer, number) = (state.index, flight.number);
@@ -415,6 +416,7 @@ impl Desk {
         let arrived = account.tally.note(reading, is_late);
         let is_new = matches!(arrived, Arrived::First | Arrived::Late);
         if is_new {
+            account.last_arrived = Some(now);
             self.unique[state.account as usize] += 1;
             if let Some(notes) = &mut self.notes {
                 let (producer, number) = (mark.producer, mark.sequence);

@@ -339,7 +339,7 @@ impl Shard {
             Composed::Part(maker) => wire.begin(&op, maker.left(), sent, &mut staged.out),
             Composed::Nothing(_) => Reply::Awaited,
         };
-        count_sent(traffic, account, &mut self.owed, warmup);
+        count_sent(traffic, account, &mut self.owed, (sent, warmup));
         if !warmup {
             self.desk.last_due = self.desk.last_due.max(due);
         }
@@ -474,13 +474,13 @@ impl Shard {
     }
 }
 
-/// One more message of a link was handed over.
+/// One more message of a link was handed over at `sent`.
 #[inline]
 pub(super) fn count_sent(
     traffic: &mut Traffic,
     account: &mut ProducerAccount,
     owed: &mut u64,
-    warmup: bool,
+    (sent, warmup): (Nanos, bool),
 ) {
     if warmup {
         traffic.warmup_sequence += 1;
@@ -488,7 +488,7 @@ pub(super) fn count_sent(
         return;
     }
     traffic.sequence += 1;
-    account.sent += 1;
+    account.hand_over(sent);
     if traffic.quota > 0 {
         traffic.quota -= 1;
         *owed -= 1;

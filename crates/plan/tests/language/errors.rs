@@ -230,3 +230,29 @@ fn all_of_a_file_at_once() {
         ],
     );
 }
+
+#[test]
+fn emulations() {
+    snapshot(
+        "emulations",
+        &[
+            "protocol = \"mqtt\"\n[observe]\nemulate = [\"htpo\"]",
+            "protocol = \"mqtt\"\nload.warmup = \"0s\"\n[observe]\nemulate = [\"mqtt-stresser\"]",
+            "protocol = \"http\"\n[observe]\nemulate = [\"htop\", \"autocannon\"]",
+            "protocol = \"http\"\n[observe]\nemulate = [\"htop\", \"htop\"]",
+            "protocol = \"http\"\nthresholds = [\"htop_cpu_percent < 50\"]",
+        ],
+    );
+}
+
+/// Of loads of several kinds one that fits is enough, and what fits is kept.
+#[test]
+fn emulations_that_one_case_can_have_are_kept() {
+    let plan = "protocol = \"http\"\nload.messages = 100\nload.warmup = \"0s\"\n\
+                vary.load.pattern = [\"request\", \"batch\"]\n\
+                observe.emulate = [\"autocannon\", \"htop\"]\n\
+                thresholds = [\"autocannon_time_s < 60s\", \"htop_cpu_percent.max < 101\"]";
+    let resolved = resolve(plan).expect("it is a plan");
+    let names: Vec<&str> = resolved.plan.observe.emulate.iter().map(|own| own.name()).collect();
+    assert_eq!(names, ["autocannon", "htop"]);
+}

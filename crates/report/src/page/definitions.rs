@@ -2,12 +2,15 @@
 
 use weigh_stats::Method;
 
-use super::{path_words, stage_words, wire_words};
+use super::{emulated_words, path_words, stage_words, wire_words};
 
 /// What the metric `name` is, in a sentence or two.
 pub(crate) fn definition(name: &str) -> String {
     if let Some(what) = wire_words::definition(name).or_else(|| path_words::definition(name)) {
         return what;
+    }
+    if let Some(what) = emulated_words::definition(name) {
+        return what.to_owned();
     }
     if let Some(counter) = name.strip_prefix("counter.") {
         return format!(

@@ -6,6 +6,7 @@ mod answer;
 mod definitions;
 pub mod document;
 mod doubts;
+mod emulated_words;
 mod ends;
 mod facts;
 mod limits;

@@ -211,3 +211,23 @@ fn a_late_generator_spoils_times_from_due_and_nothing_else() {
     assert!(text.contains(" s ") && text.contains("s  service time"), "{text}");
     assert!(text.contains("RESPONSE TIMES INVALID"), "{text}");
 }
+
+/// What another tool would have shown stands in a table of its own, and says so.
+#[test]
+fn emulated_figures_stand_apart_from_measured_ones() {
+    let metrics = &[
+        ("target_cpu_percent.mean", 96.0),
+        ("htop_cpu_percent.mean", 53.3),
+        ("htop_cpu_percent.max", 53.3),
+        ("autocannon_time_s", 1.0),
+        ("autocannon_per_s", 100.0),
+        ("transfer_time_s", 0.005),
+    ];
+    let told = |repetition| Told { repetition, metrics, ..Told::new("http1", None, "reference") };
+    let mut events = vec![started("constant")];
+    events.extend((0..3).flat_map(|repetition| told(repetition).events()));
+    let text = render(&Summary::from_events(&events).unwrap(), Style::plain(160));
+    let (measured, emulated) = text.split_once("\nemulated, not measured").unwrap();
+    assert!(!measured.contains("htop") && measured.contains("96"), "{text}");
+    insta::assert_snapshot!(emulated.split("\n\n").take(2).collect::<Vec<_>>().join("\n\n"));
+}

@@ -1,0 +1,232 @@
+//! What autocannon prints. It looks at its counts in a timer of one second (`sampleInt`), decides
+//! only there that it is done, and tells the time until then; its rate is the mean of the counts of
+//! these seconds (github.com/mcollina/autocannon, `tickInterval` in lib/run.js, v2 to v8). Its
+//! latencies are whole milliseconds, and with a rate it adds values that it did not measure: one
+//! for every millisecond that a request took (`recordValueWithExpectedInterval` with
+//! `Math.ceil(1 / rate)`, there too).
+
+use std::collections::BTreeMap;
+
+use weigh_model::Nanos;
+
+use crate::beside::{Beside, Left, NOTHING, Row, ms, number};
+use crate::counts::Counts;
+use crate::told::Told;
+
+/// How often it looks.
+pub const TICK: Nanos = Nanos::from_secs(1);
+
+/// How often it has looked when it ends a run of this length: at least once.
+pub fn ticks(length: Nanos) -> u64 {
+    length.0.div_ceil(TICK.0).max(1)
+}
+
+/// Its time and its rate. Its own run begins when it connects.
+pub(crate) fn figures(told: &Told<'_>) -> BTreeMap<&'static str, f64> {
+    let Some((first, last)) = told.between else { return BTreeMap::new() };
+    let ticks = ticks(told.load.duration.unwrap_or(told.set_up + (last - first))) as f64;
+    let per_s = told.answers() as f64 / (ticks * TICK.as_secs_f64());
+    [("autocannon_time_s", ticks * TICK.as_secs_f64()), ("autocannon_per_s", per_s)].into()
+}
+
+/// Its lines beside the exact figures.
+pub fn beside(left: &Left<'_>) -> Beside {
+    let exact = left.times("response_time_ns");
+    let mut told = Counts::of(&left.times("service_time_ns"), MS_NS);
+    told = merged(told, Counts::of(&left.times("error_time_ns"), MS_NS));
+    let invented = if left.load.rate.is_some() { invented(&told) } else { Counts::default() };
+    let added = invented.count();
+    let told = merged(told, invented);
+    let mut rows: Vec<Row> = [0.025, 0.5, 0.975, 0.99]
+        .into_iter()
+        .map(|q| {
+            let name = format!("Latency {}%", number(q * 100.0));
+            let theirs = told.quantile(q).map(|ms| ms as f64);
+            Row::new(name, whole_ms(theirs), ms(exact.quantile(q).map(|ns| ns as f64)))
+        })
+        .collect();
+    let max = told.max().map(|ms| ms as f64);
+    rows.push(Row::new("Latency Avg", whole_ms(told.mean().map(up)), ms(exact.mean())));
+    rows.push(Row::new("Latency Stdev", whole_ms(told.deviation(false).map(up)), NOTHING.into()));
+    rows.push(Row::new("Latency Max", whole_ms(max), ms(exact.max().map(|ns| ns as f64))));
+    rows.extend(rates(left));
+    let time_s = left.metric("autocannon_time_s");
+    let answers = left.finished.ledger.sent;
+    let requests = |time_s: Option<f64>| match time_s {
+        Some(time_s) => format!("{} in {} s", number(answers as f64), number(time_s)),
+        None => NOTHING.to_owned(),
+    };
+    rows.push(Row::new("requests", requests(time_s), requests(exact_time_s(left))));
+    Beside { tool: "autocannon", rows, why: why(left, &told, added) }
+}
+
+fn exact_time_s(left: &Left<'_>) -> Option<f64> {
+    left.metric("transfer_time_s")
+}
+
+/// The counts of its seconds.
+fn rates(left: &Left<'_>) -> Vec<Row> {
+    let time_s = left.metric("autocannon_time_s").unwrap_or(1.0);
+    let each = left.answers_each(TICK, Nanos::from_secs_f64(time_s));
+    let each = Counts::of_values(each.unwrap_or_default());
+    let shown = |value: Option<f64>| value.map_or_else(|| NOTHING.to_owned(), number);
+    let mut rows: Vec<Row> = [0.01, 0.025, 0.5, 0.975]
+        .into_iter()
+        .map(|q| {
+            let name = format!("Req/Sec {}%", number(q * 100.0));
+            Row::new(name, shown(each.quantile(q).map(|count| count as f64)), NOTHING.into())
+        })
+        .collect();
+    let exact = left.metric("throughput_out_per_s");
+    rows.push(Row::new("Req/Sec Avg", shown(left.metric("autocannon_per_s")), shown(exact)));
+    rows.push(Row::new("Req/Sec Stdev", shown(each.deviation(false)), NOTHING.into()));
+    rows.push(Row::new("Req/Sec Min", shown(each.min().map(|count| count as f64)), NOTHING.into()));
+    rows
+}
+
+/// Why its figures differ: what makes the largest difference in this run.
+fn why(left: &Left<'_>, told: &Counts, added: u64) -> String {
+    let (theirs, exact) = (left.metric("autocannon_time_s"), exact_time_s(left));
+    let rate = left.metric("throughput_out_per_s").unwrap_or(0.0);
+    let per_s = left.metric("autocannon_per_s").unwrap_or(0.0);
+    let times = left.times("response_time_ns");
+    let median_ns = times.quantile(0.5).unwrap_or(0) as f64;
+    match theirs.zip(exact) {
+        Some((theirs, exact)) if left.load.messages.is_some() && theirs > LATE * exact => format!(
+            "All was answered after {} s; autocannon looks once a second whether it is, so it \
+             tells {} s, and a mean of {}/s where {}/s were done.",
+            number(exact),
+            number(theirs),
+            number(per_s),
+            number(rate),
+        ),
+        _ if added > 0 => format!(
+            "With a rate autocannon supposes that every connection owed a request each \
+             millisecond: {} of the {} latencies in its table were never measured, and its median \
+             is {} ms where half of the requests took {} or less from when they were due.",
+            number(added as f64),
+            number(told.count() as f64),
+            told.quantile(0.5).unwrap_or(0),
+            ms(Some(median_ns)),
+        ),
+        _ if median_ns < MS_NS as f64 => format!(
+            "autocannon cuts latencies to whole milliseconds: half of the answers came within {}, \
+             and it tells {} ms; both wait for an answer before the next request, so what a slow \
+             one keeps waiting is in neither (weigh compare -R counts it).",
+            ms(Some(median_ns)),
+            told.quantile(0.5).unwrap_or(0),
+        ),
+        _ => format!(
+            "Both wait for an answer before the next request: while the slowest took {}, {} \
+             connections sent nothing that could have waited, so the wait is in neither (weigh \
+             compare -R counts it); autocannon tells whole milliseconds of it.",
+            ms(times.max().map(|ns| ns as f64)),
+            left.load.connections,
+        ),
+    }
+}
+
+/// The values that it adds where a rate is set: of a request that took v ms v - 1, v - 2 and so on
+/// down to 1.
+fn invented(measured: &Counts) -> Counts {
+    let mut added = Counts::default();
+    let mut longer = 0;
+    let mut above = measured.max().unwrap_or(0);
+    for (value, count) in measured.iter().rev() {
+        // Whatever is longer adds each of the values from here up to the next one measured.
+        for between in value.max(1)..above {
+            added.add(between, longer);
+        }
+        (longer, above) = (longer + count, value.max(1).min(above));
+    }
+    for rest in 1..above {
+        added.add(rest, longer);
+    }
+    added
+}
+
+fn merged(mut counts: Counts, more: Counts) -> Counts {
+    more.iter().for_each(|(value, count)| counts.add(value, count));
+    counts
+}
+
+/// It rounds means up to the hundredth.
+fn up(value: f64) -> f64 {
+    (value * 100.0).ceil() / 100.0
+}
+
+fn whole_ms(value: Option<f64>) -> String {
+    value.map_or_else(|| NOTHING.to_owned(), |ms| format!("{} ms", number(ms)))
+}
+
+/// From which ratio on the time until its last look is what differs most.
+const LATE: f64 = 1.05;
+
+const MS_NS: u64 = 1_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::beside::tests::{finished, tenths};
+    use crate::told::tests::{load, with};
+    use serde_json::json;
+    use weigh_model::Emulation;
+    use weigh_stats::histogram::Histogram;
+
+    /// 100 requests that take 5 ms, and 10,000 that take 900: one look each. What takes 1.2 s, two.
+    #[test]
+    fn it_ends_in_its_own_second() {
+        for (count, length_ms, time_s, per_s) in
+            [(100, 5, 1.0, 100.0), (10_000, 900, 1.0, 10_000.0), (1_200, 1_200, 2.0, 600.0)]
+        {
+            let between = (Nanos::from_millis(40), Nanos::from_millis(40 + length_ms));
+            with(&load(&json!({})), (count, Nanos(50_000)), between, |told| {
+                let figures = told.figures(Emulation::Autocannon);
+                assert_eq!(figures["autocannon_time_s"], time_s, "{count}");
+                assert_eq!(figures["autocannon_per_s"], per_s, "{count}");
+            });
+        }
+    }
+
+    /// 200 answers of 40 µs within 5 ms: its second, its mean, no latency at all, and why.
+    #[test]
+    fn its_lines_stand_beside_the_exact_ones() {
+        let load = load(&json!({ "messages": 200 }));
+        let mut times = Histogram::new();
+        times.record_n(40_000, 200);
+        let metrics = json!({
+            "autocannon_time_s": 1.0, "autocannon_per_s": 200.0, "transfer_time_s": 0.005,
+            "throughput_out_per_s": 40_000.0,
+        });
+        let trial = finished(metrics, &times);
+        let intervals = tenths(&[200]);
+        let told = beside(&Left { load: &load, finished: &trial, intervals: &intervals });
+        let row = |name: &str| told.rows.iter().find(|row| row.name == name).unwrap();
+        let (median, rate) = (row("Latency 50%"), row("Req/Sec Avg"));
+        assert_eq!((&*median.tool, &*median.exact), ("0 ms", "0.04 ms"));
+        assert_eq!((&*rate.tool, &*rate.exact), ("200", "40,000"));
+        let all = row("requests");
+        assert_eq!((&*all.tool, &*all.exact), ("200 in 1 s", "200 in 0.005 s"));
+        assert!(told.why.contains("0.005 s") && told.why.contains("40,000/s"), "{}", told.why);
+    }
+
+    #[test]
+    fn a_run_of_ten_seconds_is_looked_at_ten_times() {
+        let load = load(&json!({ "duration": "10s" }));
+        let between = (Nanos(0), Nanos::from_millis(10_003));
+        with(&load, (50_000, Nanos(50_000)), between, |told| {
+            let figures = told.figures(Emulation::Autocannon);
+            assert_eq!(figures["autocannon_time_s"], 10.0);
+            assert_eq!(figures["autocannon_per_s"], 5_000.0);
+        });
+    }
+
+    /// Of one request of 5 ms it adds 4, 3, 2 and 1; of one of 2 ms a 1; of those below 2 nothing.
+    #[test]
+    fn a_rate_adds_a_value_for_every_millisecond() {
+        let counts = |values: &[u64]| Counts::of_values(values.iter().copied());
+        assert_eq!(invented(&counts(&[5])), counts(&[4, 3, 2, 1]));
+        assert_eq!(invented(&counts(&[0, 1, 2, 5])), counts(&[1, 4, 3, 2, 1]));
+        assert_eq!(invented(&counts(&[0, 1])).count(), 0);
+    }
+}

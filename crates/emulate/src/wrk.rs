@@ -1,0 +1,208 @@
+//! What wrk prints, and wrk2 where a rate is set. wrk corrects its latencies: it takes the mean
+//! time from one request of a connection to the next for the time that requests were due at, and
+//! adds values for what a longer one would have kept waiting, as if it had not waited itself
+//! (github.com/wg/wrk, `main` in src/wrk.c and `stats_correct` in src/stats.c). Its requests per
+//! second are of one thread, the mean of counts of 100 ms.
+//!
+//! wrk2 (github.com/giltene/wrk2) counts from the due time, as Weighbridge does; it forgets what it
+//! recorded in its first ten seconds, which its calibration takes, and says so nowhere.
+
+use weigh_model::Nanos;
+
+use crate::beside::{Beside, Left, NOTHING, Row, ms, number};
+use crate::counts::Counts;
+
+/// How a run was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Threads that the connections are shared among.
+    pub threads: u32,
+    /// Whether the distribution of latencies is to be printed.
+    pub is_detailed: bool,
+}
+
+/// Its lines beside the exact figures.
+pub fn beside(left: &Left<'_>, asked: Asked) -> Beside {
+    let is_paced = left.load.rate.is_some();
+    let measured = Counts::of(&left.times("service_time_ns"), US_NS);
+    let answers = measured.count() + left.times("error_time_ns").count();
+    let from_due = Counts::of(&left.times("response_time_ns"), US_NS);
+    let theirs = if is_paced { from_due } else { corrected(&measured, cycle_us(left, answers)) };
+    let exact = left.times("response_time_ns");
+    let us = |value: Option<f64>| ms(value.map(|us| us * 1e3));
+    let mut rows = vec![
+        Row::new("Latency Avg", us(theirs.mean()), ms(exact.mean())),
+        Row::new("Latency Stdev", us(theirs.deviation(true)), NOTHING.into()),
+        Row::new("Latency Max", us(theirs.max().map(|us| us as f64)), longest(left)),
+        Row::new("Req/Sec Avg", per_thread(left, answers, asked.threads), NOTHING.into()),
+    ];
+    let quantiles: &[f64] = match (asked.is_detailed, is_paced) {
+        (false, _) => &[],
+        (true, false) => &[0.5, 0.75, 0.9, 0.99],
+        (true, true) => &[0.5, 0.75, 0.9, 0.99, 0.999, 0.9999],
+    };
+    rows.extend(quantiles.iter().map(|q| {
+        let value = theirs.quantile(*q).map(|us| us as f64);
+        let exact = ms(exact.quantile(*q).map(|ns| ns as f64));
+        Row::new(format!("Latency {}%", number(q * 100.0)), us(value), exact)
+    }));
+    let rate = |seconds: Option<f64>| {
+        let per_s = seconds.filter(|seconds| *seconds > 0.0).map(|s| answers as f64 / s);
+        per_s.map_or_else(|| NOTHING.to_owned(), number)
+    };
+    let run_s = left.load.duration.map(Nanos::as_secs_f64);
+    rows.push(Row::new("requests", number(answers as f64), number(answers as f64)));
+    rows.push(Row::new("Requests/sec", rate(run_s), rate(left.metric("window_s"))));
+    let tool = if is_paced { "wrk2" } else { "wrk" };
+    Beside { tool, rows, why: why(left, &measured, &theirs) }
+}
+
+fn longest(left: &Left<'_>) -> String {
+    ms(left.times("response_time_ns").max().map(|ns| ns as f64))
+}
+
+/// What one thread did on average in the tenths of a second that it counts, per second.
+fn per_thread(left: &Left<'_>, answers: u64, threads: u32) -> String {
+    let seconds = left.load.duration.map_or(0.0, Nanos::as_secs_f64);
+    match seconds > 0.0 {
+        true => number(answers as f64 / seconds / f64::from(threads.max(1))),
+        false => NOTHING.to_owned(),
+    }
+}
+
+/// The mean time from one request of a connection to its next, microseconds.
+fn cycle_us(left: &Left<'_>, answers: u64) -> u64 {
+    let of_each = answers / u64::from(left.load.connections.max(1));
+    let run = left.load.duration.unwrap_or_default();
+    run.0 / US_NS / of_each.max(1)
+}
+
+/// What it makes of measured latencies: of one of n microseconds, where requests are supposed to
+/// come every e, it adds n - e, n - 2 e and so on as long as they are above e.
+fn corrected(measured: &Counts, expected_us: u64) -> Counts {
+    let mut all = measured.clone();
+    if expected_us == 0 {
+        return all;
+    }
+    for (value, count) in measured.iter().filter(|(value, _)| *value >= 2 * expected_us) {
+        let mut added = value - expected_us;
+        while added > expected_us {
+            all.add(added, count);
+            added -= expected_us;
+        }
+    }
+    all
+}
+
+fn why(left: &Left<'_>, measured: &Counts, theirs: &Counts) -> String {
+    let exact = |q: f64| ms(left.times("response_time_ns").quantile(q).map(|ns| ns as f64));
+    let told = |q: f64| ms(theirs.quantile(q).map(|us| us as f64 * 1e3));
+    if left.load.rate.is_some() {
+        let run_s = left.load.duration.map_or(0.0, Nanos::as_secs_f64);
+        let forgotten = run_s.min(CALIBRATION_S);
+        return match run_s > CALIBRATION_S {
+            true => format!(
+                "Both count from the moment a request was due; wrk2 forgets the latencies of its \
+                 first {} s, {} % of this run, without saying so, and the exact column has them.",
+                number(forgotten),
+                number(100.0 * forgotten / run_s),
+            ),
+            false => format!(
+                "Both count from the moment a request was due, so they agree; wrk2 needs more than \
+                 {} s to calibrate itself, and this run lasted {} s.",
+                number(CALIBRATION_S),
+                number(run_s),
+            ),
+        };
+    }
+    let added = theirs.count().saturating_sub(measured.count());
+    if added > 0 {
+        return format!(
+            "wrk adds {} latencies that it did not measure, as if requests had been due every {} \
+             whatever the server did: its 99 % are {} where {} was measured. In a closed loop \
+             nothing was due while a connection waited; weigh compare -R offers a rate and counts \
+             what waits.",
+            number(added as f64),
+            ms(Some(cycle_us(left, measured.count()) as f64 * 1e3)),
+            told(0.99),
+            exact(0.99),
+        );
+    }
+    format!(
+        "No answer took twice the mean cycle of {}, so wrk's correction adds nothing and the \
+         figures agree; both wait for an answer before the next request, and what a slow one keeps \
+         waiting is in neither (weigh compare -R counts it).",
+        ms(Some(cycle_us(left, measured.count()) as f64 * 1e3)),
+    )
+}
+
+const US_NS: u64 = 1_000;
+
+/// `CALIBRATE_DELAY_MS` of wrk2's src/main.h.
+const CALIBRATION_S: f64 = 10.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::beside::tests::finished;
+    use crate::told::tests::load;
+    use serde_json::json;
+    use weigh_stats::histogram::Histogram;
+
+    /// The loop of the tool's source, on an array as it has one.
+    fn as_in_the_source(values: &[u64], expected: u64) -> Counts {
+        let max = *values.iter().max().unwrap();
+        let mut data = vec![0u64; max as usize + 1];
+        values.iter().for_each(|value| data[*value as usize] += 1);
+        for n in expected * 2..=max {
+            let count = data[n as usize];
+            let mut m = n as i64 - expected as i64;
+            while count > 0 && m > expected as i64 {
+                data[m as usize] += count;
+                m -= expected as i64;
+            }
+        }
+        let mut counts = Counts::default();
+        let seen = data.iter().enumerate().filter(|(_, count)| **count > 0);
+        seen.for_each(|(value, count)| counts.add(value as u64, *count));
+        counts
+    }
+
+    #[test]
+    fn the_correction_is_that_of_the_source() {
+        for (values, expected) in
+            [(&[100, 110, 90, 1_000, 250][..], 100), (&[5, 5, 6], 5), (&[7, 700, 701, 699], 7)]
+        {
+            let counts = Counts::of_values(values.iter().copied());
+            assert_eq!(corrected(&counts, expected), as_in_the_source(values, expected));
+        }
+    }
+
+    /// Four connections, 1 ms each, one stall of 100 ms in a second: what is added, and why.
+    #[test]
+    fn its_lines_stand_beside_the_exact_ones() {
+        let load = load(&json!({ "duration": "1s" }));
+        let mut times = Histogram::new();
+        times.record_n(1_000_000, 3_990);
+        times.record_n(100_000_000, 10);
+        let trial = finished(json!({ "window_s": 1.0 }), &times);
+        let left = Left { load: &load, finished: &trial, intervals: &[] };
+        let told = beside(&left, Asked { threads: 2, is_detailed: true });
+        let row = |name: &str| told.rows.iter().find(|row| row.name == name).unwrap();
+        assert_eq!((&*row("Req/Sec Avg").tool, &*row("Requests/sec").tool), ("2,000", "4,000"));
+        assert_eq!((&*row("Latency 50%").tool, &*row("Latency 50%").exact), ("1 ms", "1 ms"));
+        let high = row("Latency 99%");
+        assert_eq!(&*high.exact, "1 ms");
+        assert_ne!(high.tool, high.exact, "980 values were added to 4,000");
+        assert!(told.why.contains("latencies that it did not measure"), "{}", told.why);
+        let plain = beside(&left, Asked { threads: 2, is_detailed: false });
+        assert!(plain.rows.len() < told.rows.len());
+    }
+
+    #[test]
+    fn one_stall_of_ten_cycles_adds_eight_values() {
+        let counts = Counts::of_values([100, 100, 100, 1_000]);
+        assert_eq!(corrected(&counts, 100).count(), 4 + 8);
+        assert_eq!(corrected(&counts, 0), counts);
+    }
+}

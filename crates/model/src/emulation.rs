@@ -1,0 +1,236 @@
+//! Figures as another tool would have shown them, beside the exact ones: which tools there are,
+//! what each needs of a load, and what its figures are called. The load is never changed for them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::arrival::Arrival;
+use crate::load::{Load, Pattern, Topology, Writes};
+use crate::nearest::nearest;
+
+/// A tool, or somebody's arithmetic, whose figures can be told beside the exact ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Emulation {
+    /// What a person reads off htop on the target's cores while the load runs.
+    Htop,
+    /// Time and rate of a tool that looks at its counts once a second and ends only then.
+    Autocannon,
+    /// Per client: publishing, and then counting what came back.
+    MqttStresser,
+    /// Messages divided by the sum of all their times, however many were under way at once.
+    SumOfTimes,
+    /// One average over a whole run, its ramp included.
+    RampAverage,
+}
+
+/// What a load lacks for a figure, in words, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lacking {
+    /// The plan key that it is about.
+    pub key: &'static str,
+    /// What is missing.
+    pub text: &'static str,
+    /// What to write.
+    pub mend: &'static str,
+}
+
+impl Emulation {
+    /// All of them, in the order in which they are listed to a user.
+    pub const ALL: [Emulation; 5] = [
+        Emulation::Htop,
+        Emulation::Autocannon,
+        Emulation::MqttStresser,
+        Emulation::SumOfTimes,
+        Emulation::RampAverage,
+    ];
+
+    /// The word of the plan.
+    pub fn name(self) -> &'static str {
+        match self {
+            Emulation::Htop => "htop",
+            Emulation::Autocannon => "autocannon",
+            Emulation::MqttStresser => "mqtt-stresser",
+            Emulation::SumOfTimes => "sum-of-times",
+            Emulation::RampAverage => "ramp-average",
+        }
+    }
+
+    /// The metrics that it makes; times stand with their parts.
+    pub fn metrics(self) -> &'static [&'static str] {
+        match self {
+            Emulation::Htop => &["htop_cpu_percent.mean", "htop_cpu_percent.max"],
+            Emulation::Autocannon => &["autocannon_time_s", "autocannon_per_s"],
+            Emulation::MqttStresser => &[
+                "mqtt_stresser_receive_ratio",
+                "mqtt_stresser_publish_per_s",
+                "mqtt_stresser_receive_per_s",
+                "mqtt_stresser_publish_slowest_per_s",
+                "mqtt_stresser_publish_fastest_per_s",
+                "mqtt_stresser_receive_slowest_per_s",
+                "mqtt_stresser_receive_fastest_per_s",
+                "mqtt_stresser_completed_clients",
+            ],
+            Emulation::SumOfTimes => &["sum_of_times_per_s"],
+            Emulation::RampAverage => &[
+                "ramp_average_per_s",
+                "ramp_average_time_ns.mean",
+                "ramp_average_time_ns.p50",
+                "ramp_average_time_ns.p90",
+                "ramp_average_time_ns.max",
+            ],
+        }
+    }
+
+    /// Whether the metric is one of an emulation, and of which.
+    pub fn of_metric(metric: &str) -> Option<Emulation> {
+        Emulation::ALL.into_iter().find(|own| own.metrics().contains(&metric))
+    }
+
+    /// Whether the tool could have made such a load.
+    ///
+    /// # Errors
+    /// If it could not: its figures would be of something that it never did.
+    pub fn needs(self, load: &Load) -> Result<(), Lacking> {
+        let lacking = |key, text, mend| Err(Lacking { key, text, mend });
+        let is_asked = matches!(load.pattern, Pattern::Request | Pattern::Publish);
+        match self {
+            Emulation::Htop => Ok(()),
+            _ if load.warmup.0 > 0 => lacking(
+                "load.warmup",
+                "the tool has no warm-up: what it counts begins with the load",
+                "write load.warmup = \"0s\"",
+            ),
+            Emulation::Autocannon if !is_asked => lacking(
+                "load.pattern",
+                "autocannon asks and waits for the answer",
+                "make load.pattern request or publish, or leave autocannon out",
+            ),
+            Emulation::MqttStresser => stresser_needs(load),
+            Emulation::SumOfTimes if load.pattern == Pattern::Hold => lacking(
+                "load.pattern",
+                "connections that stand have no times to add up",
+                "leave sum-of-times out",
+            ),
+            Emulation::RampAverage if load.pattern == Pattern::Hold => lacking(
+                "load.pattern",
+                "connections that stand have no samples",
+                "leave ramp-average out",
+            ),
+            Emulation::Autocannon | Emulation::SumOfTimes | Emulation::RampAverage => Ok(()),
+        }
+    }
+}
+
+/// Its clients each have a subscriber of their own, send message by message, and count afterwards.
+fn stresser_needs(load: &Load) -> Result<(), Lacking> {
+    let lacking = |key, text, mend| Err(Lacking { key, text, mend });
+    let is_one = load.connections == 1 && load.subscribers == 1;
+    if load.pattern != Pattern::Deliver {
+        return lacking(
+            "load.pattern",
+            "mqtt-stresser counts what its subscribers receive, and here nobody subscribes",
+            "make load.pattern deliver, or leave mqtt-stresser out",
+        );
+    }
+    if load.topology != Topology::Pairs && !is_one {
+        return lacking(
+            "load.topology",
+            "each client of mqtt-stresser has a subscriber of its own",
+            "make load.topology pairs with as many subscribers as connections",
+        );
+    }
+    if load.messages.is_none() {
+        return lacking(
+            "load.messages",
+            "mqtt-stresser ends after a number of messages",
+            "write load.messages instead of load.duration",
+        );
+    }
+    if load.arrival == Arrival::Burst && load.writes != Writes::Single {
+        return lacking(
+            "load.writes",
+            "mqtt-stresser hands over message by message, and what leaves in one write has one \
+             time",
+            "add load.writes = \"single\"",
+        );
+    }
+    Ok(())
+}
+
+impl fmt::Display for Emulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Emulation {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Emulation, String> {
+        let all = Emulation::ALL.map(Emulation::name);
+        Emulation::ALL.into_iter().find(|own| own.name() == text).ok_or_else(|| {
+            let near = nearest(text, all.into_iter());
+            let near = near.map_or_else(String::new, |near| format!("{near}; there are "));
+            format!("{text:?} is no tool whose figures are known: type {near}{}", all.join(", "))
+        })
+    }
+}
+
+impl Serialize for Emulation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Emulation {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Emulation, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn load(changes: serde_json::Value) -> Load {
+        let mut load = json!({
+            "pattern": "deliver", "connections": 4, "subscribers": 4, "topology": "pairs",
+            "messages": 40, "warmup": "0s", "arrival": "burst", "think": "0s", "split": "exact",
+            "writes": "single", "body": "readings", "timeout": "5s",
+        });
+        for (key, value) in changes.as_object().into_iter().flatten() {
+            load[key] = value.clone();
+        }
+        serde_json::from_value(load).unwrap()
+    }
+
+    #[test]
+    fn a_name_is_read_back_and_another_one_is_told_the_nearest() {
+        for own in Emulation::ALL {
+            assert_eq!(own.name().parse(), Ok(own));
+            assert!(own.metrics().iter().all(|name| Emulation::of_metric(name) == Some(own)));
+        }
+        let error = "mqtt-streser".parse::<Emulation>().unwrap_err();
+        assert!(error.contains("type mqtt-stresser"), "{error}");
+        assert_eq!(Emulation::of_metric("target_cpu_percent.mean"), None);
+    }
+
+    #[test]
+    fn a_load_that_the_tool_cannot_make_is_refused_by_the_key_that_is_wrong() {
+        let lacks = |own: Emulation, changes| own.needs(&load(changes)).map_err(|why| why.key);
+        assert_eq!(lacks(Emulation::MqttStresser, json!({})), Ok(()));
+        for (changes, key) in [
+            (json!({ "topology": "fan-in", "subscribers": 1 }), "load.topology"),
+            (json!({ "writes": "coalesced" }), "load.writes"),
+            (json!({ "pattern": "publish", "subscribers": 0 }), "load.pattern"),
+            (json!({ "warmup": "1s" }), "load.warmup"),
+        ] {
+            assert_eq!(lacks(Emulation::MqttStresser, changes), Err(key));
+        }
+        assert_eq!(lacks(Emulation::Autocannon, json!({})), Err("load.pattern"));
+        assert_eq!(lacks(Emulation::Htop, json!({ "warmup": "1s" })), Ok(()));
+    }
+}

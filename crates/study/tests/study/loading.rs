@@ -1,0 +1,143 @@
+//! Every slip of a study is named at its place, with the mend, before anything starts.
+
+use crate::fixture::{replace, study, wrong};
+
+#[test]
+fn the_fixture_is_read_as_it_is_written() {
+    let study = study();
+    assert_eq!((study.experiments.len(), study.claims.len(), study.figures.len()), (3, 8, 1));
+    let clients = study.experiment("clients").unwrap();
+    assert_eq!(clients.published, ["published/clients"]);
+    assert_eq!(clients.right, ["right/cost", "right/beneath"]);
+    assert_eq!(study.published.cells.len(), 14);
+    assert!(study.experiment("battery").unwrap().published.is_empty());
+}
+
+/// What `study.toml` says after one change of it.
+fn after(old: &str, new: &str) -> String {
+    wrong(|texts| replace(&mut texts.study, old, new))
+}
+
+#[test]
+fn slips_of_claims() {
+    for (old, new, said) in CLAIMS {
+        let told = after(old, new);
+        assert!(told.contains(said), "{new}\nshould say {said:?}:\n{told}");
+        assert!(told.contains("studies/fixture/study.toml:"), "{new} has no place:\n{told}");
+    }
+}
+
+#[test]
+fn slips_of_experiments_and_figures() {
+    for (old, new, said) in [
+        ("name = \"fixture\"", "name = \"fixtures\"", "is called \"fixture\""),
+        ("id = \"burst\"\ntitle", "id = \"clients\"\ntitle", "another experiment"),
+        ("right = [\"burst-limit\"]", "right = [\"burst-limits\"]", "did you mean burst-limit"),
+        ("not_run = \"It takes a battery.\"", "", "has no plan"),
+        ("tables = [\"Table 4\"]", "tables = [\"Table 44\"]", "no published figure stands in"),
+        ("series = \"protocol=HTTP;stat=average_cpu\"\n", "series = \"none\"\n", "no figure in"),
+        (
+            "over = \"load.connections\"\n\n[[flag]]",
+            "over = \"load.pattern\"\n\n[[flag]]",
+            "is no number",
+        ),
+        ("question = ", "qestion = ", "unknown field"),
+        ("x = 20000\nprinted", "x = 20001\nprinted", "published.csv has no figure"),
+    ] {
+        let told = after(old, new);
+        assert!(told.contains(said), "{new}\nshould say {said:?}:\n{told}");
+        assert!(told.contains("studies/fixture/study.toml:"), "{new} has no place:\n{told}");
+    }
+    let text =
+        "[[figure]]\nid = \"empty\"\ntitle = \"\"\nx = { label = \"\" }\ny = { label = \"\" }\n";
+    assert!(wrong(|texts| texts.study.push_str(text)).contains("has no series"));
+}
+
+#[test]
+fn slips_of_published_figures_are_told_at_their_line() {
+    let told = wrong(|texts| replace(&mut texts.published, "35.0,percent", "35.0,"));
+    assert!(told.contains("35.0 has no unit"), "{told}");
+    assert!(told.contains("studies/fixture/published.csv:3:"), "{told}");
+}
+
+#[test]
+fn a_slip_in_the_facts_is_told() {
+    let told = wrong(|texts| texts.facts = Some("[[about]]\ncolour = 1\n".to_owned()));
+    assert!(told.contains("facts.toml") && told.contains("colour"), "{told}");
+}
+
+#[test]
+fn a_plan_that_nobody_names_is_told_in_its_file() {
+    let told = after("right = [\"cost\", \"beneath\"]", "right = [\"beneath\"]");
+    assert!(told.contains("no experiment names the plan cost"), "{told}");
+    assert!(told.contains("plan-right.toml:"), "{told}");
+}
+
+/// What is changed in a claim, and what is said then.
+const CLAIMS: &[(&str, &str, &str)] = &[
+    (
+        "run = \"published/burst\", metric",
+        "run = \"published/brust\", metric",
+        "did you mean published/burst",
+    ),
+    (
+        "metric = \"acceptance_ratio\"",
+        "metric = \"acceptance_rato\"",
+        "did you mean acceptance_ratio",
+    ),
+    ("at = { \"load.messages\" = 20000 }", "at = { \"load.mesages\" = 20000 }", "load.mesages"),
+    (
+        "at = { \"load.messages\" = 20000 }",
+        "at = { \"load.messages\" = 20001 }",
+        "no cell is meant",
+    ),
+    ("at = { \"load.messages\" = 20000 }", "at = { \"mqtt.qos\" = 0 }", "3 cells are meant"),
+    (
+        "at = { \"load.messages\" = 20000 }",
+        "at = { \"load.window\" = 1 }",
+        "no case of published/burst says load.window",
+    ),
+    ("capacity < 20000", "capacty < 20000", "capacty stands for no quantity"),
+    ("capacity < 20000", "capacity <", "is no number"),
+    ("\"capacity < 20000\", ", "", "no condition uses capacity"),
+    ("limit = \"capacity_burst\"", "limit = \"capacity_per_s\"", "it finds capacity_burst"),
+    (
+        "run = \"right/burst-limit\", limit = \"capacity_burst\"",
+        "run = \"right/cost\", limit = \"capacity_burst\"",
+        "searches no limit",
+    ),
+    ("goal = \"loss <= 0\"", "goal = \"loss <= 1\"", "has no goal"),
+    (
+        "series = \"protocol=MQTT;stat=accepted\", x = 20000",
+        "series = \"protocol=MQTT;stat=acepted\", x = 20000",
+        "published.csv has no figure",
+    ),
+    ("experiments = [\"burst\"]", "experiments = [\"brust\"]", "there is no experiment \"brust\""),
+    ("id = \"C02\"", "id = \"C01\"", "another claim \"C01\""),
+    ("not_testable = \"It takes a battery.\"", "", "nothing could decide it"),
+    ("scale = \"full\"", "", "scale quick"),
+    ("ledger = \"lost\"", "ledger = \"lots\"", "did you mean lost"),
+    ("fit = \"slope\" }\nfit", "fit = \"slop\" }\nfit", "unknown variant"),
+    ("first = \"< 1\"", "first = \"1\"", "is no bound"),
+    (
+        "finding = \"L05\", series = \"Table 4\"",
+        "finding = \"L99\", series = \"Table 4\"",
+        "no rule of the audit",
+    ),
+    (
+        "finding = \"L05\", series = \"Table 4\"",
+        "finding = \"L05\", series = \"Table 7\"",
+        "no published table",
+    ),
+    ("because = \"The tool ends on its own tick.\"", "", "told nowhere"),
+    (
+        "limit = \"capacity_burst\" }",
+        "limit = \"capacity_burst\", metric = \"lost\" }",
+        "metric means nothing beside",
+    ),
+    (
+        "statistic = \"sd\"",
+        "statistic = \"sd\", over = \"load.connections\"",
+        "not what is taken over",
+    ),
+];

@@ -1,0 +1,190 @@
+//! Verdicts by recorded runs: each of the four, and every kind of quantity.
+
+use weigh_study::outcome::{Answer, ClaimOutcome, Judged};
+use weigh_study::{Outcome, RunState, Runs, Scale, Verdict};
+
+use crate::fixture::{outcome, runs, study};
+
+fn judged(change: impl FnOnce(&mut Runs)) -> Outcome {
+    let mut runs = runs();
+    change(&mut runs);
+    outcome(&study(), &runs, Scale::Full)
+}
+
+fn claim<'o>(outcome: &'o Outcome, id: &str) -> &'o ClaimOutcome {
+    outcome.claims.iter().find(|claim| claim.id == id).unwrap()
+}
+
+fn condition<'c>(claim: &'c ClaimOutcome, begins: &str) -> &'c Judged {
+    claim.conditions.iter().find(|judged| judged.text.starts_with(begins)).unwrap()
+}
+
+#[test]
+fn what_holds_measured_right_is_reproduced() {
+    let outcome = judged(|_| ());
+    let claim = claim(&outcome, "C01");
+    assert_eq!(claim.verdict, Verdict::Reproduced, "{claim:#?}");
+    assert!(claim.sentence.starts_with("Measured right it holds: capacity is 1,440 ("));
+    // The bounds of the search, and all that lies between them.
+    let capacity = condition(claim, "capacity");
+    assert_eq!((capacity.estimate, capacity.n), (Some(1440.0), None));
+    assert_eq!(capacity.reasons, ["capacity: found between 1,280 and 1,600"]);
+    let (low, high) = (capacity.low.unwrap(), capacity.high.unwrap());
+    assert!((low - 1288.0).abs() < 1.0 && (high - 1592.0).abs() < 1.0, "{low} {high}");
+    let cell = &claim.cells[0];
+    assert_eq!((cell.value, cell.unit.as_str(), cell.flags.len()), (7.5, "percent", 1));
+}
+
+#[test]
+fn a_picture_with_its_cause_is_explained_although_the_sentence_is_wrong() {
+    let outcome = judged(|_| ());
+    let claim = claim(&outcome, "C02");
+    assert_eq!(claim.verdict, Verdict::Explained, "{claim:#?}");
+    for part in ["shows their picture", "Its cause is seen", "Measured right it does not hold"] {
+        assert!(claim.sentence.contains(part), "{part}: {}", claim.sentence);
+    }
+    // Counts are exact: 56,700 of 56,700, and 4,300 over 3,300.
+    let lost = condition(claim, "disconnected");
+    assert_eq!((lost.estimate, lost.low, lost.n), (Some(1.0), Some(1.0), None));
+    let received = condition(claim, "received_more").estimate.unwrap();
+    assert!((received - 4300.0 / 3300.0).abs() < 1e-12, "{received}");
+    let starts = condition(claim, "starts");
+    assert_eq!((starts.estimate, starts.answer), (Some(20_000.0), Answer::Yes));
+}
+
+#[test]
+fn what_does_not_hold_measured_right_is_contradicted() {
+    let outcome = judged(|_| ());
+    let claim = claim(&outcome, "C03");
+    assert_eq!(claim.verdict, Verdict::Contradicted, "{claim:#?}");
+    let begin = "Measured right it does not hold: lost is 0, asked > 0; slower is ";
+    assert!(claim.sentence.starts_with(begin), "{}", claim.sentence);
+    // Pair by pair of repetitions, from the recorded values.
+    let with = [206_920.88, 163_968.72, 462_290.8];
+    let without = [155_315.92, 230_031.84, 236_747.68];
+    let ratios = with.iter().zip(without).map(|(with, without)| with / without);
+    let mean = ratios.sum::<f64>() / 3.0;
+    let slower = condition(claim, "slower");
+    assert!((slower.estimate.unwrap() - mean).abs() < 1e-4, "{slower:?} {mean}");
+    assert_eq!(slower.quantities[0].links.len(), 2);
+}
+
+#[test]
+fn what_takes_something_else_is_not_testable_here() {
+    let outcome = judged(|_| ());
+    let battery = claim(&outcome, "C04");
+    assert_eq!(battery.verdict, Verdict::NotTestableHere);
+    assert_eq!(battery.sentence, "It takes a battery.");
+    // Three repetitions on a busy machine leave a ratio open, and say so.
+    let open = claim(&outcome, "C05");
+    assert_eq!(open.verdict, Verdict::NotTestableHere, "{open:#?}");
+    assert!(open.sentence.contains("lies on both sides of in 0.99..1.01"), "{}", open.sentence);
+    assert_eq!(open.conditions[0].n, Some(3));
+    let invalid = claim(&outcome, "C08");
+    assert_eq!(invalid.verdict, Verdict::NotTestableHere);
+    assert!(invalid.sentence.contains("is not valid"), "{}", invalid.sentence);
+}
+
+#[test]
+fn published_figures_are_exact_and_the_audit_is_asked() {
+    let outcome = judged(|_| ());
+    let claim = claim(&outcome, "C06");
+    assert_eq!(claim.verdict, Verdict::Explained, "{claim:#?}");
+    let slope = condition(claim, "cost");
+    assert_eq!((slope.low, slope.n), (slope.estimate, None));
+    let grid = condition(claim, "grid");
+    assert_eq!((grid.estimate, condition(claim, "absent").estimate), (Some(1.0), Some(0.0)));
+}
+
+#[test]
+fn lines_and_spreads_over_repetitions_have_intervals() {
+    let outcome = judged(|_| ());
+    let claim = claim(&outcome, "C07");
+    let slope = condition(claim, "slope");
+    // The slope of the means is the mean of the slopes.
+    let means = [(2.0, 22.667), (4.0, 13.199), (8.0, 5.768), (16.0, 5.254)];
+    let x = means.iter().map(|point| point.0).sum::<f64>() / 4.0;
+    let y = means.iter().map(|point| point.1).sum::<f64>() / 4.0;
+    let both: f64 = means.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    let squares: f64 = means.iter().map(|point| (point.0 - x).powi(2)).sum();
+    assert!((slope.estimate.unwrap() - both / squares).abs() < 1e-3, "{slope:?}");
+    assert!(slope.low.unwrap() < slope.estimate.unwrap());
+    let spread = condition(claim, "spread");
+    assert!(spread.low.unwrap() > 0.0 && spread.high.unwrap() > 4.0 * spread.estimate.unwrap());
+    let quantity = &condition(claim, "sixteen").quantities[0];
+    assert_eq!(quantity.links[0].folder, "published-clients");
+    assert_eq!(quantity.n, Some(3));
+}
+
+#[test]
+fn a_run_that_was_not_made_leaves_its_claims_open_and_no_others() {
+    let outcome = judged(|runs| {
+        let reason = "mosquitto is not here: weigh targets install mosquitto".to_owned();
+        runs.insert("published/burst".to_owned(), RunState::Skipped(reason));
+        runs.remove("right/cost");
+    });
+    let open = claim(&outcome, "C01");
+    assert_eq!(open.verdict, Verdict::NotTestableHere);
+    assert!(open.sentence.contains("weigh targets install mosquitto"), "{}", open.sentence);
+    let open = claim(&outcome, "C05");
+    assert!(open.sentence.contains("right/cost was not run"), "{}", open.sentence);
+    assert_eq!(claim(&outcome, "C06").verdict, Verdict::Explained);
+    let run = &outcome.experiments[1].runs[0];
+    assert!(run.skipped.is_some() && run.folder.is_none());
+}
+
+#[test]
+fn a_cell_that_is_missing_says_why() {
+    let outcome = judged(|runs| {
+        let Some(RunState::Made(made)) = runs.get_mut("published/clients") else { panic!() };
+        made.summary.cells.retain(|cell| cell.point["load.connections"] != 16);
+    });
+    let text = &claim(&outcome, "C07").sentence;
+    assert!(text.contains("left out, by a stop rule"), "{text}");
+    let mut runs = runs();
+    let Some(RunState::Made(made)) = runs.get_mut("published/clients") else { panic!() };
+    made.summary.cells.retain(|cell| cell.point["load.connections"] != 16);
+    let quick = crate::fixture::outcome(&study(), &runs, Scale::Quick);
+    let text = &claim(&quick, "C07").sentence;
+    assert!(
+        text.contains("--scale full only") && text.ends_with("It takes --scale full."),
+        "{text}"
+    );
+}
+
+#[test]
+fn one_repetition_tells_no_interval() {
+    let outcome = judged(|runs| {
+        let Some(RunState::Made(made)) = runs.get_mut("published/clients") else { panic!() };
+        for cell in &mut made.summary.cells {
+            cell.metrics.values_mut().for_each(|metric| metric.values.truncate(1));
+        }
+    });
+    let claim = claim(&outcome, "C07");
+    assert!(claim.conditions.iter().all(|judged| judged.answer == Answer::Undecided));
+    assert!(claim.sentence.contains("one repetition"), "{}", claim.sentence);
+}
+
+#[test]
+fn pictures_have_both_sides_on_one_axis() {
+    let outcome = judged(|_| ());
+    let figure = &outcome.figures[0];
+    let [theirs, ours] = &figure.series[..] else { panic!("{figure:?}") };
+    let xs = |series: &weigh_study::outcome::Series| -> Vec<f64> {
+        series.points.iter().map(|point| point.x).collect()
+    };
+    assert_eq!((xs(theirs), xs(ours)), (vec![2.0, 4.0, 8.0], vec![2.0, 4.0, 8.0, 16.0]));
+    assert!(theirs.is_theirs && theirs.points[2].y == 70.0);
+    let trend = theirs.trend.unwrap();
+    assert!((trend.slope - 8.75).abs() < 1e-12 && trend.intercept.abs() < 1e-9, "{trend:?}");
+    assert!(ours.trend.unwrap().slope < 0.0 && ours.links.len() == 4);
+}
+
+#[test]
+fn the_document_is_the_same_every_time_and_can_be_read_back() {
+    let (first, second) = (judged(|_| ()), judged(|_| ()));
+    assert_eq!(first.to_json(), second.to_json());
+    let back: Outcome = serde_json::from_str(&first.to_json()).unwrap();
+    assert_eq!(back, first);
+    assert_eq!(first.schema, "weigh/study/1");
+}

@@ -1,0 +1,257 @@
+//! What the commands that are called like other tools have in common: their flags are read as those
+//! tools read them, the load is made as a run of its own, and the figures that the tool would have
+//! printed stand beside the exact ones.
+
+use std::time::Duration;
+
+use clap::Parser;
+use weigh_emulate::Beside;
+use weigh_emulate::beside::Left;
+use weigh_model::doubt::Severity;
+use weigh_model::endpoint::Credentials;
+use weigh_model::event::{Event, Interval, TrialFinished};
+use weigh_model::plan::{Observe, Plan, Repeat};
+use weigh_model::units::parse_duration;
+use weigh_model::{Emulation, Load, Nanos};
+use weigh_plan::LoadWords;
+use weigh_report::run_folder::RunFolder;
+use weigh_stage::catalogue::Catalogue;
+
+use crate::exit::{Exit, Stop};
+use crate::planning::cases::Secrets;
+use crate::planning::conduct::Manner;
+use crate::planning::lane_options::{plan_of, secrets};
+use crate::planning::lanes::{self, Given};
+use crate::planning::request_options::RequestOptions;
+use crate::run::chronicle::not_recorded;
+use crate::run::experiment::Finished;
+use crate::show::output;
+
+/// A flag of a tool that is not taken over, and what to do instead.
+pub struct Refused {
+    /// Its name behind one dash; empty where it has none.
+    pub short: &'static str,
+    /// Its name behind two.
+    pub long: &'static str,
+    /// What to do instead.
+    pub mend: &'static str,
+}
+
+/// The load of a tool's command line.
+pub struct Asked {
+    /// What the run is called.
+    pub name: &'static str,
+    /// Where it goes: a URL, or a word of `weigh compare`.
+    pub word: String,
+    /// Keys of the protocol, `http1.method=GET`.
+    pub sets: Vec<String>,
+    /// Header fields, as `NAME: VALUE`.
+    pub headers: Vec<String>,
+    /// The load.
+    pub words: LoadWords,
+    /// The figures that the tool would have printed.
+    pub emulate: Vec<Emulation>,
+    /// Who we are, where the tool's flags say so.
+    pub user: Option<Credentials>,
+}
+
+/// Reads the words behind the command with the tool's own flags.
+///
+/// # Errors
+/// With the code to end with, once it is said what is wrong, or once help was printed.
+pub fn read<F: Parser>(name: &str, words: &[String], refused: &[Refused]) -> Result<F, Exit> {
+    if let Some((word, own)) = words.iter().find_map(|word| Some((word, refusal(word, refused)?))) {
+        return Err(Stop::usage(format!("{name}: {word} is not taken over: {}", own.mend)).tell());
+    }
+    let all = std::iter::once(name).chain(words.iter().map(String::as_str));
+    F::try_parse_from(all).map_err(|error| {
+        // Help is no error: clap knows, and prints it to stdout.
+        let _ = error.print();
+        if error.use_stderr() { Exit::Usage } else { Exit::Done }
+    })
+}
+
+fn refusal<'r>(word: &str, refused: &'r [Refused]) -> Option<&'r Refused> {
+    let word = word.split('=').next().unwrap_or_default();
+    refused.iter().find(|own| match word.strip_prefix("--") {
+        Some(long) => !own.long.is_empty() && long == own.long,
+        None => {
+            let short = word.strip_prefix('-').unwrap_or_default();
+            !own.short.is_empty() && short == own.short
+        }
+    })
+}
+
+/// Makes the load, and tells both accounts of it; `beside` makes the tool's.
+///
+/// # Errors
+/// What is wrong with the load, and what can happen to a run.
+pub fn weigh(
+    asked: &Asked,
+    manner: &Manner,
+    beside: impl FnOnce(&Left<'_>) -> Beside,
+) -> Result<Exit, Stop> {
+    let catalogue = manner.catalogue()?;
+    let (plan, secrets) = planned(asked, manner, &catalogue)?;
+    let Some(finished) = manner.weigh(&catalogue, plan, &secrets)? else { return Ok(Exit::Done) };
+    if manner.is_json() || finished.summary.cells.is_empty() {
+        return hinted(asked, manner.show(finished));
+    }
+    let text = account(&finished, asked, beside)?;
+    output::put(&text)?;
+    manner.ended(finished)
+}
+
+/// Whoever has no server yet is told how to get one.
+fn hinted(asked: &Asked, ended: Result<Exit, Stop>) -> Result<Exit, Stop> {
+    if let Ok(Exit::Target) = ended {
+        let protocol = if asked.name == "mqtt-stresser" { "mqtt" } else { "http" };
+        eprintln!("weigh: no server yet? weigh serve {protocol} starts one, and tells its address");
+    }
+    ended
+}
+
+/// The plan of one case and one repetition, and what it may not hold.
+fn planned(asked: &Asked, manner: &Manner, catalogue: &Catalogue) -> Result<(Plan, Secrets), Stop> {
+    let given = Given::parse(&asked.sets)?;
+    let lanes = lanes::lanes(std::slice::from_ref(&asked.word), catalogue, &given)?;
+    let lanes = RequestOptions::of_headers(asked.headers.clone()).apply(lanes)?;
+    if let Some(key) = given.unused(lanes.iter()) {
+        let spoken = key.split('.').next().unwrap_or_default();
+        return Err(Stop::usage(format!("{}: is no server of {spoken}: give its URL", asked.word)));
+    }
+    let [lane] = lanes.as_slice() else {
+        return Err(Stop::usage(format!("{}: name one server, not several", asked.word)));
+    };
+    let load: Load =
+        asked.words.decide(lane.protocol.name(), lane.patterns()).map_err(|wrong| {
+            let wrong = wrong[0].in_plan();
+            Stop::usage(format!("{}: {}; {}", asked.name, wrong.text, wrong.mend))
+        })?;
+    let observe =
+        Observe { emulate: asked.emulate.clone(), every: Some(EVERY), ..Observe::default() };
+    let drafts = [lane.with(load)];
+    let plan = plan_of((asked.name, 1), &drafts, Repeat::exactly(1), observe, catalogue)?;
+    let (by_url, settings) = secrets(lanes.iter());
+    let mut secrets = manner.secrets(by_url, settings)?;
+    secrets.user = asked.user.clone().or(secrets.user);
+    Ok((plan, secrets))
+}
+
+/// Both accounts, from the run's journal.
+fn account(
+    finished: &Finished,
+    asked: &Asked,
+    beside: impl FnOnce(&Left<'_>) -> Beside,
+) -> Result<String, Stop> {
+    let cell = &finished.summary.cells[0];
+    let (trial, intervals) = left(&finished.folder)?;
+    let load = &finished.summary.run.plan.load;
+    let beside = beside(&Left { load, finished: &trial, intervals: &intervals });
+    let mut text = format!("{} on {}\n\n{}", asked.name, cell.target, beside.text());
+    for doubt in cell.doubts.iter().filter(|doubt| doubt.severity != Severity::Doubt) {
+        text += &format!("\ninvalid: {}; {}\n", doubt.text, doubt.advice);
+    }
+    text += &format!("\nrun: {}\n", finished.folder.path().display());
+    Ok(text)
+}
+
+/// What the run left of its one trial.
+fn left(folder: &RunFolder) -> Result<(TrialFinished, Vec<Interval>), Stop> {
+    let journal = folder.read_journal().map_err(not_recorded)?;
+    let mut intervals = Vec::new();
+    let mut trial = None;
+    for event in journal.events {
+        match event {
+            Event::Interval(interval) => intervals.push(interval),
+            Event::TrialFinished(finished) => trial = Some(*finished),
+            _ => {}
+        }
+    }
+    let trial = trial.ok_or_else(|| Stop::new(Exit::Internal, "the journal has no result"))?;
+    Ok((trial, intervals))
+}
+
+/// A time as these tools take it: seconds, or with a unit.
+///
+/// # Errors
+/// If it is none.
+pub fn seconds(text: &str) -> Result<Nanos, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds.is_finite() && seconds >= 0.0 => {
+            Ok(Nanos(Duration::from_secs_f64(seconds.min(LONGEST_S)).as_nanos() as u64))
+        }
+        Ok(_) => Err(format!("{text:?} is no time: type 10, 10s or 2m")),
+        Err(_) => parse_duration(text),
+    }
+}
+
+/// A URL with its scheme, which some of these tools add themselves. A word without a dot, a colon
+/// and a slash is one of ours: `reference`.
+pub fn http_url(text: &str) -> String {
+    let is_word = !text.contains(['.', ':', '/']) && text != "localhost";
+    match text {
+        "reference" => "http1".to_owned(),
+        _ if text.contains("://") || is_word => text.to_owned(),
+        _ => format!("http://{text}"),
+    }
+}
+
+/// What a URL asks for where it names nothing; a server of ours has a place of its own.
+pub fn path_of(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    (!rest.trim_end_matches('/').contains('/')).then(|| "http1.path=/".to_owned())
+}
+
+/// Intervals of the time series: ten to a second of the tools.
+const EVERY: Nanos = Nanos::from_millis(100);
+
+/// Ten years.
+const LONGEST_S: f64 = 315_360_000.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REFUSED: [Refused; 2] = [
+        Refused { short: "S", long: "socketPath", mend: "name an address" },
+        Refused { short: "", long: "har", mend: "write a plan" },
+    ];
+
+    #[test]
+    fn a_flag_is_refused_by_either_name_and_with_its_value() {
+        for word in ["-S", "--socketPath", "--socketPath=/x", "-S=/x", "--har"] {
+            assert!(refusal(word, &REFUSED).is_some(), "{word}");
+        }
+        for word in ["-s", "S", "--harpoon", "-", "--", "http://a/?S"] {
+            assert!(refusal(word, &REFUSED).is_none(), "{word}");
+        }
+    }
+
+    #[test]
+    fn times_are_seconds_unless_they_say_otherwise() {
+        for (text, seconds_in) in [("10", 10.0), ("0.5", 0.5), ("2m", 120.0), ("10s", 10.0)] {
+            assert_eq!(seconds(text), Ok(Nanos::from_secs_f64(seconds_in)), "{text}");
+        }
+        assert!(seconds("-1").is_err() && seconds("ten").is_err());
+    }
+
+    #[test]
+    fn a_url_without_a_path_asks_for_the_root() {
+        let root = Some("http1.path=/".to_owned());
+        assert_eq!((path_of("http://h:1"), path_of("https://h/")), (root.clone(), root));
+        assert_eq!((path_of("http://h/a"), path_of("http1")), (None, None));
+    }
+
+    #[test]
+    fn urls_get_the_scheme_that_was_left_out() {
+        for (text, url) in [
+            ("localhost:3000", "http://localhost:3000"),
+            ("127.0.0.1/a", "http://127.0.0.1/a"),
+            ("https://x", "https://x"),
+            ("reference", "http1"),
+        ] {
+            assert_eq!(http_url(text), url);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+// The page of a study's run and that of an audit: as a reader uses them, in Chromium, from the disk,
+// without a network.
+//
+// `PAPER` names the page of the study that never was (crates/study/examples/paper.rs), whose
+// figures are known; `AUDIT` that of `weigh audit --study all --page`; `CHROMIUM` the browser.
+// Without a browser the tests say SKIPPED, except with CI=true, where that is a failure.
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { chromium } from 'playwright-core';
+
+const pages = { paper: process.env.PAPER, audit: process.env.AUDIT };
+const known = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const executablePath = process.env.CHROMIUM ?? known.find(existsSync);
+for (const [name, path] of Object.entries(pages)) {
+  assert.ok(path && existsSync(path), `${name.toUpperCase()} must name a page`);
+}
+if (!executablePath) {
+  assert.notEqual(process.env.CI, 'true', 'chromium is not installed: apt-get install chromium');
+  console.log('SKIPPED: chromium is not installed');
+}
+const options = { skip: !executablePath };
+
+let browser;
+before(async () => {
+  if (executablePath) browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+});
+after(async () => browser?.close());
+
+/** A page at a width, with everything that it should never do noted in `faults`. */
+async function open(name, width, colorScheme = 'light') {
+  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+  const faults = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) faults.push(message.text());
+  });
+  page.on('pageerror', (error) => faults.push(error.message));
+  page.on('request', (request) => {
+    if (!/^(file|data|blob):/.test(request.url())) faults.push(`request: ${request.url()}`);
+  });
+  await page.goto(pathToFileURL(pages[name]).href);
+  await page.waitForSelector('html[data-ready]');
+  return { page, faults };
+}
+
+for (const name of Object.keys(pages)) {
+  for (const [width, scheme] of [[390, 'light'], [390, 'dark'], [1280, 'light'], [1280, 'dark']]) {
+    test(`${name} at ${width} pixels, ${scheme}: all is drawn and nothing overflows`, options, async () => {
+      const { page, faults } = await open(name, width, scheme);
+      await page.evaluate(() => document.querySelectorAll('details').forEach((each) => { each.open = true; }));
+      const pictures = page.locator('[data-picture]');
+      for (let index = 0; index < (await pictures.count()); index += 1) {
+        await pictures.nth(index).scrollIntoViewIfNeeded();
+        await pictures.nth(index).locator('svg').waitFor();
+      }
+      assert.equal(await pictures.count(), name === 'paper' ? 1 : 0);
+      const [inner, scrolled] = await page.evaluate(() =>
+        [document.documentElement.clientWidth, document.documentElement.scrollWidth]);
+      assert.equal(scrolled, inner, 'the page is no wider than the screen');
+      assert.deepEqual(faults, []);
+      await page.close();
+    });
+  }
+
+  test(`${name}: links within it lead somewhere, and a screen reader finds its way`, options, async () => {
+    const { page } = await open(name, 1280);
+    const lost = await page.$$eval('a[href^="#"]', (all) =>
+      all.map((link) => link.getAttribute('href')).filter((href) => !document.getElementById(href.slice(1))));
+    assert.deepEqual(lost, []);
+    const twice = await page.$$eval('[id]', (all) =>
+      all.map((each) => each.id).filter((id, index, ids) => ids.indexOf(id) !== index));
+    assert.deepEqual(twice, []);
+    assert.equal(await page.locator('h1').count(), 1);
+    const levels = await page.$$eval('h1, h2, h3, h4', (all) => all.map((each) => Number(each.tagName[1])));
+    assert.deepEqual(levels.filter((level, index) => index > 0 && level > levels[index - 1] + 1), []);
+    const unnamed = await page.$$eval('[role="img"], [role="region"], section, article', (all) =>
+      all.filter((each) => !each.getAttribute('aria-label') && !each.getAttribute('aria-labelledby')).length);
+    assert.equal(unnamed, 0);
+    await page.close();
+  });
+}
+
+test('theirs are hollow and dashed, ours solid, and hovering tells which is which', options, async () => {
+  const { page } = await open('paper', 1280);
+  const place = page.locator('[data-picture="figure-table-10"]');
+  await place.scrollIntoViewIfNeeded();
+  await place.locator('svg').waitFor();
+  const legend = await place.locator('svg').textContent();
+  for (const name of ['HTTP (paper)', 'HTTP, as published', 'MQTT (paper)']) {
+    assert.ok(legend.includes(name), name);
+  }
+  assert.ok(!legend.includes('trend'), 'trend lines need no name');
+  const dashed = await place.locator('svg path[stroke-dasharray]').count();
+  assert.ok(dashed >= 4, `${dashed} dashed and dotted lines`);
+  const box = await place.boundingBox();
+  const tooltip = place.locator('div', { hasText: 'clients: ' }).last();
+  const seen = new Set();
+  for (let x = 70; x < box.width - 20; x += 3) {
+    for (let y = 60; y < 330; y += 9) {
+      await page.mouse.move(box.x + x, box.y + y);
+      if (await tooltip.isVisible()) seen.add(await tooltip.textContent());
+    }
+    if (seen.size > 2) break;
+  }
+  const texts = [...seen].join(' | ');
+  assert.match(texts, /clients: [\d.,]+/);
+  assert.match(texts, /\d %/);
+  await page.close();
+});
+
+test('on paper what stands behind a fold is there', options, async () => {
+  const { page, faults } = await open('paper', 1280, 'dark');
+  await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+  await page.emulateMedia({ media: 'print', colorScheme: 'light' });
+  assert.ok(await page.locator('details.paper table').first().isVisible());
+  const drawn = await page.locator('[data-picture] svg').count();
+  assert.equal(drawn, await page.locator('[data-picture]').count());
+  const pdf = await page.pdf({ format: 'A4' });
+  assert.equal(pdf.subarray(0, 5).toString(), '%PDF-');
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('a number in the table of rules leads to its findings', options, async () => {
+  const { page } = await open('audit', 1280);
+  const row = page.locator('#summary tbody tr', { hasText: 'L05' });
+  await row.locator('td a').first().click();
+  const heading = page.locator(new URL(page.url()).hash);
+  assert.match(await heading.textContent(), /^L05/);
+  const list = heading.locator('xpath=following-sibling::ul[1]');
+  assert.match(await list.textContent(), /Rayleigh p = 1\.1e-7/);
+  await page.close();
+});

@@ -1,0 +1,73 @@
+//! All experiments and claims of the five papers are there, and every plan has cases at each scale.
+
+use std::collections::BTreeSet;
+
+use weigh_study::{Scale, Study};
+
+use crate::world::studies;
+
+/// The papers: the study, its experiments, and how many claims it has, from C01.
+const PAPERS: [(&str, &[&str], usize); 5] = [
+    (
+        "hydroponics",
+        &["E1-http", "E1-mqtt", "E2-http", "E2-mqtt", "E3", "E4", "E5", "E6", "E7"],
+        15,
+    ),
+    ("flespi", &["T0", "T1", "T2", "T3"], 8),
+    ("tcp-mqtt", &["F4-F5", "F6-F7"], 7),
+    ("rpc-lab", &["HTTP", "RPC", "HTTP+RPC", "MQTT"], 10),
+    ("jmeter-lab", &["HTTP", "RPC", "MQTT"], 9),
+];
+
+fn named<'s>(studies: &'s [Study], name: &str) -> &'s Study {
+    let found = studies.iter().find(|study| study.name == name);
+    found.unwrap_or_else(|| panic!("the study {name} is not there"))
+}
+
+#[test]
+fn all_22_experiments_and_all_49_claims_are_there() {
+    let studies = studies();
+    let (mut experiments, mut claims) = (0, 0);
+    for (name, ids, count) in PAPERS {
+        let study = named(&studies, name);
+        let own: BTreeSet<&str> = study.experiments.iter().map(|one| one.id.as_str()).collect();
+        let missing: Vec<_> = ids.iter().filter(|id| !own.contains(*id)).collect();
+        assert!(missing.is_empty(), "{name} lacks {missing:?}");
+        let own: Vec<String> = study.claims.iter().map(|claim| claim.id.clone()).collect();
+        let expected: Vec<String> = (1..=count).map(|number| format!("C{number:02}")).collect();
+        assert_eq!(own, expected, "{name}");
+        experiments += ids.len();
+        claims += count;
+    }
+    assert_eq!((experiments, claims), (22, 49));
+}
+
+#[test]
+fn every_plan_has_cases_at_each_scale_and_no_more_trials_in_shorter_ones() {
+    for study in studies() {
+        for plan in &study.plans {
+            let trials = Scale::ALL.map(|scale| {
+                let own = &plan.at(scale).resolved.plan;
+                own.cases.len() as u64 * u64::from(own.repeat.most())
+            });
+            let place = format!("{}: {}", study.name, plan.name);
+            assert!(trials[0] > 0, "{place}: {trials:?}");
+            assert!(trials.is_sorted(), "{place}: mini, quick, full have {trials:?} trials");
+        }
+    }
+}
+
+/// What is not run says why, and what is run is used by a claim or seen in a picture.
+#[test]
+fn every_run_is_for_something() {
+    for study in studies() {
+        for experiment in &study.experiments {
+            let runs = experiment.published.iter().chain(&experiment.right);
+            let is_run = runs.count() > 0;
+            assert!(is_run != experiment.not_run.is_some(), "{}: {}", study.name, experiment.id);
+        }
+        assert!(!study.finding.is_empty(), "{} teaches nothing", study.name);
+        assert!(study.question.ends_with('?'), "{}: {}", study.name, study.question);
+        assert!(study.readme.len() > 200, "{} has no README", study.name);
+    }
+}
