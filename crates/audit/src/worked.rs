@@ -78,20 +78,23 @@ fn by_table(
 
 /// How far messages are apart where times are printed along their number.
 fn slopes(evidence: &Evidence) -> Vec<Worked> {
-    let mut worked: Vec<Worked> = Vec::new();
+    let mut firsts: Vec<&Figure> = Vec::new();
     for figure in evidence.results().filter(|figure| figure.quantity == Quantity::Span) {
-        let Some((apart_s, first)) = apart(evidence, figure) else { continue };
-        if worked.iter().all(|known| known.place != first.place) {
-            let said = format!(
-                "{}: by least squares a message takes {}, {}",
-                first.named(),
-                words::time(apart_s),
-                words::rate(1.0 / apart_s)
-            );
-            worked.push(Worked { place: first.place.clone(), said, holds: None });
+        if !firsts.iter().any(|known| known.subjects == figure.subjects) {
+            firsts.push(figure);
         }
     }
-    worked
+    let of_subject = |figure: &&Figure| {
+        let (apart_s, first) = apart(evidence, figure)?;
+        let said = format!(
+            "{}: by least squares a message takes {}, {}",
+            first.named(),
+            words::time(apart_s),
+            words::rate(1.0 / apart_s)
+        );
+        Some(Worked { place: first.place.clone(), said, holds: None })
+    };
+    firsts.iter().filter_map(of_subject).collect()
 }
 
 /// The window that a count and a rate make.

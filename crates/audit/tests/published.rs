@@ -51,7 +51,8 @@ fn hydroponics_is_found_with_its_arithmetic() {
             "whether its times end when messages were handed over or when they arrived is not",
             "MQTT took 1.371 s and HTTP 56.343 s, but of the first 3.46 percent arrived",
             "94 percent of HTTP is at 491.8/s, 28.35 percent of MQTT at 11,919/s: 24.24x apart",
-            "from 21.68 percent to 94 percent along messages the runs take from 3.315 s to 20.335 s",
+            "from 21.68 percent to 94 percent along messages the runs take from 3.315 s to \
+             20.335 s",
             "messages are 1.762 ms apart at 97 percent (Table 16), so that one takes 1.709 ms of \
              the processor; 17.75 percent at 5 clients is then 103.9/s, a cycle of 48.14 ms",
             "in a closed loop the clients set the share",
@@ -94,8 +95,8 @@ fn tcp_mqtt_is_found_with_its_arithmetic() {
     says(
         "tcp-mqtt",
         &[
-            "tcp: header bytes said to be constant from 1 to 1,000,000 bytes of payload; the latter \
-             needs 685 segments, 13,700 header bytes at least instead of 20",
+            "tcp: header bytes said to be constant from 1 to 1,000,000 bytes of payload; the \
+             latter needs 685 segments, 13,700 header bytes at least instead of 20",
             "mqtt: header bytes are constant with the payload here and growing in Figure 4",
             "times of mqtt (relays on its path: 1) and tcp (0), and no relay that only copies",
             "the intervals are over 150 consecutive transfers: one run",
@@ -112,8 +113,8 @@ fn rpc_lab_is_found_with_its_arithmetic() {
         &[
             "10 clients / (503.5 us mean) gives 19,861/s, the table says 1,986/s: 0.1x",
             "10 clients / (928.2 us mean) gives 10,774/s, the table says 1,077/s",
-            "HTTP 1,986/s stands below RPC 18,101/s; by clients over latency it is 19,861/s against \
-             18,116/s: the order is the reverse",
+            "HTTP 1,986/s stands below RPC 18,101/s; by clients over latency it is 19,861/s \
+             against 18,116/s: the order is the reverse",
             "1,000,000 messages of 503.5 us over 10 clients take 50.35 s, the table says 8 min to \
              16 min; the sum of their latencies is 503.5 s",
             "1,000 clients, each every 100 ms, offers 10,000/s, 9,985/s was reached: 99.85 %",

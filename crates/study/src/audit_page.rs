@@ -21,7 +21,8 @@ pub struct Audited<'a> {
 
 /// The page of an audit; `command` makes it again.
 pub fn page(audited: &Audited<'_>, command: &str) -> String {
-    let papers: Vec<Paper<'_>> = papers_of(audited).collect();
+    let mut papers: Vec<Paper<'_>> = papers_of(audited).collect();
+    papers.sort_by(|left, right| left.body.name.cmp(&right.body.name));
     let title = match &papers[..] {
         [one] => format!("What the figures of {} say of themselves", one.body.name),
         many => format!("What the figures of {} studies say of themselves", many.len()),
@@ -149,10 +150,10 @@ fn by_rule(index: usize, paper: &Paper<'_>, rule: Rule) -> String {
     let is_invalid = paper.of(rule).any(|finding| finding.severity == Severity::Invalid);
     let class = if is_invalid { " class=\"invalid\"" } else { "" };
     let mut html = format!(
-        "<h3{class} id=\"study-{index}-{rule}\">{rule} {}</h3>\n<p class=\"note\">{}. Instead: {}.</p>\n<ul \
-         class=\"findings\">\n",
+        "<h3{class} id=\"study-{index}-{rule}\">{rule} {}</h3>\n<p class=\"note\">{}. Instead: \
+         {}.</p>\n<ul class=\"findings\">\n",
         escape(rule.title()),
-        escape(rule.means()),
+        escape(&capital(rule.means())),
         escape(rule.instead()),
     );
     for finding in paper.of(rule) {
@@ -250,12 +251,18 @@ fn rules() -> String {
             "<dt id=\"rule-{rule}\">{rule} {}</dt><dd><p>{}.</p><p>Instead: {}.</p><p \
              class=\"note\">Asks for: {}.</p></dd>",
             escape(rule.title()),
-            escape(rule.means()),
+            escape(&capital(rule.means())),
             escape(rule.instead()),
             escape(needs(rule)),
         );
     }
     html + "</dl>\n"
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }
 
 /// More findings of a table than this are folded.

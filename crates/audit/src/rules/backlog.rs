@@ -1,6 +1,8 @@
 //! What arrives of a burst: counts that do not grow with what is sent (L06), and limits on a burst
 //! that another burst passes (L10).
 
+use std::collections::HashMap;
+
 use weigh_model::Rule;
 use weigh_model::doubt::Severity;
 
@@ -14,6 +16,7 @@ use crate::words;
 /// buffer that is full, not a share that is lost.
 pub(super) fn steady_counts(bench: &mut Bench<'_>) {
     let evidence = bench.evidence;
+    let rounded = rounding_subjects(evidence);
     for table in evidence.tables() {
         for (axis, series) in axes(evidence, table, Quantity::Accepted) {
             if axis != "messages" {
@@ -22,7 +25,7 @@ pub(super) fn steady_counts(bench: &mut Bench<'_>) {
             let lossy = series.iter().filter(|(_, figure)| figure.value < WHOLE);
             let counts: Vec<(f64, f64, &Figure)> = lossy
                 .map(|(stated, figure)| {
-                    let sent = sent_of(evidence, figure).unwrap_or(*stated);
+                    let sent = sent_of(evidence, &rounded, figure).unwrap_or(*stated);
                     (sent, figure.value * sent, *figure)
                 })
                 .collect();
@@ -54,6 +57,7 @@ pub(super) fn steady_counts(bench: &mut Bench<'_>) {
 /// them arrive without loss.
 pub(super) fn passed_elsewhere(bench: &mut Bench<'_>) {
     let evidence = bench.evidence;
+    let rounded = rounding_subjects(evidence);
     let limits = evidence.results().filter(|figure| {
         figure.is_limit && figure.quantity == Quantity::Received && !figure.subjects.is_empty()
     });
@@ -63,7 +67,7 @@ pub(super) fn passed_elsewhere(bench: &mut Bench<'_>) {
             let is_whole = figure.quantity == Quantity::Accepted && figure.value >= WHOLE;
             is_whole && figure.subjects == limit.subjects
         });
-        let sent = passed.filter_map(|figure| Some((figure, sent_of(evidence, figure)?)));
+        let sent = passed.filter_map(|figure| Some((figure, sent_of(evidence, &rounded, figure)?)));
         let most = sent.max_by(|(_, left), (_, right)| left.total_cmp(right));
         let Some((figure, sent)) = most.filter(|(_, sent)| *sent > limit.value) else { continue };
         let seen = format!(
@@ -81,22 +85,31 @@ pub(super) fn passed_elsewhere(bench: &mut Bench<'_>) {
 
 /// How many messages were sent in a cell, as far as it is counted somewhere, or as far as the study
 /// rounds up what each client sends.
-fn sent_of(evidence: &Evidence, figure: &Figure) -> Option<f64> {
+fn sent_of(evidence: &Evidence, rounded: &Rounding<'_>, figure: &Figure) -> Option<f64> {
     let is_sent = |other: &&Figure| other.quantity == Quantity::Expected;
     let counted = evidence.cell_of(figure).chain(evidence.same_cell(figure)).find(is_sent);
-    if let Some(counted) = counted {
-        return Some(counted.value);
+    match counted {
+        Some(counted) => Some(counted.value),
+        None if rounded.get(&figure.subjects[..]) == Some(&true) => whole_of(figure),
+        None => None,
     }
-    let own = |of: &Figure| {
-        let number = |key| of.keys.get(key).and_then(|value| count(value));
-        rounded_up(number("messages")?, number("clients")?)
-    };
-    let of_subject = |other: &&Figure| {
-        is_sent(other) && other.subjects == figure.subjects && own(other).is_some()
-    };
-    let mut all = evidence.results().filter(of_subject).peekable();
-    let is_rounded = all.peek().is_some() && all.all(|other| own(other) == Some(other.value));
-    if is_rounded { own(figure) } else { None }
+}
+
+/// Whether what was sent, as far as it is counted, is rounded up for each client: by subjects.
+type Rounding<'e> = HashMap<&'e [String], bool>;
+
+fn rounding_subjects(evidence: &Evidence) -> Rounding<'_> {
+    let mut rounded = Rounding::new();
+    for sent in evidence.results().filter(|figure| figure.quantity == Quantity::Expected) {
+        let Some(whole) = whole_of(sent) else { continue };
+        *rounded.entry(&sent.subjects[..]).or_insert(true) &= whole == sent.value;
+    }
+    rounded
+}
+
+fn whole_of(figure: &Figure) -> Option<f64> {
+    let number = |key| figure.keys.get(key).and_then(|value| count(value));
+    rounded_up(number("messages")?, number("clients")?)
 }
 
 /// Messages over clients, rounded up, for each of the clients.

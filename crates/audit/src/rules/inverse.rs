@@ -1,6 +1,8 @@
 //! Throughput that was computed from latencies (L02): right for one client, too small by their
 //! number for several.
 
+use std::collections::HashMap;
+
 use weigh_model::Rule;
 use weigh_model::doubt::Severity;
 
@@ -54,12 +56,17 @@ fn order(bench: &mut Bench<'_>) {
             Some((throughput, clients / latency.value, is_wrong))
         })
         .collect();
-    for (figure, by_law, is_wrong) in sides.iter().filter(|(.., is_wrong)| *is_wrong) {
-        let reversed = sides.iter().find(|(other, other_by_law, _)| {
-            let is_beside = other.place.table == figure.place.table && other.keys == figure.keys;
-            is_beside && other.value > figure.value && other_by_law < by_law
-        });
-        let Some((other, other_by_law, _)) = reversed.filter(|_| *is_wrong) else { continue };
+    let place = |figure: &Figure| format!("{}{:?}", figure.place.table, figure.keys);
+    let mut beside: HashMap<String, Vec<(&Figure, f64)>> = HashMap::new();
+    for (figure, by_law, _) in &sides {
+        beside.entry(place(figure)).or_default().push((figure, *by_law));
+    }
+    for (figure, by_law, _) in sides.iter().filter(|(.., is_wrong)| *is_wrong) {
+        let others = beside.get(&place(figure)).into_iter().flatten();
+        let reversed = others
+            .copied()
+            .find(|(other, other_by_law)| other.value > figure.value && other_by_law < by_law);
+        let Some((other, other_by_law)) = reversed else { continue };
         let seen = format!(
             "{} {} stands below {} {}; by clients over latency it is {} against {}: the order is \
              the reverse",
@@ -68,7 +75,7 @@ fn order(bench: &mut Bench<'_>) {
             other.named(),
             words::rate(other.value),
             words::rate(*by_law),
-            words::rate(*other_by_law),
+            words::rate(other_by_law),
         );
         bench.find(Rule::L02, figure, seen);
     }

@@ -1,12 +1,12 @@
 //! What varies from run to run (L13): the same cell printed twice, effects smaller than two runs of
 //! one side are apart, intervals over what is one run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use weigh_model::Rule;
 
 use super::Bench;
-use crate::figure::{Evidence, Figure, Quantity, Statistic};
+use crate::figure::{Figure, Quantity, Statistic};
 use crate::vocabulary::count;
 use crate::words;
 
@@ -49,37 +49,40 @@ fn printed_twice(bench: &mut Bench<'_>) {
 /// A side that differs from another by less than two runs of that other side do.
 fn below_two_runs(bench: &mut Bench<'_>) {
     let evidence = bench.evidence;
-    for table in evidence.tables() {
-        let measured = evidence.results_of(table).filter(|figure| is_measured(figure));
-        let plain = measured.filter(|figure| {
-            matches!(figure.statistic, Statistic::Mean | Statistic::Plain)
-                && !figure.keys.contains_key("run")
-                && !figure.subjects.is_empty()
-        });
-        let figures: Vec<&Figure> = plain.collect();
-        for (index, figure) in figures.iter().enumerate() {
-            let Some(base) = figures[..index].iter().find(|base| is_beside(base, figure)) else {
-                continue;
-            };
-            let Some((low, high)) = runs_of(evidence, base) else { continue };
-            bench.ask(Rule::L13);
-            let effect = figure.value / base.value - 1.0;
-            let apart = high.value / low.value - 1.0;
-            if effect.abs() < apart {
-                let seen = format!(
-                    "{} {} against {} {} is {:+.1} %, and two runs of {} gave {} and {}: {} apart",
-                    figure.named(),
-                    figure.printed,
-                    base.named(),
-                    base.printed,
-                    effect * 100.0,
-                    base.named(),
-                    words::number(low.value / unit_of(low)),
-                    words::number(high.value / unit_of(high)),
-                    words::percent(apart),
-                );
-                bench.find(Rule::L13, figure, seen);
-            }
+    let runs: Vec<&Figure> =
+        evidence.results().filter(|figure| figure.keys.contains_key("run")).collect();
+    if runs.is_empty() {
+        return;
+    }
+    // The first side at each place of each table: the others are held against it.
+    let mut bases: HashMap<String, &Figure> = HashMap::new();
+    for figure in evidence.results().filter(|figure| is_side(figure)) {
+        let place = format!(
+            "{}{:?}{:?}{:?}",
+            figure.place.table, figure.quantity, figure.statistic, figure.keys
+        );
+        let base = *bases.entry(place).or_insert(figure);
+        if base.subjects == figure.subjects {
+            continue;
+        }
+        let Some((low, high)) = runs_of(&runs, base) else { continue };
+        bench.ask(Rule::L13);
+        let effect = figure.value / base.value - 1.0;
+        let apart = high.value / low.value - 1.0;
+        if effect.abs() < apart {
+            let seen = format!(
+                "{} {} against {} {} is {:+.1} %, and two runs of {} gave {} and {}: {} apart",
+                figure.named(),
+                figure.printed,
+                base.named(),
+                base.printed,
+                effect * 100.0,
+                base.named(),
+                words::number(low.value / unit_of(low)),
+                words::number(high.value / unit_of(high)),
+                words::percent(apart),
+            );
+            bench.find(Rule::L13, figure, seen);
         }
     }
 }
@@ -107,24 +110,24 @@ fn is_measured(figure: &Figure) -> bool {
     matches!(figure.quantity, Cpu | Latency | Span | Throughput)
 }
 
-/// True if the two figures are of different sides and equal in all else.
-fn is_beside(base: &Figure, figure: &Figure) -> bool {
-    base.quantity == figure.quantity
-        && base.statistic == figure.statistic
-        && base.keys == figure.keys
-        && base.subjects != figure.subjects
+/// True for a mean of one side that is not one of several numbered runs.
+fn is_side(figure: &Figure) -> bool {
+    let is_mean = matches!(figure.statistic, Statistic::Mean | Statistic::Plain);
+    is_measured(figure)
+        && is_mean
+        && !figure.keys.contains_key("run")
+        && !figure.subjects.is_empty()
 }
 
 /// The least and the most that numbered runs of the same test gave.
-fn runs_of<'e>(evidence: &'e Evidence, base: &Figure) -> Option<(&'e Figure, &'e Figure)> {
-    let is_run = |figure: &&Figure| {
-        figure.keys.contains_key("run")
-            && figure.subjects == base.subjects
+fn runs_of<'e>(all: &[&'e Figure], base: &Figure) -> Option<(&'e Figure, &'e Figure)> {
+    let is_run = |figure: &&&Figure| {
+        figure.subjects == base.subjects
             && figure.quantity == base.quantity
             && figure.statistic == base.statistic
     };
     let mut tests: BTreeMap<String, Vec<&Figure>> = BTreeMap::new();
-    for figure in evidence.results().filter(is_run) {
+    for figure in all.iter().filter(is_run).copied() {
         let others: Vec<_> = figure.keys.iter().filter(|(key, _)| *key != "run").collect();
         tests.entry(format!("{others:?}")).or_default().push(figure);
     }

@@ -1,6 +1,8 @@
 //! Shares of a processor without the rate that they are for (L09), and what times elsewhere in the
 //! study say of that rate.
 
+use std::collections::HashMap;
+
 use weigh_model::Rule;
 
 use super::Bench;
@@ -45,12 +47,13 @@ fn sides(bench: &mut Bench<'_>) {
         .filter(|figure| figure.quantity == Quantity::Cpu)
         .filter_map(|figure| Some((figure, run_of(evidence, figure)?)))
         .collect();
-    for (index, (figure, run)) in known.iter().enumerate() {
-        let beside = known[index + 1..].iter().find(|(other, _)| {
-            let is_table = other.place.table == figure.place.table;
-            is_table && other.keys == figure.keys && other.subjects != figure.subjects
-        });
-        let Some((other, faster)) = beside else { continue };
+    let mut first: HashMap<String, usize> = HashMap::new();
+    for (index, (other, faster)) in known.iter().enumerate() {
+        let place = format!("{}{:?}", other.place.table, other.keys);
+        let (figure, run) = &known[*first.entry(place).or_insert(index)];
+        if figure.subjects == other.subjects {
+            continue;
+        }
         let apart = (faster.per_s / run.per_s).max(run.per_s / faster.per_s);
         if apart > RATES_MAX {
             let seen = format!(

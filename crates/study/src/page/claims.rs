@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use weigh_report::page::document::escape;
 
 use super::opening::mark;
+use super::prose::prose;
 use super::{in_unit, interval};
 use crate::outcome::{Answer, CellShown, ClaimOutcome, Judged, Link, Outcome, QuantityShown, Role};
 
@@ -25,9 +26,9 @@ pub(super) fn section(outcome: &Outcome) -> String {
             "<tr><th scope=\"row\"><a href=\"#claim-{0}\">{0}</a> {1}</th><td class=\"text\">{2}\
              </td><td class=\"text\">{3}</td></tr>",
             escape(&claim.id),
-            escape(&claim.says),
+            prose(&claim.says),
             mark(claim.verdict),
-            escape(&claim.sentence),
+            prose(&claim.sentence),
         );
     }
     html += "</tbody></table></div>\n";
@@ -41,15 +42,15 @@ fn claim(claim: &ClaimOutcome) -> String {
         "<article class=\"claim\" aria-labelledby=\"claim-{id}\">\n<h3 id=\"claim-{id}\">{id} {}\
          </h3>\n<p>“{}” <span class=\"note\">{}</span></p>\n",
         mark(claim.verdict),
-        escape(&claim.says),
+        prose(&claim.says),
         escape(&claim.source),
     );
     html += &cells(&claim.cells);
-    let _ = writeln!(html, "<p><b>{}</b></p>", escape(&claim.sentence));
+    let _ = writeln!(html, "<p><b>{}</b></p>", prose(&claim.sentence));
     // Of an explained claim the cause is part of the sentence already.
     let because = claim.because.as_deref().filter(|because| !claim.sentence.contains(because));
     if let Some(because) = because {
-        let _ = writeln!(html, "<p>{}</p>", escape(because));
+        let _ = writeln!(html, "<p>{}</p>", prose(because));
     }
     html += &conditions(&claim.conditions);
     html + "</article>\n"

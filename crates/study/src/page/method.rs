@@ -8,6 +8,7 @@ use weigh_report::page::document::escape;
 
 use super::opening::ways;
 use super::plan_words;
+use super::prose::prose;
 use crate::outcome::{ExperimentOutcome, Outcome, RunOutcome};
 use crate::scale::{Scale, Way};
 use crate::study::Study;
@@ -28,7 +29,7 @@ pub(super) fn paper(study: &Study) -> String {
         ("Found", &paper.found),
     ] {
         if !text.is_empty() {
-            let text = escape(text);
+            let text = prose(text);
             let _ = writeln!(html, "<tr><th scope=\"row\">{name}</th><td>{text}</td></tr>");
         }
     }
@@ -38,9 +39,9 @@ pub(super) fn paper(study: &Study) -> String {
 /// Their environment and ours, and every experiment side by side.
 pub(super) fn method(study: &Study, outcome: &Outcome) -> String {
     let scale = match outcome.scale {
-        Scale::Mini => "a miniature for tests, whose figures mean nothing",
-        Scale::Quick => "quick: fewer repetitions and shorter axes than the paper's",
-        Scale::Full => "full: as the paper",
+        Scale::Mini => "mini, a miniature for tests whose figures mean nothing",
+        Scale::Quick => "quick, with fewer repetitions and shorter axes than the paper's",
+        Scale::Full => "full, as the paper",
     };
     let mut html = format!(
         "<p>Every experiment was run {}, at the scale {}. A verdict comes from conditions on these \
@@ -75,7 +76,7 @@ pub(super) fn method(study: &Study, outcome: &Outcome) -> String {
 
 fn published(experiment: &ExperimentOutcome, runs: &str) -> String {
     match &experiment.not_run {
-        Some(reason) => format!("<p>Not run: {}</p>", escape(reason)),
+        Some(reason) => format!("<p>Not run: {}</p>", prose(reason)),
         None => or_dash(runs.to_owned()),
     }
 }
@@ -109,14 +110,14 @@ fn environment(study: &Study) -> String {
     let mut html = "<table class=\"facts\"><tbody>\n".to_owned();
     for (key, value) in &environment.stated {
         let name = escape(&key.replace('_', " "));
-        let value = escape(value);
+        let value = prose(value);
         let _ = writeln!(html, "<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>");
     }
     for (name, values) in
         [("not stated", &environment.not_stated), ("what we set", &environment.ours)]
     {
         if !values.is_empty() {
-            let items = values.iter().map(|value| format!("<li>{}</li>", escape(value)));
+            let items = values.iter().map(|value| format!("<li>{}</li>", prose(value)));
             let items: String = items.collect();
             let _ =
                 writeln!(html, "<tr><th scope=\"row\">{name}</th><td><ul>{items}</ul></td></tr>");

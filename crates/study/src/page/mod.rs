@@ -9,6 +9,7 @@ mod numbers;
 mod opening;
 mod pictures;
 mod plan_words;
+mod prose;
 mod repeat;
 mod results;
 

@@ -1,6 +1,6 @@
 //! Figures in the units of a study, as people read them.
 
-use weigh_report::figures::{bytes, three_digits, time};
+use weigh_report::figures::{count, three_digits, time};
 
 /// A figure with its unit: `87.0 %`, `1.76 ms`, `492/s`.
 pub(crate) fn in_unit(value: f64, unit: &str) -> String {
@@ -9,7 +9,7 @@ pub(crate) fn in_unit(value: f64, unit: &str) -> String {
         "us" | "µs" => time(value * 1e3, false),
         "ms" => time(value * 1e6, false),
         "s" => time(value * 1e9, false),
-        "B" => bytes(value),
+        "B" if value >= 1000.0 => format!("{} B", count(value.round() as u64)),
         "" | "1" | "ratio" => three_digits(value),
         "percent" | "%" => format!("{} %", three_digits(value)),
         "1/s" => format!("{}/s", three_digits(value)),
@@ -38,6 +38,10 @@ mod tests {
         assert_eq!(in_unit(9985.0, "1/s"), "9,990/s");
         assert_eq!(in_unit(3.84, "1"), "3.84");
         assert_eq!(in_unit(755.0, "mAh"), "755 mAh");
+        assert_eq!(
+            (in_unit(28_912.0, "B"), in_unit(272.0, "B")),
+            ("28,912 B".into(), "272 B".into())
+        );
         assert_eq!(interval(Some(1.0), Some(2.0), "ms"), "1.00 ms to 2.00 ms");
         assert_eq!(interval(Some(1.0), None, "1"), "at least 1.00");
         assert_eq!(interval(None, None, "1"), "");

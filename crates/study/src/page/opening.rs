@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use weigh_report::page::document::escape;
 
+use super::prose::prose;
 use crate::outcome::Outcome;
 use crate::study::Study;
 use crate::verdict::Verdict;
 
 /// Title, findings and the counts of the verdicts.
 pub(super) fn header(study: &Study, outcome: &Outcome) -> String {
-    let findings = study.finding.iter().map(|text| format!("<p>{}</p>\n", escape(text)));
+    let findings = study.finding.iter().map(|text| format!("<p>{}</p>\n", prose(text)));
     let findings: String = findings.collect();
     let warning = match outcome.state.as_str() {
         "done" => String::new(),

@@ -57,11 +57,17 @@ fn picture(figure: &FigureOutcome) -> Picture {
 fn note(figure: &FigureOutcome) -> String {
     let has_intervals =
         figure.series.iter().flat_map(|own| &own.points).any(|point| point.low.is_some());
-    let mut note = figure.caption.trim().to_owned();
-    note += " Hollow and dashed: the paper's. Solid: ours";
-    note += if has_intervals { ", with intervals at 95 %." } else { "." };
+    let mut note = figure.caption.trim().replace('`', "");
+    note += match figure.series.iter().any(|own| own.is_theirs) {
+        true => " Hollow and dashed: the paper's. Solid and dotted: ours",
+        false => " All of it is ours: of the paper's there is no figure to draw. Ours",
+    };
+    note += if has_intervals { " with intervals at 95 %." } else { " without intervals." };
     if figure.series.iter().any(|own| own.trend.is_some()) {
-        note += " Dotted: least squares.";
+        note += " Thin and dotted: least squares.";
+    }
+    if figure.series.iter().flat_map(|own| &own.points).any(|point| !point.is_valid) {
+        note += " A pin marks a figure that a doubt makes invalid.";
     }
     for own in &figure.series {
         if let Some(missing) = &own.missing {
@@ -103,7 +109,7 @@ fn trend(own: &Series, group: usize) -> Option<Value> {
     Some(json!({
         "type": "line", "name": format!("{}, trend", own.label), "data": [at(low), at(high)],
         "color": colour(group), "symbol": "none", "silent": true,
-        "lineStyle": { "type": "dotted", "width": 1.5, "opacity": 0.7 },
+        "lineStyle": { "type": "dotted", "width": 1, "opacity": 0.7 },
     }))
 }
 
@@ -162,6 +168,9 @@ fn y(figure: &FigureOutcome) -> Value {
         true => scale::logarithmic(low, high),
         false => json!({ "type": "value", "axisLabel": { "formatter": "@mark" } }),
     };
+    if figure.y.unit == "B" {
+        y["axisLabel"]["formatter"] = json!("@octets");
+    }
     y["splitNumber"] = json!(5);
     y["name"] = json!(figure.y.label);
     y["nameTextStyle"] = json!({ "align": "left", "padding": [0, 0, 0, -62] });

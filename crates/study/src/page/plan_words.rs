@@ -6,8 +6,8 @@ use weigh_report::figures::count;
 
 use crate::plans::Planned;
 
-/// A plan as a list of what it holds and varies, such as `arrival closed`, `connections 5, 10 ... 60
-/// (12)`, `3 repetitions`.
+/// A plan as a list of what it holds and varies, such as `arrival closed`,
+/// `connections 5, 10 ... 60 (12)`, `3 repetitions`.
 pub(super) fn words(planned: &Planned) -> Vec<String> {
     let plan = &planned.resolved.plan;
     let mut words = Vec::new();

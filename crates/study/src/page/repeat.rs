@@ -39,7 +39,8 @@ pub(super) fn section(study: &Study, outcome: &Outcome) -> String {
         let (name, value) = (escape(&name), escape(&value));
         let _ = writeln!(html, "<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>");
     }
-    html + "</tbody></table>\n<p class=\"note\">Charts by Apache ECharts (Apache License 2.0).</p>\n"
+    html + "</tbody></table>\n<p class=\"note\">Charts by Apache ECharts (Apache License \
+            2.0).</p>\n"
 }
 
 /// The command that made the run.

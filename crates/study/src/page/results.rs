@@ -8,6 +8,7 @@ use weigh_report::pictures::Picture;
 
 use super::method::run_link;
 use super::pictures::name_of;
+use super::prose::prose;
 use super::{in_unit, interval};
 use crate::outcome::{ExperimentOutcome, FigureOutcome, Outcome, Series};
 use crate::study::Study;
@@ -68,11 +69,11 @@ fn heading(study: &Study, experiment: &ExperimentOutcome) -> String {
         let _ = writeln!(html, "<p class=\"note\">{}</p>", about.join(" · "));
     }
     if let Some(reason) = &experiment.not_run {
-        let _ = writeln!(html, "<p>Not run here: {}</p>", escape(reason));
+        let _ = writeln!(html, "<p>Not run here: {}</p>", prose(reason));
     }
     let flaws = own.map(|own| &own.flaws[..]).unwrap_or_default();
     if !flaws.is_empty() {
-        let items = flaws.iter().map(|flaw| format!("<li>{}</li>", escape(flaw)));
+        let items = flaws.iter().map(|flaw| format!("<li>{}</li>", prose(flaw)));
         let _ = writeln!(
             html,
             "<p>What is wrong with how it was done:</p>\n<ul>{}</ul>",
