@@ -42,7 +42,7 @@ impl Asked {
         if let Some(unknown) = self.only.iter().find(|id| study.experiment(id).is_none()) {
             let ids: Vec<&str> = study.experiments.iter().map(|own| own.id.as_str()).collect();
             return Err(Stop::usage(format!(
-                "--only {unknown}: {} has no such experiment: type {}",
+                "{unknown}: {} has no experiment of this id: type {}",
                 study.name,
                 ids.join(" or ")
             )));
@@ -225,8 +225,8 @@ fn not_installed(target: &str, catalogue: &Catalogue) -> Option<String> {
     }
 }
 
-/// How many trials a plan has at least, and how long they take. A search takes its budget, or, where
-/// it has none, what two decided loads of every lane take.
+/// How many trials a plan has at least, and how long they take. A search takes its budget, or,
+/// where it has none, what two decided loads of every lane take.
 fn expected(
     plan: &Plan,
     cases: &[Case],

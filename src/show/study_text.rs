@@ -8,6 +8,7 @@ use weigh_report::figures::three_digits;
 use weigh_report::study_folder::PAGE;
 use weigh_study::Verdict;
 use weigh_study::outcome::{Answer, ClaimOutcome, Judged, Outcome, Role};
+use weigh_study::runs::NOT_ASKED;
 
 use crate::show::terminal::width_or;
 
@@ -29,8 +30,12 @@ fn outcome(outcome: &Outcome, columns: usize) -> String {
         let (id, verdict) = (&claim.id, claim.verdict.name());
         let says = shortened(&claim.says, room);
         let _ = writeln!(text, "{id:id_width$}  {verdict:verdict_width$}  {says}");
-        for line in wrapped(&decided_by(claim), room) {
-            let _ = writeln!(text, "{:indent$}{line}", "");
+        let lines = wrapped(&decided_by(claim), room);
+        for (number, line) in lines.iter().take(LINES_MAX).enumerate() {
+            // The page has all of it.
+            let is_cut = number + 1 == LINES_MAX && lines.len() > LINES_MAX;
+            let more = if is_cut { MORE } else { "" };
+            let _ = writeln!(text, "{:indent$}{line}{more}", "");
         }
     }
     let _ = writeln!(text, "\n{}", counts(outcome));
@@ -58,6 +63,7 @@ fn skipped(outcome: &Outcome) -> Vec<(&str, &str)> {
     for experiment in &outcome.experiments {
         let runs = experiment.runs.iter();
         let runs = runs.filter_map(|run| Some((&*run.name, run.skipped.as_deref()?)));
+        let runs = runs.filter(|(_, why)| *why != NOT_ASKED);
         let own = experiment.not_run.as_deref().map(|why| (&*experiment.id, why));
         for one in runs.chain(own) {
             if !seen.contains(&one) {
@@ -92,6 +98,8 @@ fn figure(judged: &Judged) -> String {
     let end = |end: Option<f64>| end.map_or("unbounded".to_owned(), three_digits);
     match (judged.low, judged.high, judged.n) {
         (None, None, _) => {}
+        // What is exact is no interval.
+        (Some(low), Some(high), None) if low == high => {}
         (low, high, None) => {
             let _ = write!(text, " ({} to {})", end(low), end(high));
         }
@@ -135,6 +143,9 @@ const COLUMNS: usize = 100;
 /// Columns for a sentence where a terminal is very narrow.
 const ROOM_MIN: usize = 40;
 
+/// Lines for the reason of a verdict.
+const LINES_MAX: usize = 3;
+
 /// What stands for the rest of a sentence.
 const MORE: &str = " ...";
 
@@ -164,7 +175,9 @@ mod tests {
             quantities: Vec::new(),
         };
         assert_eq!(figure(&judged), "a / b > 2: 3.94 (3.61 to 4.20, n = 3)");
-        let exact = Judged { low: None, high: None, n: None, ..judged };
+        let searched = Judged { n: None, ..judged.clone() };
+        assert_eq!(figure(&searched), "a / b > 2: 3.94 (3.61 to 4.20)");
+        let exact = Judged { low: Some(3.94), high: Some(3.94), n: None, ..judged };
         assert_eq!(figure(&exact), "a / b > 2: 3.94");
     }
 }

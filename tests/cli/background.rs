@@ -128,7 +128,7 @@ fn a_background_of_so_many_messages_is_over_before_the_window() {
     let [on] = &cells(&summary)[..] else { panic!("{summary}") };
     let covered = figure(on, "background.overlap_ratio");
     assert!(covered < 0.99, "{on}");
-    assert!(doubts(on).contains(&"background-overlap".to_owned()), "{on}");
+    assert!(doubts(on).contains(&"background-overlap"), "{on}");
     let journal = place.journal();
     let [ran] = &of_kind(&journal, "background_ran")[..] else { panic!("{journal:?}") };
     assert_eq!(ran["ledger"]["sent"], 90, "{ran}");

@@ -48,8 +48,8 @@ impl RunFolder {
         Err(failed(io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Makes the folder of a run that is a part of something larger, and is named by it. Fails where
-    /// something of that name is there, and as [`RunFolder::create`] does.
+    /// Makes the folder of a run that is a part of something larger, and is named by it. Fails
+    /// where something of that name is there, and as [`RunFolder::create`] does.
     pub fn create_at(path: &Path) -> Result<RunFolder, RecordError> {
         let failed = |problem| RecordError::new(path, problem);
         let above = path.parent().unwrap_or(Path::new("."));

@@ -7,7 +7,7 @@ use crate::outcome::{
     Answer, CellShown, ClaimOutcome, DoubtShown, ExperimentOutcome, FlagShown, Judged, Outcome,
     Role, RunOutcome, STUDY_SCHEMA,
 };
-use crate::runs::{RunState, Runs};
+use crate::runs::{NOT_ASKED, RunState, Runs};
 use crate::scale::{Scale, Way};
 use crate::study::{About, Claim, Experiment, Study};
 use crate::verdict::Verdict;
@@ -77,7 +77,7 @@ fn run(name: &str, way: Way, runs: &Runs) -> RunOutcome {
             outcome.invalid_cells = cells.iter().filter(|cell| !cell.valid).count();
         }
         Some(RunState::Skipped(reason)) => outcome.skipped = Some(reason.clone()),
-        None => outcome.skipped = Some("it was not asked for".to_owned()),
+        None => outcome.skipped = Some(NOT_ASKED.to_owned()),
     }
     outcome
 }

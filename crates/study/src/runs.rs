@@ -50,6 +50,9 @@ impl RunMade {
     }
 }
 
+/// What stands in the place of a run that nobody asked for.
+pub const NOT_ASKED: &str = "it was not asked for";
+
 /// The folder of the run of this name within that of the study's run: `published-E1-http`.
 pub fn folder(name: &str) -> String {
     name.replace('/', "-")

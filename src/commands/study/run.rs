@@ -25,7 +25,7 @@ use crate::show::terminal::rough;
 #[derive(Args)]
 pub struct Run {
     /// The studies, see weigh study list
-    #[arg(value_name = "NAME", required_unless_present_any = ["all", "resume"])]
+    #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Every study there is
     #[arg(long, conflicts_with = "names")]
@@ -120,7 +120,10 @@ impl Run {
         let catalogue = Catalogue::load(data.as_deref()).map_err(Stop::usage)?;
         let ground = self.ground(&catalogue, data.as_deref());
         let study = studies::read(&texts, &catalogue)?;
-        let parts = parts(&study, &kept.asked(), &ground)?;
+        let mut parts = parts(&study, &kept.asked(), &ground)?;
+        for part in parts.iter_mut().filter(|part| kept.is_done(&part.name)) {
+            (part.trials, part.time) = (0, Nanos(0));
+        }
         let (all, around) = self.looked(vec![Ready { texts, study, parts }], ground)?;
         self.foretell(&all);
         let mut kept = Some(kept);
@@ -143,6 +146,13 @@ impl Run {
     fn chosen(&self, studies: &Studies) -> Result<Vec<StudyTexts>, Stop> {
         if self.all {
             return Ok(studies.all().to_vec());
+        }
+        if self.names.is_empty() {
+            let names: Vec<&str> = studies.all().iter().map(|own| own.name.as_str()).collect();
+            return Err(Stop::usage(format!(
+                "no study is named: type weigh study run NAME ({}), or --all",
+                names.join(", ")
+            )));
         }
         let mut seen = BTreeSet::new();
         let names = self.names.iter().filter(|name| seen.insert(name.as_str()));
@@ -290,12 +300,18 @@ fn advise(all: &[Begun], done: &[Done], is_cut_short: bool) {
     }
 }
 
-/// `hydroponics: 12 plans, 340 trials, about 3m 5s`.
+/// `hydroponics: 12 plans, 340 trials or more, about 3m 5s`.
 fn heading(own: &Begun) -> String {
-    let run = own.parts.iter().filter(|(_, obstacle)| obstacle.is_none());
-    let trials: u64 = run.map(|(part, _)| part.trials).sum();
-    let (plans, time) = (own.parts.len(), rough(time(&own.parts)));
-    format!("{}: {plans} plans, {trials} trials or more, about {time}", own.study.name)
+    let left = own.parts.iter().filter(|(part, why)| why.is_none() && part.time > Nanos(0));
+    let left: Vec<&Part> = left.map(|(part, _)| part).collect();
+    let (name, plans) = (&own.study.name, left.len());
+    if plans == 0 {
+        return format!("{name}: nothing is left to do");
+    }
+    let trials: u64 = left.iter().map(|part| part.trials).sum();
+    let plural = if plans == 1 { "" } else { "s" };
+    let time = rough(time(&own.parts));
+    format!("{name}: {plans} plan{plural}, {trials} trials or more, about {time}")
 }
 
 /// How long the parts take that are run, at least.

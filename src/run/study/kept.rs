@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use weigh_report::run_folder::{JOURNAL, RunFolder, rfc3339};
 use weigh_report::study_folder::{PAGE, STUDY, StudyFolder};
 use weigh_study::outcome::Outcome;
+use weigh_study::runs::NOT_ASKED;
 use weigh_study::study::About;
 use weigh_study::{RunMade, RunState, Runs, Study, StudyTexts, runs};
 
@@ -86,6 +87,19 @@ impl Kept {
         Ok(is_there)
     }
 
+    /// Whether there is a run of this name, over or not.
+    pub fn has(&self, name: &str) -> bool {
+        matches!(self.runs.get(name), Some(RunState::Made(_)))
+    }
+
+    /// Whether the run of this name is over.
+    pub fn is_done(&self, name: &str) -> bool {
+        match self.runs.get(name) {
+            Some(RunState::Made(made)) => made.summary.run.outcome == DONE,
+            _ => false,
+        }
+    }
+
     /// Notes why there is no run of this name.
     pub fn skip(&mut self, name: &str, why: &str) {
         self.runs.insert(name.to_owned(), RunState::Skipped(why.to_owned()));
@@ -152,7 +166,7 @@ fn read(folder: &StudyFolder) -> Result<(About, Runs), Stop> {
     for run in outcome.experiments.iter().flat_map(|experiment| &experiment.runs) {
         let state = match made(folder, &run.name) {
             Ok(Some(made)) => Some(made),
-            Ok(None) => run.skipped.clone().map(RunState::Skipped),
+            Ok(None) => run.skipped.clone().filter(|why| why != NOT_ASKED).map(RunState::Skipped),
             Err(unreadable) => Some(RunState::Skipped(unreadable.to_string())),
         };
         runs.extend(state.map(|state| (run.name.clone(), state)));

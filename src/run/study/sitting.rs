@@ -58,8 +58,8 @@ pub struct Sat {
 pub type Looked = (Part, Option<String>);
 
 impl Around<'_> {
-    /// Does what is left of a study's run, and says what came of it: also where the record could not
-    /// be written any more.
+    /// Does what is left of a study's run, and says what came of it: also where the record could
+    /// not be written any more.
     pub fn sit(&self, study: &Study, parts: &[Looked], kept: &mut Kept, progress: Progress) -> Sat {
         let carried_out = self.carry_out(study, parts, kept, progress);
         let interrupted = self.interrupts.exit();
@@ -89,6 +89,11 @@ impl Around<'_> {
     ) -> Result<Exit, Stop> {
         let mut exit = Exit::Done;
         kept.about.state = RUNNING.to_owned();
+        let open: Vec<&Part> =
+            parts.iter().map(|(part, _)| part).filter(|part| !kept.has(&part.name)).collect();
+        for part in open {
+            kept.skip(&part.name, "it was not begun: go on with weigh study run --resume");
+        }
         kept.write(study, &kept.outcome(study))?;
         for (number, (part, obstacle)) in parts.iter().enumerate() {
             if self.interrupts.exit().is_some() {
@@ -101,7 +106,9 @@ impl Around<'_> {
                 }
                 continue;
             }
-            self.announce(study, parts, number, progress);
+            if !kept.is_done(&part.name) {
+                self.announce(study, parts, number, progress);
+            }
             exit = match self.part(part, kept) {
                 Ok(own) => graver(exit, own),
                 Err(stop) if stop.exit() == Exit::Record => {
