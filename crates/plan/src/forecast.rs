@@ -2,7 +2,7 @@
 
 use weigh_model::arrival::Arrival;
 use weigh_model::plan::Plan;
-use weigh_model::{Load, Nanos};
+use weigh_model::{Emulation, Load, Nanos};
 
 /// How many trials a plan has, and how long they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,9 @@ pub fn forecast(plan: &Plan, cases: &[(&Load, Nanos)]) -> Forecast {
     let number = cases.len() as u64;
     let times = |round: Nanos, repetitions: u32| {
         let idle = plan.observe.idle_each();
-        let pause = repeat.cool_down + idle + idle;
+        let is_looked_at = plan.observe.emulate.contains(&Emulation::Htop);
+        let looks = if is_looked_at { HTOP_LOOKS } else { Nanos(0) };
+        let pause = repeat.cool_down + idle + idle + looks;
         let round = round + Nanos(pause.0.saturating_mul(number));
         Nanos(round.0.saturating_mul(u64::from(repetitions)))
     };
@@ -61,6 +63,10 @@ pub fn measured(load: &Load) -> Option<Nanos> {
     let messages = load.split.total(load.messages?, load.connections) as f64;
     Some(Nanos::from_secs_f64(messages / rate.total_per_second(load.connections)))
 }
+
+/// What looking at a target as htop does adds to a trial: on average half a window of 1.5 s before
+/// the load, and half of one after it.
+const HTOP_LOOKS: Nanos = Nanos::from_millis(1_500);
 
 #[cfg(test)]
 mod tests {
@@ -107,6 +113,11 @@ mod tests {
         let repeat = Repeat { budget: Some(Nanos::from_secs(10)), ..Repeat::exactly(5) };
         let seen = forecast(&plan(&load, repeat), &[(&load, START), (&load, START)]);
         assert_eq!(seen.time_least, Nanos::from_millis(22_800), "the last trial may end later");
+        let mut looked_at = plan(&load, Repeat::exactly(5));
+        let plain = forecast(&looked_at, &[(&load, START)]).time_least;
+        looked_at.observe.emulate = vec![Emulation::Htop];
+        let seen = forecast(&looked_at, &[(&load, START)]);
+        assert_eq!(seen.time_least, plain + Nanos::from_millis(5 * 1_500));
     }
 
     #[test]
