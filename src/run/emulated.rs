@@ -88,6 +88,7 @@ impl Emulated {
             between: recorder.first_sent.zip(recorder.last_done),
             last_sent: recorder.last_sent,
             service: &recorder.service,
+            calls: (!recorder.session.is_empty()).then_some(&*recorder.response),
             one_way: &recorder.one_way,
             errors: &recorder.error,
             clients: &clients,

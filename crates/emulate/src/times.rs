@@ -10,7 +10,8 @@ use crate::told::Told;
 /// Messages divided by the sum of all their times. With one message under way at a time it is the
 /// rate; with N of them a whole run is shorter by as much, and the figure is N times too small.
 pub(crate) fn sum_of_times(told: &Told<'_>) -> BTreeMap<&'static str, f64> {
-    let times = if told.service.is_empty() { told.one_way } else { told.service };
+    let confirmed = told.calls.unwrap_or(told.service);
+    let times = if confirmed.is_empty() { told.one_way } else { confirmed };
     let mean_ns = times.mean().filter(|mean| *mean > 0.0);
     mean_ns.map(|mean_ns| ("sum_of_times_per_s", 1e9 / mean_ns)).into_iter().collect()
 }
@@ -20,7 +21,7 @@ pub(crate) fn sum_of_times(told: &Told<'_>) -> BTreeMap<&'static str, f64> {
 /// the throughput is that of the whole time between the two). Where nothing confirms, a sample is
 /// over when it is handed over, and has no time worth telling.
 pub(crate) fn ramp_average(told: &Told<'_>) -> BTreeMap<&'static str, f64> {
-    let mut samples = told.service.clone();
+    let mut samples = told.calls.unwrap_or(told.service).clone();
     samples.merge(told.errors);
     let is_confirmed = !samples.is_empty();
     let count = if is_confirmed { samples.count() } else { told.sent };
@@ -82,6 +83,21 @@ mod tests {
             assert!((mean / 3.6e6 - 1.0).abs() < 0.001, "{mean}");
             let median = figures["ramp_average_time_ns.p50"];
             assert!((median / 1e6 - 1.0).abs() < 0.001, "{median}");
+        });
+    }
+
+    /// 300 µs to connect and 200 µs to the answer are a call of 500 µs to whoever waits for it.
+    #[test]
+    fn connecting_for_every_message_is_in_its_time() {
+        let mut calls = Histogram::new();
+        calls.record_n(500_000, 20_000);
+        let between = (Nanos(0), Nanos::from_secs(1));
+        with(&load(&json!({})), (20_000, Nanos::from_micros(200)), between, |told| {
+            let told = Told { calls: Some(&calls), ..*told };
+            let figure = told.figures(Emulation::SumOfTimes)["sum_of_times_per_s"];
+            assert!((figure / 2_000.0 - 1.0).abs() < 0.001, "{figure}");
+            let mean = told.figures(Emulation::RampAverage)["ramp_average_time_ns.mean"];
+            assert!((mean / 5e5 - 1.0).abs() < 0.001, "{mean}");
         });
     }
 
