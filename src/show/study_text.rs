@@ -39,6 +39,9 @@ fn outcome(outcome: &Outcome, columns: usize) -> String {
         }
     }
     let _ = writeln!(text, "\n{}", counts(outcome));
+    for carried in &outcome.carry {
+        let _ = writeln!(text, "\n{}", weigh_study::carry::table(carried).trim_end());
+    }
     for (name, why) in skipped(outcome) {
         let _ = writeln!(text, "not run: {name}: {why}");
     }

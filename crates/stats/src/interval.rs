@@ -40,6 +40,8 @@ pub enum Method {
     SkewnessCorrectedT,
     /// Percentile bootstrap over runs.
     PercentileBootstrap,
+    /// Wild bootstrap over runs: signs of residuals are drawn.
+    WildBootstrap,
     /// Order statistics with exact binomial probabilities.
     OrderStatistics,
     /// Student's t over batch means within a run.
@@ -66,6 +68,7 @@ impl Method {
             Method::StudentisedBootstrap => "studentised bootstrap over runs",
             Method::SkewnessCorrectedT => "t over runs, corrected for skewness",
             Method::PercentileBootstrap => "percentile bootstrap over runs",
+            Method::WildBootstrap => "wild bootstrap over runs",
             Method::OrderStatistics => "order statistics",
             Method::BatchMeans => "t over batch means",
             Method::TopLevelMeans => "t over the highest level's means",

@@ -6,6 +6,7 @@ pub mod bootstrap;
 pub mod change_point;
 pub mod clocks;
 pub mod comparison;
+pub mod cost_model;
 pub mod estimate;
 pub mod hierarchy;
 pub mod histogram;

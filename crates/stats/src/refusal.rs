@@ -103,6 +103,15 @@ pub enum Refusal {
          stop what sets it (NTP) and measure again"
     )]
     UnsteadyClocks,
+    /// What should tell the parts of a cost apart was never apart.
+    #[error(
+        "what drives the cost rose and fell together (condition number {condition:.0}): vary one \
+         without the other"
+    )]
+    DriversTogether {
+        /// The condition number of the drivers.
+        condition: f64,
+    },
     /// Resampling gave statistics that are not finite.
     #[error("the statistic is not finite for some resamples: it cannot be bootstrapped")]
     NotResampled,

@@ -1,5 +1,6 @@
 //! What came of a study: every run, every claim with its verdict, every picture.
 
+use crate::carry;
 use crate::conditions;
 use crate::drawing;
 use crate::measuring::Measuring;
@@ -36,6 +37,7 @@ pub(crate) fn outcome(study: &Study, about: &About, runs: &Runs) -> Outcome {
         state: about.state.clone(),
         experiments: study.experiments.iter().map(|one| experiment(one, runs)).collect(),
         claims: study.claims.iter().map(of_claim).collect(),
+        carry: study.carry.iter().map(|asked| carry::answer(asked, runs)).collect(),
         figures: study.figures.iter().map(|one| drawing::draw(one, study, &measuring)).collect(),
     }
 }

@@ -3,6 +3,7 @@
 //! Texts and results go in, an [`Outcome`] comes out.
 
 pub mod audit_page;
+pub mod carry;
 pub mod expression;
 pub mod outcome;
 pub mod page;

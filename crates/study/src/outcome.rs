@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weigh_report::Summary;
 
+use crate::carry::CarryOutcome;
 use crate::scale::{Scale, Way};
 use crate::verdict::Verdict;
 
@@ -46,6 +47,9 @@ pub struct Outcome {
     pub claims: Vec<ClaimOutcome>,
     /// The pictures: theirs and ours.
     pub figures: Vec<FigureOutcome>,
+    /// How many units a server carries; absent where nobody asks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carry: Vec<CarryOutcome>,
 }
 
 /// What was run for one experiment.

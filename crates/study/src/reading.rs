@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use toml::{Spanned, Value};
+use toml::{Spanned, Table, Value};
 use weigh_audit::{Audit, Source, facts};
 use weigh_plan::keys::Keys;
 use weigh_plan::kind::nearest;
 use weigh_plan::{Problem, Problems, World};
 
+use crate::carry::{self, Asked};
 use crate::claim_reading;
 use crate::figure_reading;
 use crate::plan_reading::{self, Placed};
@@ -55,6 +56,7 @@ pub(crate) fn read(texts: &StudyTexts, world: &dyn World) -> Result<Study, Study
     let keys = Keys::new(world.protocols());
     let around = Around { plans: &plans, published: &published, audit: &audit, keys: &keys };
     let experiments = experiments(&file, &around, is_sound, &mut wrong);
+    let carry = carried(&file, &plans, &mut wrong);
     let mut claims = Vec::new();
     let mut figures = Vec::new();
     if is_sound {
@@ -67,7 +69,7 @@ pub(crate) fn read(texts: &StudyTexts, world: &dyn World) -> Result<Study, Study
     if !problems.is_empty() {
         return Err(problems);
     }
-    let StudyFile { source, question, finding, paper, environment, carry, .. } = file;
+    let StudyFile { source, question, finding, paper, environment, .. } = file;
     let stated = environment.stated.iter();
     Ok(Study {
         name: texts.name.clone(),
@@ -107,6 +109,19 @@ fn file(texts: &StudyTexts) -> Result<StudyFile, Problems> {
         problems.add(Problem::at(place, error.message().trim_end(), mend));
         problems
     })
+}
+
+/// The questions of how many units a server carries.
+fn carried(file: &StudyFile, plans: &[StudyPlan], wrong: &mut Problems) -> Vec<Asked> {
+    let is_plan = |name: &str| plans.is_empty() || plans.iter().any(|plan| plan.name == name);
+    let read = |written: &Spanned<Table>| match carry::read(written.get_ref(), &is_plan) {
+        Ok(asked) => Some(asked),
+        Err(told) => {
+            wrong.add(Problem::at(written.span(), told.text, told.mend));
+            None
+        }
+    };
+    file.carry.iter().filter_map(read).collect()
 }
 
 /// What an audit finds in the published figures.

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use toml::Table;
 use weigh_audit::Audit;
 use weigh_plan::World;
 
+use crate::carry::Asked;
 use crate::expression::Condition;
 use crate::outcome::{AxisShown, Outcome, Role};
 use crate::plans::StudyPlan;
@@ -38,8 +38,8 @@ pub struct Study {
     pub claims: Vec<Claim>,
     /// Its pictures, in the order of the file.
     pub figures: Vec<Figure>,
-    /// The question of how many units a server carries, as written; empty where nobody asks.
-    pub carry: Vec<Table>,
+    /// The question of how many units a server carries; empty where nobody asks.
+    pub carry: Vec<Asked>,
     /// What is doubtful about printed figures.
     pub flags: Vec<Flag>,
     /// Its published figures.

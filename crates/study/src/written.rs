@@ -41,7 +41,7 @@ pub(crate) struct StudyFile {
     /// The question of how many units a server carries.
     #[serde(default)]
     #[schemars(with = "Vec<BTreeMap<String, serde_json::Value>>")]
-    pub carry: Vec<Table>,
+    pub carry: Vec<Spanned<Table>>,
 }
 
 /// What the paper is about.

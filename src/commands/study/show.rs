@@ -77,6 +77,11 @@ fn whole(study: &Study, parts: &[Part]) -> String {
     for own in &study.claims {
         text += &claim(study, own);
     }
+    for asked in &study.carry {
+        let runs: Vec<&str> = asked.runs().map(String::as_str).collect();
+        let _ =
+            writeln!(text, "\nanswered beside them\n  {} ({})", asked.question, runs.join(", "));
+    }
     list(&mut text, "what replaying it teaches", &study.finding);
     text + &format!(
         "\nweigh study show {0} --experiment ID prints plans; weigh study run {0} replays it\n",

@@ -2,6 +2,7 @@
 //! pictures with their figures and ours, every claim with its verdict, the doubts, and how to
 //! repeat it. One file, without a network, in the clothes of a run's report.
 
+mod carry;
 mod claims;
 mod doubts;
 mod method;
@@ -50,6 +51,7 @@ fn sections(
         ("paper", "The paper", method::paper(study)),
         ("method", "How it was done again", method::method(study, outcome)),
         ("results", "Results", results::section(study, outcome, pictures)),
+        ("carry", "How many a server carries", carry::section(outcome, pictures)),
         ("claims", "Claims and verdicts", claims::section(outcome)),
         ("figures-alone", "What the figures say without a run", doubts::audit(study)),
         ("doubts", "Doubts", doubts::section(study, outcome)),

@@ -10,7 +10,8 @@ use crate::outcome::{AxisShown, FigureOutcome, Outcome, Series};
 /// drawn on a page and by `weigh_charts::Artist` alike.
 pub fn pictures(outcome: &Outcome) -> Vec<Picture> {
     let has_point = |figure: &&FigureOutcome| figure.series.iter().any(|s| !s.points.is_empty());
-    outcome.figures.iter().filter(has_point).map(picture).collect()
+    let figures = outcome.figures.iter().filter(has_point).map(picture);
+    figures.chain(super::carry::pictures(outcome)).collect()
 }
 
 /// The name of a figure's picture.

@@ -87,6 +87,7 @@ pub fn outcome() -> Outcome {
         experiments: experiments(),
         claims: claims(),
         figures: vec![figure()],
+        carry: Vec::new(),
     }
 }
 

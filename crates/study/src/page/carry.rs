@@ -1,0 +1,337 @@
+//! How many units a server carries: the answer as a table, the pictures of what was measured, what
+//! was put together and what is beyond, the costs with what they foretold, and the break-evens.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use weigh_report::figures::{bytes, count, three_digits, time};
+use weigh_report::page::document::{escape, figure};
+use weigh_report::pictures::{Kind, Picture, lean, scale};
+
+use crate::carry::{Carried, CarryOutcome, FamilyShown, HeldOutShown, LanePoint, LaneShown, Reach};
+use crate::outcome::{Link, Outcome};
+
+/// The section; empty where the study does not ask.
+pub(super) fn section(outcome: &Outcome, pictures: &[Picture]) -> String {
+    outcome.carry.iter().map(|carry| of_one(carry, pictures)).collect()
+}
+
+/// A picture for the lanes without TLS, and one for those inside it.
+pub(super) fn pictures(outcome: &Outcome) -> Vec<Picture> {
+    let both = |carry| [false, true].map(|is_tls| picture(carry, is_tls));
+    outcome.carry.iter().flat_map(both).flatten().collect()
+}
+
+fn of_one(carry: &CarryOutcome, pictures: &[Picture]) -> String {
+    let mut html = format!("<p><b>{}</b></p>\n<p>{}</p>\n", escape(&carry.question), terms(carry));
+    html += &answer(carry);
+    for is_tls in [false, true] {
+        let name = name(carry, is_tls);
+        if let Some(own) = pictures.iter().find(|picture| picture.name == name) {
+            html += &figure(&own.name, &own.title, &own.note);
+        }
+    }
+    html.extend(carry.families.iter().map(costs));
+    if !carry.break_even.is_empty() {
+        let items =
+            carry.break_even.iter().map(|pair| format!("<li>{}</li>", escape(&pair.sentence)));
+        let _ = writeln!(
+            html,
+            "<h3>How many messages a connection must have</h3>\n<ul>{}</ul>",
+            items.collect::<String>()
+        );
+    }
+    if !carry.anchors.is_empty() {
+        let items = carry.anchors.iter().map(|anchor| {
+            let text = format!("{}: {} ({})", anchor.lane, anchor.sentence, anchor.source);
+            format!("<li>{}</li>", escape(&text))
+        });
+        let _ = writeln!(
+            html,
+            "<h3>Beside figures of others</h3>\n<ul>{}</ul>",
+            items.collect::<String>()
+        );
+    }
+    for why in &carry.missing {
+        let _ = writeln!(html, "<p class=\"note\">Missing: {}</p>", escape(why));
+    }
+    html
+}
+
+fn terms(carry: &CarryOutcome) -> String {
+    format!(
+        "A {} is {} devices, each with a message every {} s. The server has {} of a core's time \
+         and {} of memory. Carried means: nothing lost or late, and 99 % of the answers within \
+         {}; QoS 0 has no answer, so there only loss counts. To the memory that the process shows \
+         the {} bytes are added that the kernel keeps for a connection ({}).",
+        escape(&carry.unit),
+        carry.sensors,
+        three_digits(carry.interval_s),
+        carry.cores,
+        bytes(carry.memory_bytes),
+        time(carry.p99_limit_ns, false),
+        three_digits(carry.kernel_bytes_per_connection),
+        escape(&carry.kernel_bytes_source),
+    )
+}
+
+/// The table of the answer.
+fn answer(carry: &CarryOutcome) -> String {
+    let unit = escape(&carry.unit);
+    let longest = carry.lanes.iter().max_by_key(|lane| lane.carried.len());
+    let shares: Vec<f64> = longest
+        .map(|lane| lane.carried.iter().map(|carried| carried.headroom).collect())
+        .unwrap_or_default();
+    let heads: String = shares
+        .iter()
+        .map(|share| {
+            let percent = share * 100.0;
+            format!(
+                "<th scope=\"col\">{unit}s at {percent:.0} % of the core</th>\
+                 <th scope=\"col\">ends at</th>"
+            )
+        })
+        .collect();
+    let rows: String = carry.lanes.iter().map(|lane| row(lane, &unit)).collect();
+    format!(
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{unit}s carried\">\
+         <table>\n<thead><tr><th scope=\"col\">way</th><th scope=\"col\">measured</th>\
+         {heads}</tr></thead>\n\
+         <tbody>\n{rows}</tbody></table></div>\n\
+         <p class=\"note\">Measured: one cell held so many devices. Behind each estimate stands \
+         its interval at 95 %, made of the resampled costs and of how far off the cells were that \
+         were foretold, and how it is known: measured; put together (as many connections and as \
+         high a rate were measured, apart); or beyond (the model alone).</p>\n"
+    )
+}
+
+fn row(lane: &LaneShown, unit: &str) -> String {
+    let floor = lane.floor.as_ref().map_or("–".to_owned(), |floor| {
+        let p99 = floor.p99_ns.map_or(String::new(), |p99| format!(", p99 {}", time(p99, false)));
+        let link = link(&floor.link, &format!("at least {} {unit}s", count(floor.units as u64)));
+        format!("{link} ({} devices, nothing lost{p99})", count(floor.devices as u64))
+    });
+    let search = lane.search.as_ref().map_or(String::new(), |search| {
+        let devices =
+            |end: Option<f64>| end.map_or("–".to_owned(), |devices| count(devices.round() as u64));
+        format!(
+            "<br>{}: {} to {} devices",
+            link(&search.link, "search"),
+            devices(search.low_devices),
+            devices(search.high_devices)
+        )
+    });
+    let carried: String = lane.carried.iter().map(carried).collect();
+    let refused = lane
+        .refused
+        .as_ref()
+        .map_or(String::new(), |why| format!("<td colspan=\"2\">{}</td>", escape(why)));
+    let label = escape(&lane.label);
+    format!("<tr><th scope=\"row\">{label}</th><td>{floor}{search}</td>{carried}{refused}</tr>\n")
+}
+
+fn carried(carried: &Carried) -> String {
+    let known = match carried.reach {
+        Reach::Measured => "measured",
+        Reach::Composed => "put together",
+        Reach::Beyond => "beyond",
+    };
+    let units = |units: f64| three_digits(units);
+    format!(
+        "<td>{} ({} to {}), {known}</td><td>{}</td>",
+        units(carried.units),
+        units(carried.units_low),
+        units(carried.units_high),
+        escape(&carried.binds)
+    )
+}
+
+fn link(link: &Link, text: &str) -> String {
+    format!("<a href=\"{}/report.html\">{}</a>", escape(&link.folder), escape(text))
+}
+
+/// What costs what in a family, and what that foretold.
+fn costs(family: &FamilyShown) -> String {
+    let label = escape(&family.label);
+    if let Some(why) = &family.refused {
+        return format!("<h3>{label}: what costs what</h3>\n<p>Not fitted: {}</p>\n", escape(why));
+    }
+    let rows: String = family
+        .terms
+        .iter()
+        .map(|term| {
+            format!(
+                "<tr><th scope=\"row\">{}</th><td>{}</td><td>{} to {}</td></tr>\n",
+                escape(&term.name),
+                three_digits(term.cpu_us),
+                three_digits(term.low),
+                three_digits(term.high)
+            )
+        })
+        .collect();
+    let error = |error: Option<f64>| {
+        error.map_or("none could be".to_owned(), |error| format!("{:.1} %", error * 100.0))
+    };
+    let verdict = match family.is_foretelling {
+        true => "so the model may be used",
+        false => "<b>so do not rely on the model</b>",
+    };
+    let memory = family.memory.map_or(String::new(), |memory| {
+        let tls = memory
+            .tls_connection_bytes
+            .map_or(String::new(), |each| format!(", {} inside TLS", bytes(each)));
+        let each = bytes(memory.connection_bytes);
+        format!(" The process takes {each} of memory for a connection{tls}.")
+    });
+    format!(
+        "<h3>{label}: what costs what</h3>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" \
+         aria-label=\"Costs of {label}\"><table>\n<thead><tr><th scope=\"col\"></th>\
+         <th scope=\"col\">µs of processor time</th><th scope=\"col\">95 % interval</th></tr>\
+         </thead>\n<tbody>\n{rows}</tbody></table></div>\n\
+         <p class=\"note\">Non-negative least squares over {} runs of {} cells, condition number \
+         {:.0}; once woken the server is taken to stay awake for {}. Each third of the cells was \
+         held out once and foretold: root mean square error {}; cells of other runs: {}; up to \
+         {:.0} % was asked, {verdict}.{memory}</p>\n{}",
+        family.runs,
+        family.cells,
+        family.condition.unwrap_or_default(),
+        time(family.awake_s * 1e9, false),
+        error(family.held_out_error),
+        error(family.checked_error),
+        family.error_max * 100.0,
+        foretold(family),
+    )
+}
+
+/// Every cell: measured, fitted, foretold.
+fn foretold(family: &FamilyShown) -> String {
+    let percent = |value: Option<f64>| {
+        value.map_or("–".to_owned(), |percent| format!("{} %", three_digits(percent)))
+    };
+    let row = |cell: &HeldOutShown, fitted: Option<f64>| {
+        format!(
+            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+            link(&cell.link, &cell.link.cell),
+            percent(Some(cell.measured_percent)),
+            percent(fitted),
+            percent(cell.foretold_percent)
+        )
+    };
+    let own = family.held_out.iter().zip(&family.residuals);
+    let own = own.map(|(held, fitted)| row(held, fitted.foretold_percent));
+    let rows: String = own.chain(family.checked.iter().map(|cell| row(cell, None))).collect();
+    format!(
+        "<details class=\"paper\"><summary>Every cell, measured and foretold</summary>\
+         <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Cells of {}\"><table>\n\
+         <thead><tr><th scope=\"col\">cell</th><th scope=\"col\">measured</th>\
+         <th scope=\"col\">fitted</th><th scope=\"col\">foretold without it</th></tr></thead>\n\
+         <tbody>\n{rows}</tbody></table></div></details>\n",
+        escape(&family.label)
+    )
+}
+
+fn name(carry: &CarryOutcome, is_tls: bool) -> String {
+    format!("carry-{}-{}", carry.id, if is_tls { "tls" } else { "plain" })
+}
+
+/// Processor time against units: points, the model's line and its band, and what was measured on
+/// another ground than what lies beyond.
+fn picture(carry: &CarryOutcome, is_tls: bool) -> Option<Picture> {
+    let lanes: Vec<&LaneShown> =
+        carry.lanes.iter().filter(|lane| lane.is_tls == is_tls && !lane.line.is_empty()).collect();
+    let per_unit = f64::from(carry.sensors);
+    let all = || lanes.iter().flat_map(|lane| &lane.line).map(|point| point.devices / per_unit);
+    let (low, high) = (all().reduce(f64::min)?, all().reduce(f64::max)?);
+    let mut x = scale::logarithmic(low, high);
+    x["name"] = json!(format!("{}s of {} devices", carry.unit, carry.sensors));
+    x["nameLocation"] = json!("middle");
+    x["nameGap"] = json!(30);
+    x["axisLabel"]["formatter"] = json!("@xmark");
+    let mut series: Vec<Value> = Vec::new();
+    for (nth, lane) in lanes.iter().enumerate() {
+        series.extend(drawn(lane, nth, per_unit));
+    }
+    let measured = lanes.iter().filter_map(|lane| lane.floor.as_ref()).map(|floor| floor.devices);
+    if let (Some(first), Some(most)) = (series.first_mut(), measured.reduce(f64::max)) {
+        first["markArea"] = json!({
+            "silent": true, "itemStyle": { "color": "rgba(128, 128, 128, 0.14)" },
+            "data": [[{ "xAxis": lean(low) }, { "xAxis": lean(most / per_unit) }]],
+        });
+    }
+    let names: Vec<&str> = lanes.iter().map(|lane| lane.label.as_str()).collect();
+    let inside = if is_tls { "inside TLS" } else { "without TLS" };
+    Some(Picture {
+        name: name(carry, is_tls),
+        kind: Kind::Beside,
+        subject: carry.id.clone(),
+        part: inside.to_owned(),
+        title: format!("{}s against processor time, {inside}", carry.unit),
+        note: NOTE.to_owned(),
+        height: 372,
+        about: json!({ "unit": "%", "x": format!("{}s", carry.unit), "x_unit": "" }),
+        option: json!({
+            "grid": { "top": 58, "left": 74, "right": 22, "height": 260 },
+            "legend": { "data": names },
+            "tooltip": { "trigger": "item", "formatter": "@beside" },
+            "xAxis": x,
+            "yAxis": {
+                "type": "value", "name": "percent of a core", "min": 0, "max": 120,
+                "axisLabel": { "formatter": "@mark" },
+                "nameTextStyle": { "align": "left", "padding": [0, 0, 0, -62] }, "nameGap": 12,
+            },
+            "series": series,
+        }),
+    })
+}
+
+/// A lane: its line in two pieces, the ends of its band, and its points.
+fn drawn(lane: &LaneShown, nth: usize, per_unit: f64) -> Vec<Value> {
+    let colour = format!("$c{}", nth % COLOURS);
+    let at = |point: &LanePoint, y: f64| json!([lean(point.devices / per_unit), lean(y)]);
+    let is_near = |point: &&LanePoint| point.reach != Reach::Beyond;
+    let near = lane.line.iter().filter(is_near).count();
+    // The pieces share a point, so that the line has no gap.
+    let far = &lane.line[near.saturating_sub(1)..];
+    let line = |points: &[LanePoint], y: &dyn Fn(&LanePoint) -> f64, kind: &str, width: f64| {
+        let data: Vec<Value> = points.iter().map(|point| at(point, y(point))).collect();
+        let opacity = if width < 1.0 { 0.6 } else { 1.0 };
+        json!({
+            "type": "line", "name": lane.label, "data": data, "color": colour, "symbol": "none",
+            "lineStyle": { "type": kind, "width": width, "opacity": opacity },
+        })
+    };
+    let points: Vec<Value> = lane
+        .points
+        .iter()
+        .map(|point| {
+            let shown = json!([
+                lean(point.devices / per_unit),
+                lean(point.percent),
+                lean(point.low),
+                lean(point.high)
+            ]);
+            match point.reach {
+                Reach::Measured => json!({ "value": shown, "symbol": "circle" }),
+                _ => json!({ "value": shown, "symbol": "emptyCircle" }),
+            }
+        })
+        .collect();
+    vec![
+        line(&lane.line[..near], &|point| point.percent, "solid", 2.0),
+        line(far, &|point| point.percent, "dashed", 1.5),
+        line(&lane.line, &|point| point.low, "dotted", 0.8),
+        line(&lane.line, &|point| point.high, "dotted", 0.8),
+        json!({
+            "type": "line", "name": lane.label, "data": points, "color": colour,
+            "symbolSize": 8, "hasIntervals": true, "lineStyle": { "width": 0 },
+            "encode": { "x": 0, "y": 1 },
+        }),
+    ]
+}
+
+const NOTE: &str = "Grey: where one cell held so many devices. Full circles: cells that did; empty \
+    ones: cells with the rate of so many devices on fewer connections. Lines: the cost model, \
+    solid where connections and rate were measured apart, dashed beyond; dotted: its 95 % band.";
+
+/// Colours before they begin again.
+const COLOURS: usize = 8;
