@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use weigh_study::quantity::{Quantity, Source, Statistic};
 use weigh_study::{Scale, Study};
 
 use crate::world::studies;
@@ -43,18 +44,44 @@ fn all_22_experiments_and_all_49_claims_are_there() {
 }
 
 #[test]
-fn every_plan_has_cases_at_each_scale_and_no_more_trials_in_shorter_ones() {
+fn every_plan_has_cases_at_each_scale_and_no_more_in_shorter_ones() {
     for study in studies() {
         for plan in &study.plans {
-            let trials = Scale::ALL.map(|scale| {
-                let own = &plan.at(scale).resolved.plan;
-                own.cases.len() as u64 * u64::from(own.repeat.most())
-            });
+            let cases = Scale::ALL.map(|scale| plan.at(scale).resolved.plan.cases.len());
             let place = format!("{}: {}", study.name, plan.name);
-            assert!(trials[0] > 0, "{place}: {trials:?}");
-            assert!(trials.is_sorted(), "{place}: mini, quick, full have {trials:?} trials");
+            assert!(cases[0] > 0, "{place}: {cases:?}");
+            assert!(cases.is_sorted(), "{place}: mini, quick, full have {cases:?} cases");
         }
     }
+}
+
+/// One repetition has no interval: a claim that rests on it would be open before it is run.
+#[test]
+fn what_claims_rest_on_is_repeated() {
+    let mut single = Vec::new();
+    for study in studies() {
+        for claim in &study.claims {
+            for (name, quantity) in &claim.quantities {
+                let is_exact = match quantity {
+                    Quantity::Cell { source, statistic, .. } => {
+                        let is_seen = matches!(statistic, Statistic::Least | Statistic::Most);
+                        is_seen || matches!(source, Source::Ledger(_))
+                    }
+                    Quantity::Along { source, .. } => matches!(source, Source::Ledger(_)),
+                    Quantity::Interference { .. } => false,
+                    _ => true,
+                };
+                let Some(run) = quantity.run().filter(|_| !is_exact) else { continue };
+                let plan = study.plan(run).expect("it was read");
+                for scale in [Scale::Quick, Scale::Full] {
+                    if plan.at(scale).resolved.plan.repeat.at_least < 2 {
+                        single.push(format!("{} {} {name}: {run} at {scale}", study.name, claim.id));
+                    }
+                }
+            }
+        }
+    }
+    assert!(single.is_empty(), "repeated once only:\n{}", single.join("\n"));
 }
 
 /// What is not run says why, and what is run is used by a claim or seen in a picture.
