@@ -47,8 +47,7 @@ impl Asked {
                 ids.join(" or ")
             )));
         }
-        let is_asked =
-            |own: &&Experiment| self.only.is_empty() || self.only.iter().any(|id| *id == own.id);
+        let is_asked = |own: &&Experiment| self.only.is_empty() || self.only.contains(&own.id);
         Ok(study.experiments.iter().filter(is_asked).collect())
     }
 

@@ -75,7 +75,8 @@ fn what_claims_rest_on_is_repeated() {
                 let plan = study.plan(run).expect("it was read");
                 for scale in [Scale::Quick, Scale::Full] {
                     if plan.at(scale).resolved.plan.repeat.at_least < 2 {
-                        single.push(format!("{} {} {name}: {run} at {scale}", study.name, claim.id));
+                        let place = format!("{} {}", study.name, claim.id);
+                        single.push(format!("{place} {name}: {run} at {scale}"));
                     }
                 }
             }

@@ -23,8 +23,8 @@ pub struct Told<'t> {
     pub last_sent: Option<Nanos>,
     /// Sent to confirmed, nanoseconds.
     pub service: &'t Histogram,
-    /// Due to confirmed, where every message has a connection of its own: who takes the time of such
-    /// a call takes that of connecting with it. `None` where connections are kept.
+    /// Due to confirmed, where every message has a connection of its own: who takes the time of
+    /// such a call takes that of connecting with it. `None` where connections are kept.
     pub calls: Option<&'t Histogram>,
     /// Sent to delivered, where nothing confirms.
     pub one_way: &'t Histogram,

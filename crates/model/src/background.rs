@@ -11,8 +11,8 @@ use crate::load::{Load, Pattern};
 use crate::trial::Point;
 use crate::units::Nanos;
 
-/// A second workload, fully decided. It lasts as long as what is measured beside it, or for a number
-/// of messages that may be over long before.
+/// A second workload, fully decided. It lasts as long as what is measured beside it, or for a
+/// number of messages that may be over long before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Background {
     /// The registry's name of its protocol.

@@ -30,7 +30,7 @@ fn every_claim_stands_once_with_verdict_figures_and_conditions() {
     }
     for verdict in Verdict::ALL {
         let counted = html.split("<ul class=\"verdicts\">").nth(1).unwrap();
-        assert!(counted.contains(&format!("<b>1 <span class=\"verdict")), "{verdict}");
+        assert!(counted.contains("<b>1 <span class=\"verdict"), "{verdict}");
     }
 }
 

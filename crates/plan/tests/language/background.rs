@@ -111,7 +111,8 @@ fn what_is_wrong_is_told_at_its_place() {
     assert!(shown.contains("plan:2:3") && shown.contains("one background"), "{shown}");
 }
 
-/// Every key of a load but those of its time, and every setting of a protocol, can be said of a background.
+/// Every key of a load but those of its time, and every setting of a protocol, can be said of a
+/// background.
 #[test]
 fn its_keys_are_those_of_a_load_and_of_the_protocols() {
     let keys = Keys::new(weigh_protocols::PROTOCOLS);
