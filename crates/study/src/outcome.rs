@@ -378,9 +378,9 @@ impl Certainty {
 }
 
 impl Judged {
-    /// False where every figure in it is exact.
+    /// False where every figure in it is exact, infinite ones too.
     fn is_uncertain(&self) -> bool {
-        self.low.is_none() || self.low != self.high
+        self.low != self.high || (self.low.is_none() && self.estimate.is_some())
     }
 }
 

@@ -1,5 +1,5 @@
 //! One sitting of a study's run: plan after plan, each an ordinary run with a journal of its own,
-//! and after each of them what came of the study so far.
+//! and at the end what came of the study.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ impl Around<'_> {
         for part in open {
             kept.skip(&part.name, "it was not begun: go on with weigh study run --resume");
         }
-        kept.write(study, &kept.outcome(study))?;
+        kept.note(study)?;
         for (number, (part, obstacle)) in parts.iter().enumerate() {
             if self.interrupts.exit().is_some() {
                 break;
@@ -121,7 +121,7 @@ impl Around<'_> {
                     graver(exit, stop.exit())
                 }
             };
-            kept.write(study, &kept.outcome(study))?;
+            kept.note(study)?;
         }
         Ok(exit)
     }
