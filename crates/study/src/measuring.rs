@@ -343,7 +343,9 @@ impl<'a> Measuring<'a> {
             None => Some(format!("found between {} and {}", number(capacity.low), number(high))),
         };
         let known = Known::Between(capacity.low, high);
-        let key = format!("{} {} {name} {}", links[0].run, links[0].cell, own.name);
+        // Titles of lanes leave out what two may differ in, such as their rate.
+        let point = serde_json::to_string(&limit.point).unwrap_or_default();
+        let key = format!("{} {point} {name} {}", links[0].run, own.name);
         Ok(Measured {
             estimate: known.estimate(),
             draws: self.draws(&key, known, ANY),

@@ -73,8 +73,11 @@ impl Around<'_> {
             (None, None) => DONE,
         }
         .to_owned();
-        let outcome = kept.outcome(study);
+        let mut outcome = kept.outcome(study);
         let unwritten = kept.write(study, &outcome).err();
+        if unwritten.is_some() {
+            outcome.state = FAILED.to_owned();
+        }
         let exit = unwritten.as_ref().map_or(exit, Stop::exit);
         Sat { outcome, exit, unrecorded: unrecorded.or(unwritten) }
     }

@@ -206,6 +206,41 @@ fn figures_of_the_same_trials_go_together() {
     assert!(apart.low.unwrap() < apart.high.unwrap(), "each of them spreads: {apart:?}");
 }
 
+/// Two lanes of a search that differ in their load alone are two quantities, and have draws of
+/// their own: with the same bounds neither is known to be the larger one.
+#[test]
+fn lanes_of_one_title_are_drawn_apart() {
+    let mut texts = crate::fixture::texts();
+    let lanes = "[[burst-limit.case]]\nload.connections = 20\n[[burst-limit.case]]\n\
+                 load.connections = 10\n[burst-limit.limit]";
+    let searched = "load.connections = 20\nload.timeout = \"1s\"";
+    crate::fixture::replace(&mut texts.plan_right, searched, "load.timeout = \"1s\"");
+    crate::fixture::replace(&mut texts.plan_right, "[burst-limit.limit]", lanes);
+    let found = "{ run = \"right/burst-limit\", limit = \"capacity_burst\"";
+    let of = |connections| format!("{found}, at = {{ \"load.connections\" = {connections} }} }}");
+    let old = "truth = [\"capacity < 20000\", \"accepted in 0..0.5\"]";
+    crate::fixture::replace(&mut texts.study, old, "truth = [\"capacity / other > 1\"]");
+    let own = format!("capacity = {}", of(20));
+    crate::fixture::replace(&mut texts.study, &format!("capacity = {found} }}"), &own);
+    let accepted = "accepted = { run = \"published/burst\", metric = \"acceptance_ratio\", \
+                    at = { \"load.messages\" = 20000 } }";
+    crate::fixture::replace(&mut texts.study, accepted, &format!("other = {}", of(10)));
+    let goal = "goal = \"loss <= 0\" }";
+    let at = "goal = \"loss <= 0\", at = { \"load.connections\" = 20 } }";
+    crate::fixture::replace(&mut texts.study, goal, at);
+    let read = weigh_study::Study::read(&texts, &crate::fixture::TestWorld);
+    let study = read.unwrap_or_else(|wrong| panic!("{}", wrong.render(&texts, false)));
+    let mut runs = runs();
+    let Some(RunState::Made(made)) = runs.get_mut("right/burst-limit") else { panic!() };
+    let mut other = made.summary.limits[0].clone();
+    other.point.insert("load.connections".to_owned(), 10.into());
+    made.summary.limits.push(other);
+    let outcome = outcome(&study, &runs, Scale::Full);
+    let judged = condition(claim(&outcome, "C01"), "capacity / other");
+    assert_eq!(judged.answer, Answer::Undecided, "{judged:?}");
+    assert!(judged.low.unwrap() < 0.9 && judged.high.unwrap() > 1.1, "{judged:?}");
+}
+
 /// A picture whose run is there and whose cells are not says why.
 #[test]
 fn a_series_without_cells_says_why() {
