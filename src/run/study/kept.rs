@@ -142,7 +142,7 @@ pub fn made_again(folder: &StudyFolder, study: &Study) -> Result<(Outcome, bool)
     if is_in_progress {
         return Ok((outcome, false));
     }
-    let _lock = lock.map_err(not_recorded)?;
+    let _lock = lock.map_err(Stop::usage)?;
     write(folder, study, &outcome)?;
     Ok((outcome, true))
 }
