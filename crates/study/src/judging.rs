@@ -5,8 +5,8 @@ use crate::conditions;
 use crate::drawing;
 use crate::measuring::Measuring;
 use crate::outcome::{
-    Answer, CellShown, Certainty, ClaimOutcome, DoubtShown, ExperimentOutcome, FlagShown, Judged, Outcome,
-    Role, RunOutcome, STUDY_SCHEMA,
+    Answer, CellShown, Certainty, ClaimOutcome, DoubtShown, ExperimentOutcome, FlagShown, Judged,
+    Outcome, Role, RunOutcome, STUDY_SCHEMA,
 };
 use crate::runs::{NOT_ASKED, RunState, Runs};
 use crate::scale::{Scale, Way};

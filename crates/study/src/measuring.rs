@@ -300,7 +300,8 @@ impl<'a> Measuring<'a> {
             }
         };
         Ok(Measured {
-            estimate: found.map_or(f64::INFINITY, |(low, high)| Known::Between(low, high).estimate()),
+            estimate: found
+                .map_or(f64::INFINITY, |(low, high)| Known::Between(low, high).estimate()),
             draws: Some(Rc::new(draws)),
             repeated: None,
             n: cells.iter().filter_map(|(_, measured)| measured.n).min(),

@@ -181,7 +181,8 @@ fn one_repetition_tells_no_interval() {
 #[test]
 fn figures_of_the_same_trials_go_together() {
     let mut texts = crate::fixture::texts();
-    let (old, new) = ("truth = [\"http / mqtt in 0.99..1.01\"]", "truth = [\"http / mqtt in 2..2\"]");
+    let (old, new) =
+        ("truth = [\"http / mqtt in 0.99..1.01\"]", "truth = [\"http / mqtt in 2..2\"]");
     crate::fixture::replace(&mut texts.study, old, new);
     let mqtt = |metric: &str, protocol: &str| {
         let at = format!("at = {{ protocol = \"{protocol}\" }}");
