@@ -1,7 +1,7 @@
 //! One line of the answer: what was carried, and what the costs say of more.
 
-use weigh_stats::cost_model::Coefficients;
-use weigh_stats::quantile::interpolated;
+use weigh_report::figures::{count, time};
+use weigh_stats::cost_model::{Coefficients, ends};
 
 use super::asked::{Asked, LaneAsked};
 use super::family::{Family, Load};
@@ -73,15 +73,44 @@ fn floor(met: &[&Observed], asked: &Asked) -> Option<Floor> {
         units: (devices / f64::from(asked.sensors)).floor(),
         rate_per_s: rate(most),
         connections: most.connections,
+        clients: most.clients,
         p99_ns: most.p99_ns,
+        p99_has_lag: most.p99_has_lag,
+        reservations: reservations(most, asked),
         link: most.link.clone(),
     })
 }
 
-/// A cell in the picture: where its rate is that of so many devices.
+/// What a cell that met the goals does not show.
+fn reservations(cell: &Observed, asked: &Asked) -> Vec<String> {
+    let Some(window_s) = cell.window_s else { return Vec::new() };
+    let mut found = Vec::new();
+    let limit_s = asked.p99.as_secs_f64();
+    if cell.p99_ns.is_some() && window_s < limit_s {
+        found.push(format!(
+            "measured for {}, less than the {} that an answer may take: no queue had time to grow \
+             so long",
+            time(window_s * 1e9, false),
+            time(limit_s * 1e9, false),
+        ));
+    }
+    let sent = rate(cell) * window_s;
+    if !cell.way.is_per_connection && sent < EVERYBODY * cell.clients {
+        found.push(format!(
+            "not every device sent: {} messages in {}, of {} devices",
+            count(sent.round() as u64),
+            time(window_s * 1e9, false),
+            count(cell.clients as u64),
+        ));
+    }
+    found
+}
+
+/// A cell in the picture: where its rate is that of so many devices. Where each message has a
+/// connection of its own, fewer of them took turns.
 fn point(cell: &Observed, asked: &Asked) -> LanePoint {
     let devices = rate(cell) * asked.interval.as_secs_f64();
-    let has_all = cell.way.is_per_connection || cell.connections >= devices;
+    let has_all = cell.clients >= devices;
     let percents = cell.repetitions.iter().map(|each| each.cores * 100.0);
     LanePoint {
         devices,
@@ -158,7 +187,8 @@ impl Question<'_> {
         }
         while uses(high) < cores {
             (low, high) = (high, high * 2.0);
-            if high > DEVICES_MAX {
+            // What costs nothing has no end; above this numbers are no longer told apart by one.
+            if high > WHOLE_MAX {
                 return f64::INFINITY;
             }
         }
@@ -189,33 +219,40 @@ impl Question<'_> {
             (processor, memory)
         };
         let best = self.family.model.as_ref().map(|model| &model.best);
-        let (processor, memory) = best.map_or((0.0, None), |best| least(None, best, cores));
-        let mut drawn: Vec<f64> = self
+        let corrected = cores / self.family.correction();
+        let (processor, memory) = best.map_or((0.0, None), |best| least(None, best, corrected));
+        let drawn: Vec<f64> = self
             .family
             .draws()
             .iter()
             .enumerate()
             .map(|(number, (found, ratio))| {
                 let (processor, memory) = least(Some(number), found, cores / ratio);
-                processor.min(memory.unwrap_or(f64::INFINITY)).min(DEVICES_MAX)
+                processor.min(memory.unwrap_or(f64::INFINITY))
             })
             .collect();
-        drawn.sort_unstable_by(f64::total_cmp);
-        let devices = processor.min(memory.unwrap_or(f64::INFINITY)).min(DEVICES_MAX);
-        let [devices_low, devices_high] = ENDS.map(|share| interpolated(&drawn, share));
+        let devices = processor.min(memory.unwrap_or(f64::INFINITY));
+        let [low, high] = ends(drawn);
         let is_memory = memory.is_some_and(|memory| memory < processor);
         let otherwise = if is_memory { Some(processor) } else { memory };
-        let units = |devices: f64| (devices / f64::from(self.asked.sensors)).floor();
+        let binds = match (is_memory, devices.is_finite()) {
+            (_, false) => "nothing measured",
+            (true, _) => "memory",
+            (false, _) => "processor",
+        };
+        let bound = |devices: f64| devices.is_finite().then_some(devices);
+        let units =
+            |devices: f64| bound(devices).map(|all| (all / f64::from(self.asked.sensors)).floor());
         Carried {
             headroom,
-            devices,
-            devices_low,
-            devices_high,
+            devices: bound(devices),
+            devices_low: bound(low),
+            devices_high: bound(high),
             units: units(devices),
-            units_low: units(devices_low),
-            units_high: units(devices_high),
-            binds: if is_memory { "memory" } else { "processor" }.to_owned(),
-            otherwise_devices: otherwise.filter(|devices| devices.is_finite()),
+            units_low: units(low),
+            units_high: units(high),
+            binds: binds.to_owned(),
+            otherwise_devices: otherwise.and_then(bound),
             reach: self.reach(devices, shown),
         }
     }
@@ -223,7 +260,8 @@ impl Question<'_> {
     fn reach(&self, devices: f64, shown: &LaneShown) -> Reach {
         let rate = devices / self.asked.interval.as_secs_f64();
         let is_held = self.lane.per_connection || devices <= shown.connections_measured_max;
-        if shown.floor.as_ref().is_some_and(|floor| devices <= floor.devices) {
+        let measured = |floor: &Floor| floor.devices.min(floor.clients);
+        if shown.floor.as_ref().is_some_and(|floor| devices <= measured(floor)) {
             Reach::Measured
         } else if rate <= shown.rate_measured_max && is_held {
             Reach::Composed
@@ -235,9 +273,11 @@ impl Question<'_> {
     /// The model from a thousand devices to a little beyond what it says is carried.
     fn line(&self, shown: &LaneShown) -> Vec<LanePoint> {
         let Some(model) = &self.family.model else { return Vec::new() };
-        let most = shown.carried.iter().map(|carried| carried.devices).fold(LINE_FROM, f64::max);
+        let most = shown.carried.iter().filter_map(|carried| carried.devices);
+        let most = most.fold(LINE_FROM, f64::max);
         let most = shown.points.iter().map(|point| point.devices).fold(most * 1.2, f64::max);
         let draws = self.family.draws();
+        let correction = self.family.correction();
         let at = |step: usize| {
             let share = step as f64 / LINE_STEPS as f64;
             let devices = LINE_FROM * (most / LINE_FROM).powf(share);
@@ -245,23 +285,22 @@ impl Question<'_> {
             let of = |(found, ratio): &(&Coefficients, f64)| {
                 100.0 * ratio * self.family.cores(&load, found)
             };
-            let mut drawn: Vec<f64> = draws.iter().map(of).collect();
-            drawn.sort_unstable_by(f64::total_cmp);
-            let [low, high] = ENDS.map(|share| interpolated(&drawn, share));
-            let percent = 100.0 * self.family.cores(&load, &model.best);
+            let [low, high] = ends(draws.iter().map(of).collect());
+            let percent = 100.0 * correction * self.family.cores(&load, &model.best);
             LanePoint { devices, percent, low, high, reach: self.reach(devices, shown) }
         };
         (0..=LINE_STEPS).map(at).collect()
     }
 }
 
-/// More devices than there will be: where something costs nothing the answer has no end.
-const DEVICES_MAX: f64 = 1e12;
+/// Up to here a floating-point number holds every whole one.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// The share of the devices that must have sent for all of them to count: the edges of a window may
+/// cut off one or the other.
+const EVERYBODY: f64 = 0.99;
 
 /// Where the picture's lines begin.
 const LINE_FROM: f64 = 1e3;
 
 const LINE_STEPS: usize = 32;
-
-/// The ends of the 95 % interval.
-const ENDS: [f64; 2] = [0.025, 0.975];

@@ -60,14 +60,14 @@ fn of_one(carry: &CarryOutcome, pictures: &[Picture]) -> String {
 
 fn terms(carry: &CarryOutcome) -> String {
     format!(
-        "A {} is {} devices, each with a message every {} s. The server has {} of a core's time \
-         and {} of memory. Carried means: nothing lost or late, and 99 % of the answers within \
+        "A {} is {} devices, each with a message every {} s. The server has {} and {} of memory. \
+         Carried means: nothing lost or late, and 99 % of the answers within \
          {}; QoS 0 has no answer, so there only loss counts. To the memory that the process shows \
          the {} bytes are added that the kernel keeps for a connection ({}).",
         escape(&carry.unit),
         carry.sensors,
         three_digits(carry.interval_s),
-        carry.cores,
+        carry.cores_in_words(),
         bytes(carry.memory_bytes),
         time(carry.p99_limit_ns, false),
         three_digits(carry.kernel_bytes_per_connection),
@@ -78,40 +78,44 @@ fn terms(carry: &CarryOutcome) -> String {
 /// The table of the answer.
 fn answer(carry: &CarryOutcome) -> String {
     let unit = escape(&carry.unit);
-    let longest = carry.lanes.iter().max_by_key(|lane| lane.carried.len());
-    let shares: Vec<f64> = longest
-        .map(|lane| lane.carried.iter().map(|carried| carried.headroom).collect())
-        .unwrap_or_default();
+    let shares = carry.headrooms();
     let heads: String = shares
         .iter()
         .map(|share| {
             let percent = share * 100.0;
             format!(
-                "<th scope=\"col\">{unit}s at {percent:.0} % of the core</th>\
+                "<th scope=\"col\">{unit}s at {percent:.0} % of the cores</th>\
                  <th scope=\"col\">ends at</th>"
             )
         })
         .collect();
-    let rows: String = carry.lanes.iter().map(|lane| row(lane, &unit)).collect();
+    let rows: String = carry.lanes.iter().map(|lane| row(lane, &unit, shares.len())).collect();
+    let turns = carry.of_turns().map_or(String::new(), |turns| format!(" {turns}"));
     format!(
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{unit}s carried\">\
          <table>\n<thead><tr><th scope=\"col\">way</th><th scope=\"col\">measured</th>\
          {heads}</tr></thead>\n\
          <tbody>\n{rows}</tbody></table></div>\n\
-         <p class=\"note\">Measured: one cell held so many devices. Behind each estimate stands \
-         its interval at 95 %, made of the resampled costs and of how far off the cells were that \
-         were foretold, and how it is known: measured; put together (as many connections and as \
-         high a rate were measured, apart); or beyond (the model alone).</p>\n"
+         <p class=\"note\">Measured: one cell held so many devices. An estimate is the model's, \
+         times what the cells that were foretold cost over what was foretold, in the middle. Behind \
+         it stands its interval at 95 %, made of the resampled costs and of how far off those cells \
+         were, and how it is known: measured; put together (as many connections and as high a rate \
+         were measured, apart); or beyond (the model alone).{turns}</p>\n"
     )
 }
 
-fn row(lane: &LaneShown, unit: &str) -> String {
+fn row(lane: &LaneShown, unit: &str, shares: usize) -> String {
     let floor = lane.floor.as_ref().map_or("–".to_owned(), |floor| {
-        let p99 = floor.p99_ns.map_or(String::new(), |p99| format!(", p99 {}", time(p99, false)));
         let link = link(&floor.link, &format!("at least {} {unit}s", count(floor.units as u64)));
-        format!("{link} ({} devices, nothing lost{p99})", count(floor.devices as u64))
+        let p99 = floor.p99_in_words();
+        let all = [floor.in_words(lane), "nothing lost".to_owned(), p99];
+        let all: Vec<String> = all.into_iter().filter(|text| !text.is_empty()).collect();
+        let but: String =
+            floor.reservations.iter().map(|why| format!("<br>But {}", escape(why))).collect();
+        format!("{link} ({}){but}", all.join(", "))
     });
-    let search = lane.search.as_ref().map_or(String::new(), |search| {
+    let unsearched = || "<br>highest rate not searched for".to_owned();
+    let search = lane.search.as_ref().map_or_else(unsearched, |search| {
         let devices =
             |end: Option<f64>| end.map_or("–".to_owned(), |devices| count(devices.round() as u64));
         format!(
@@ -125,7 +129,8 @@ fn row(lane: &LaneShown, unit: &str) -> String {
     let refused = lane
         .refused
         .as_ref()
-        .map_or(String::new(), |why| format!("<td colspan=\"2\">{}</td>", escape(why)));
+        .filter(|_| shares > 0)
+        .map_or(String::new(), |why| format!("<td colspan=\"{}\">{}</td>", 2 * shares, escape(why)));
     let label = escape(&lane.label);
     format!("<tr><th scope=\"row\">{label}</th><td>{floor}{search}</td>{carried}{refused}</tr>\n")
 }
@@ -136,7 +141,7 @@ fn carried(carried: &Carried) -> String {
         Reach::Composed => "put together",
         Reach::Beyond => "beyond",
     };
-    let units = |units: f64| three_digits(units);
+    let units = |units: Option<f64>| units.map_or("no upper bound".to_owned(), three_digits);
     format!(
         "<td>{} ({} to {}), {known}</td><td>{}</td>",
         units(carried.units),
@@ -176,6 +181,15 @@ fn costs(family: &FamilyShown) -> String {
         true => "so the model may be used",
         false => "<b>so do not rely on the model</b>",
     };
+    let awake = family.awake_s.map_or_else(
+        || "wake-ups could not be told from messages".to_owned(),
+        |awake_s| {
+            format!("once woken the server is taken to stay awake for {}", time(awake_s * 1e9, false))
+        },
+    );
+    let correction = family.correction.map_or(String::new(), |factor| {
+        format!(" In the middle cells cost {factor:.2} times what was foretold.")
+    });
     let memory = family.memory.map_or(String::new(), |memory| {
         let tls = memory
             .tls_connection_bytes
@@ -189,13 +203,12 @@ fn costs(family: &FamilyShown) -> String {
          <th scope=\"col\">µs of processor time</th><th scope=\"col\">95 % interval</th></tr>\
          </thead>\n<tbody>\n{rows}</tbody></table></div>\n\
          <p class=\"note\">Non-negative least squares over {} runs of {} cells, condition number \
-         {:.0}; once woken the server is taken to stay awake for {}. Each third of the cells was \
-         held out once and foretold: root mean square error {}; cells of other runs: {}; up to \
-         {:.0} % was asked, {verdict}.{memory}</p>\n{}",
+         {:.0}; {}. Each third of the cells was held out once and foretold: root mean square error \
+         {}; cells of other runs: {}; up to {:.0} % was asked, {verdict}.{correction}{memory}</p>\n{}",
         family.runs,
         family.cells,
         family.condition.unwrap_or_default(),
-        time(family.awake_s * 1e9, false),
+        awake,
         error(family.held_out_error),
         error(family.checked_error),
         family.error_max * 100.0,
@@ -251,7 +264,9 @@ fn picture(carry: &CarryOutcome, is_tls: bool) -> Option<Picture> {
     for (nth, lane) in lanes.iter().enumerate() {
         series.extend(drawn(lane, nth, per_unit));
     }
-    let measured = lanes.iter().filter_map(|lane| lane.floor.as_ref()).map(|floor| floor.devices);
+    let floors = lanes.iter().filter_map(|lane| lane.floor.as_ref());
+    let measured = floors.map(|floor| floor.devices.min(floor.clients));
+    let measured = measured.filter(|devices| *devices > low * per_unit);
     if let (Some(first), Some(most)) = (series.first_mut(), measured.reduce(f64::max)) {
         first["markArea"] = json!({
             "silent": true, "itemStyle": { "color": "rgba(128, 128, 128, 0.14)" },
@@ -275,7 +290,8 @@ fn picture(carry: &CarryOutcome, is_tls: bool) -> Option<Picture> {
             "tooltip": { "trigger": "item", "formatter": "@beside" },
             "xAxis": x,
             "yAxis": {
-                "type": "value", "name": "percent of a core", "min": 0, "max": 120,
+                "type": "value", "name": "percent of a core", "min": 0,
+                "max": lean(120.0 * carry.cores),
                 "axisLabel": { "formatter": "@mark" },
                 "nameTextStyle": { "align": "left", "padding": [0, 0, 0, -62] }, "nameGap": 12,
             },
@@ -330,7 +346,8 @@ fn drawn(lane: &LaneShown, nth: usize, per_unit: f64) -> Vec<Value> {
 }
 
 const NOTE: &str = "Grey: where one cell held so many devices. Full circles: cells that did; empty \
-    ones: cells with the rate of so many devices on fewer connections. Lines: the cost model, \
+    ones: cells with the rate of so many devices on fewer connections, or by fewer that took \
+    turns. Lines: the cost model, \
     solid where connections and rate were measured apart, dashed beyond; dotted: its 95 % band.";
 
 /// Colours before they begin again.
