@@ -8,6 +8,7 @@ use weigh_report::page::document::escape;
 use super::opening::mark;
 use super::prose::prose;
 use super::{in_unit, interval};
+use crate::judging::together;
 use crate::outcome::{Answer, CellShown, ClaimOutcome, Judged, Link, Outcome, QuantityShown, Role};
 
 /// A table of all claims, then each with all that its verdict rests on.
@@ -47,13 +48,20 @@ fn claim(claim: &ClaimOutcome) -> String {
     );
     html += &cells(&claim.cells);
     let _ = writeln!(html, "<p><b>{}</b></p>", prose(&claim.sentence));
-    // Of an explained claim the cause is part of the sentence already.
-    let because = claim.because.as_deref().filter(|because| !claim.sentence.contains(because));
-    if let Some(because) = because {
-        let _ = writeln!(html, "<p>{}</p>", prose(because));
-    }
+    html += &because(claim);
     html += &conditions(&claim.conditions);
     html + "</article>\n"
+}
+
+/// The study's own explanation: a fact where this run shows the cause, else what it is, a text that
+/// was written beforehand.
+fn because(claim: &ClaimOutcome) -> String {
+    let Some(because) = &claim.because else { return String::new() };
+    let supposed = match together(&claim.conditions, Role::Cause) {
+        Some(Answer::Yes) => "",
+        _ => "<span class=\"note\">The replay supposed (and this run does not show it):</span> ",
+    };
+    format!("<p>{supposed}{}</p>\n", prose(because))
 }
 
 /// The published figures, with what is doubtful about them.
