@@ -77,9 +77,8 @@ fn plain(value: &Value) -> String {
 
 /// Sizes and times as people write them, and no more of long texts than tells them apart.
 fn readable(text: &str) -> String {
-    let is_size = text.strip_suffix('B').is_some_and(|size| size.parse::<u64>().is_ok());
     match (parse_size(text), parse_duration(text)) {
-        (Ok(size), _) if is_size => bytes(size.0 as f64),
+        (Ok(size), _) if size > 0 && size.is_multiple_of(1024) => bytes(size as f64),
         // Two units: `1ms 600us`.
         (_, Ok(duration)) if text.contains(' ') => time(duration.0 as f64, false),
         _ if text.chars().count() > TEXT_MAX => {
@@ -120,6 +119,7 @@ mod tests {
             ("4026531840B", "3.75 GiB"),
             ("1ms 600us", "1.60 ms"),
             ("5s", "5s"),
+            ("32000B", "32000B"),
             ("reference", "reference"),
             ("17Mbit/s", "17Mbit/s"),
         ] {
