@@ -1,6 +1,8 @@
 //! `weigh report`: the table of a run that is over, from its journal; of a study's run its claims.
 
 use std::io::IsTerminal;
+#[cfg(feature = "plots")]
+use std::path::Path;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -68,9 +70,7 @@ impl Report {
         }
         #[cfg(feature = "plots")]
         if let Some(plots) = &self.plots {
-            let number =
-                crate::show::plots::write(plots, &Gallery::new(&summary, &journal.events))?;
-            eprintln!("weigh: wrote {number} pictures to {}", plots.display());
+            draw(plots, &Gallery::new(&summary, &journal.events))?;
         }
         let exit = if summary.thresholds_hold() { Exit::Done } else { Exit::Finding };
         if self.json {
@@ -95,12 +95,6 @@ impl Report {
         if self.markdown {
             return Err(Stop::usage("--markdown: is for single runs; a study has its page"));
         }
-        #[cfg(feature = "plots")]
-        if self.plots.is_some() {
-            return Err(Stop::usage(
-                "--plots: is for single runs: name the folder of one of the study's runs",
-            ));
-        }
         let texts = kept::texts(folder)?;
         let data = kept::document(folder)?.data.map(PathBuf::from);
         let catalogue = Catalogue::load(data.as_deref()).map_err(Stop::usage)?;
@@ -113,9 +107,22 @@ impl Report {
                 folder.id()
             );
         }
+        #[cfg(feature = "plots")]
+        if let Some(plots) = &self.plots {
+            draw(plots, &weigh_study::page::gallery(&outcome))?;
+        }
         if self.json {
             return output::put(&outcome.to_json()).map(|()| Exit::Done);
         }
         output::put(&study_text::shown(&outcome, folder.path())).map(|()| Exit::Done)
     }
+}
+
+/// Writes the pictures into this folder, and says so.
+#[cfg(feature = "plots")]
+fn draw(plots: &Path, gallery: &Gallery) -> Result<(), Stop> {
+    let number = crate::show::plots::write(plots, gallery)?;
+    let plural = if number == 1 { "" } else { "s" };
+    eprintln!("weigh: wrote {number} picture{plural} to {}", plots.display());
+    Ok(())
 }

@@ -213,6 +213,8 @@ fn what_came_of_it_is_shown_and_can_be_shown_again() {
     assert_eq!(place.document(), before);
     assert!(place.run().join("report.html").is_file());
     assert_eq!(place.weigh(&["report", "latest", "--json"]).with(0).json(), before);
+    #[cfg(feature = "plots")]
+    drawn(&place);
     let listed = place.weigh(&["runs"]).with(0).stdout;
     assert!(listed.contains("study run") && listed.contains("mini"), "{listed}");
     let own = part(&place, "published-E1");
@@ -221,6 +223,19 @@ fn what_came_of_it_is_shown_and_can_be_shown_again() {
     place.weigh(&["diff", own, own]).with(0);
     let folder = place.run();
     place.weigh(&["diff", folder.to_str().expect("a path"), own]).with(2).saying(&["study"]);
+}
+
+/// Every picture of the study's page is written as SVG and as PNG.
+#[cfg(feature = "plots")]
+fn drawn(place: &Place) {
+    let arguments = ["report", "latest", "--plots", "plots"];
+    place.weigh(&arguments).with(0).saying(&["wrote 1 picture to plots"]);
+    let plots = place.folder().join("plots");
+    let svg = fs::read_to_string(plots.join("figure-table-1.svg")).expect("an SVG");
+    let png = fs::read(plots.join("figure-table-1.png")).expect("a PNG");
+    assert!(svg.starts_with("<svg") && svg.contains("as published"), "{svg}");
+    assert!(png.starts_with(b"\x89PNG"));
+    place.weigh(&["report", "latest", "--plots", "/proc/plots"]).with(4).saying(&["--plots DIR"]);
 }
 
 /// Nothing is lost by kill -9, and nothing is done twice, whichever plan it hits.

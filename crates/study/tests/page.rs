@@ -6,6 +6,7 @@ mod sample;
 use std::collections::BTreeSet;
 
 use weigh_study::Verdict;
+use weigh_study::outcome::{Answer, Role};
 use weigh_study::page::{page, pictures};
 
 #[test]
@@ -62,6 +63,8 @@ fn it_reads_from_the_question_to_how_to_repeat_it() {
     let mut last = 0;
     for wanted in [
         "<h1>Is HTTP",
+        "4 claims",
+        "Written beforehand, and not computed from this run",
         "The share of a processor follows",
         "Which of the two is lighter?",
         "message size",
@@ -79,6 +82,25 @@ fn it_reads_from_the_question_to_how_to_repeat_it() {
         let at = html[last..].find(wanted).unwrap_or_else(|| panic!("{wanted} after {last}"));
         last += at;
     }
+}
+
+/// The study's explanation is a fact only where every condition on its cause came out yes.
+#[test]
+fn a_cause_that_the_run_does_not_show_is_said_to_be_supposed() {
+    let said = |change: fn(&mut weigh_study::outcome::Judged)| {
+        let mut outcome = sample::outcome();
+        let causes = outcome.claims[0].conditions.iter_mut().filter(|one| one.role == Role::Cause);
+        causes.for_each(change);
+        let html = page(&sample::study(), &outcome);
+        let own = html.split("<h3 id=\"claim-C01\">").nth(1).unwrap();
+        own.split("</article>").next().unwrap().to_owned()
+    };
+    let supposed = "The replay supposed (and this run does not show it):</span> A closed loop sets";
+    assert!(said(|_| ()).contains("<p>A closed loop sets its own rate.</p>"));
+    assert!(said(|one| one.answer = Answer::No).contains(supposed));
+    assert!(said(|one| one.answer = Answer::Undecided).contains(supposed));
+    // Nobody asked for a cause, so nothing shows one.
+    assert!(said(|one| one.role = Role::Truth).contains(supposed));
 }
 
 #[test]

@@ -82,7 +82,8 @@ fn whole(study: &Study, parts: &[Part]) -> String {
         let _ =
             writeln!(text, "\nanswered beside them\n  {} ({})", asked.question, runs.join(", "));
     }
-    list(&mut text, "what replaying it teaches", &study.finding);
+    let beforehand = "what those who made the replay expect it to show (no run has computed it)";
+    list(&mut text, beforehand, &study.finding);
     text + &format!(
         "\nweigh study show {0} --experiment ID prints plans; weigh study run {0} replays it\n",
         study.name

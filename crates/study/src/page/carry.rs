@@ -126,11 +126,9 @@ fn row(lane: &LaneShown, unit: &str, shares: usize) -> String {
         )
     });
     let carried: String = lane.carried.iter().map(carried).collect();
-    let refused = lane
-        .refused
-        .as_ref()
-        .filter(|_| shares > 0)
-        .map_or(String::new(), |why| format!("<td colspan=\"{}\">{}</td>", 2 * shares, escape(why)));
+    let refused = lane.refused.as_ref().filter(|_| shares > 0).map_or(String::new(), |why| {
+        format!("<td colspan=\"{}\">{}</td>", 2 * shares, escape(why))
+    });
     let label = escape(&lane.label);
     format!("<tr><th scope=\"row\">{label}</th><td>{floor}{search}</td>{carried}{refused}</tr>\n")
 }
@@ -184,7 +182,10 @@ fn costs(family: &FamilyShown) -> String {
     let awake = family.awake_s.map_or_else(
         || "wake-ups could not be told from messages".to_owned(),
         |awake_s| {
-            format!("once woken the server is taken to stay awake for {}", time(awake_s * 1e9, false))
+            format!(
+                "once woken the server is taken to stay awake for {}",
+                time(awake_s * 1e9, false)
+            )
         },
     );
     let correction = family.correction.map_or(String::new(), |factor| {

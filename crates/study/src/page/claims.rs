@@ -8,7 +8,10 @@ use weigh_report::page::document::escape;
 use super::opening::mark;
 use super::prose::prose;
 use super::{in_unit, interval};
-use crate::outcome::{Answer, CellShown, ClaimOutcome, Judged, Link, Outcome, QuantityShown, Role};
+use crate::judging::together;
+use crate::outcome::{
+    Answer, CellShown, ClaimOutcome, FlagShown, Judged, Link, Outcome, QuantityShown, Role,
+};
 
 /// A table of all claims, then each with all that its verdict rests on.
 pub(super) fn section(outcome: &Outcome) -> String {
@@ -47,16 +50,23 @@ fn claim(claim: &ClaimOutcome) -> String {
     );
     html += &cells(&claim.cells);
     let _ = writeln!(html, "<p><b>{}</b></p>", prose(&claim.sentence));
-    // Of an explained claim the cause is part of the sentence already.
-    let because = claim.because.as_deref().filter(|because| !claim.sentence.contains(because));
-    if let Some(because) = because {
-        let _ = writeln!(html, "<p>{}</p>", prose(because));
-    }
+    html += &because(claim);
     html += &conditions(&claim.conditions);
     html + "</article>\n"
 }
 
-/// The published figures, with what is doubtful about them.
+/// The study's own explanation: a fact where this run shows the cause, else what it is, a text that
+/// was written beforehand.
+fn because(claim: &ClaimOutcome) -> String {
+    let Some(because) = &claim.because else { return String::new() };
+    let supposed = match together(&claim.conditions, Role::Cause) {
+        Some(Answer::Yes) => "",
+        _ => "<span class=\"note\">The replay supposed (and this run does not show it):</span> ",
+    };
+    format!("<p>{supposed}{}</p>\n", prose(because))
+}
+
+/// The published figures, then what is doubtful about them.
 fn cells(cells: &[CellShown]) -> String {
     if cells.is_empty() {
         return String::new();
@@ -75,19 +85,29 @@ fn cells(cells: &[CellShown]) -> String {
             escape(&cell.series.replace(';', ", ")),
             escape(&x),
         );
-        for flag in &cell.flags {
-            let _ = write!(
-                html,
-                " <span class=\"flag\">printed {}, read as {}: {} ({})</span>",
-                escape(&flag.printed),
-                escape(&flag.used),
-                escape(&flag.reason),
-                escape(&flag.confidence),
-            );
-        }
         html += "</li>\n";
     }
-    html + "</ul>\n"
+    html + &flags(cells) + "</ul>\n"
+}
+
+/// What is doubtful about their printed form, once where it is about several of them.
+fn flags(cells: &[CellShown]) -> String {
+    let mut flags: Vec<&FlagShown> = Vec::new();
+    for flag in cells.iter().flat_map(|cell| &cell.flags) {
+        if !flags.contains(&flag) {
+            flags.push(flag);
+        }
+    }
+    let item = |flag: &FlagShown| {
+        format!(
+            "<li class=\"flag\">printed {}, read as {}: {} ({})</li>\n",
+            escape(&flag.printed),
+            escape(&flag.used),
+            escape(&flag.reason),
+            escape(&flag.confidence),
+        )
+    };
+    flags.into_iter().map(item).collect()
 }
 
 fn unit(unit: &str) -> &str {
@@ -111,7 +131,11 @@ fn conditions(conditions: &[Judged]) -> String {
         .to_owned();
     for judged in conditions {
         let number = |value: Option<f64>| value.map_or("–".to_owned(), |v| in_unit(v, "1"));
-        let between = interval(judged.low, judged.high, "1");
+        let is_exact = judged.n.is_none() && judged.low == judged.high;
+        let between = match is_exact {
+            true => String::new(),
+            false => interval(judged.low, judged.high, "1"),
+        };
         let _ = writeln!(
             html,
             "<tr><th scope=\"row\"><code>{}</code></th><td class=\"text\">{}</td><td>{}</td>\
@@ -120,7 +144,7 @@ fn conditions(conditions: &[Judged]) -> String {
             asks_for(judged.role),
             number(judged.estimate),
             if between.is_empty() { "–" } else { &between },
-            judged.n.map_or("exact".to_owned(), |n| n.to_string()),
+            rests_on(judged, is_exact),
             answer(judged.answer),
             reasons(&judged.reasons),
         );
@@ -137,6 +161,16 @@ fn conditions(conditions: &[Judged]) -> String {
         html += &format!("<ul>\n{items}</ul>\n");
     }
     html + "</details>\n"
+}
+
+/// How many repetitions, or what else it rests on.
+fn rests_on(judged: &Judged, is_exact: bool) -> String {
+    match judged.n {
+        Some(n) => n.to_string(),
+        None if judged.estimate.is_none() => "–".to_owned(),
+        None if is_exact => "exact".to_owned(),
+        None => "a search".to_owned(),
+    }
 }
 
 fn quantity_item(quantity: &QuantityShown) -> String {

@@ -79,17 +79,41 @@ fn doubts(runs: &[&RunOutcome]) -> String {
             escape(&code[0].1.code),
             escape(&code[0].1.advice),
         );
-        for (run, doubt) in code {
-            let cells = match doubt.cells.len() {
-                1 => escape(&doubt.cells[0]),
-                number => format!("{number} of {} cells", run.cells),
-            };
-            let text = escape(&doubt.text);
-            let _ = write!(html, "<li>{text} <span>{}, {cells}</span></li>", run_link(run));
+        let items = seen(code);
+        let first = items.len().min(SHOWN_MAX);
+        html += &items[..first].concat();
+        html += "</ul>";
+        if items.len() > first {
+            let _ = write!(
+                html,
+                "<details class=\"paper\"><summary>{} more of this</summary><ul>{}</ul></details>",
+                items.len() - first,
+                items[first..].concat()
+            );
         }
-        html += "</ul></dd>\n";
+        html += "</dd>\n";
     }
     html + "</dl>\n"
+}
+
+/// What was seen and in which runs: the same words once.
+fn seen(code: &[(&RunOutcome, &DoubtShown)]) -> Vec<String> {
+    let mut texts: Vec<(&str, Vec<String>)> = Vec::new();
+    for (run, doubt) in code {
+        let cells = match doubt.cells.len() {
+            1 => escape(&doubt.cells[0]),
+            number => format!("{number} of {} cells", run.cells),
+        };
+        let place = format!("{} ({cells})", run_link(run));
+        match texts.iter_mut().find(|(text, _)| *text == doubt.text) {
+            Some((_, places)) => places.push(place),
+            None => texts.push((&doubt.text, vec![place])),
+        }
+    }
+    let item = |(text, places): (&str, Vec<String>)| {
+        format!("<li>{} <span>{}</span></li>", escape(text), places.join(", "))
+    };
+    texts.into_iter().map(item).collect()
 }
 
 /// Figures of the paper whose printed form is damaged or doubtful.
@@ -146,3 +170,6 @@ pub(super) fn audit(study: &Study) -> String {
     }
     html + "</dl>\n"
 }
+
+/// Of so many sightings of one doubt the text stands there; further ones are behind a fold.
+const SHOWN_MAX: usize = 4;

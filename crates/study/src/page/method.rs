@@ -1,5 +1,6 @@
 //! What the authors asked, did and found; and how it was done again, their way and the right way.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -44,7 +45,7 @@ pub(super) fn method(study: &Study, outcome: &Outcome) -> String {
         Scale::Full => "full, as the paper",
     };
     let mut html = format!(
-        "<p>Every experiment was run {}, at the scale {}. A verdict comes from conditions on these \
+        "<p>Every experiment that can be run here was run {}, at the scale {}. A verdict comes from conditions on these \
          runs, each held against its interval at 95 %, never from a hand.</p>\n",
         ways(outcome),
         escape(scale)
@@ -56,19 +57,22 @@ pub(super) fn method(study: &Study, outcome: &Outcome) -> String {
              class=\"study\">\n<thead><tr><th scope=\"col\">experiment</th><th scope=\"col\" \
              class=\"text\">as published</th><th scope=\"col\" class=\"text\">done right</th></tr>\
              </thead>\n<tbody>\n";
+    let mut told: BTreeSet<&str> = BTreeSet::new();
     for experiment in &outcome.experiments {
-        let of = |way: Way| -> String {
+        let mut of = |way: Way| -> String {
             let runs = experiment.runs.iter().filter(|run| run.way == way);
-            runs.map(|run| run_words(study, outcome, run)).collect()
+            // A run that several experiments share is told where it stands first.
+            runs.map(|run| run_words(study, outcome, run, told.insert(&run.name))).collect()
         };
+        let (own, right) = (of(Way::Published), of(Way::Right));
         let _ = writeln!(
             html,
             "<tr><th scope=\"row\"><a href=\"#experiment-{0}\">{0}</a> {1}</th><td \
              class=\"text\">{2}</td><td class=\"text\">{3}</td></tr>",
             escape(&experiment.id),
             escape(&experiment.title),
-            published(experiment, &of(Way::Published)),
-            or_dash(of(Way::Right)),
+            published(experiment, &own),
+            or_dash(right),
         );
     }
     html + "</tbody></table></div>\n"
@@ -85,8 +89,11 @@ fn or_dash(html: String) -> String {
     if html.is_empty() { "–".to_owned() } else { html }
 }
 
-/// A run: its name, which leads to its report, and what its plan does.
-fn run_words(study: &Study, outcome: &Outcome, run: &RunOutcome) -> String {
+/// A run: its name, which leads to its report, and what its plan does if that was not told yet.
+fn run_words(study: &Study, outcome: &Outcome, run: &RunOutcome, is_first: bool) -> String {
+    if !is_first {
+        return format!("<p>{}, as above</p>", run_link(run));
+    }
     let plan = study.plan(&run.name).and_then(|plan| plan.scales.get(&outcome.scale));
     let words = plan.map(|planned| plan_words::words(planned).join("; ")).unwrap_or_default();
     let state = match &run.skipped {

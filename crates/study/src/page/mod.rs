@@ -15,7 +15,7 @@ mod repeat;
 mod results;
 
 use weigh_report::page::document::{Document, data_of, section};
-use weigh_report::pictures::Picture;
+use weigh_report::pictures::{Gallery, Picture};
 
 use crate::outcome::Outcome;
 use crate::study::Study;
@@ -39,6 +39,12 @@ pub fn page(study: &Study, outcome: &Outcome) -> String {
     let data = data_of(&pictures.iter().collect::<Vec<_>>());
     Document { title: &study.question, body: &body, without_scripts: WITHOUT_SCRIPTS, data }
         .to_html()
+}
+
+/// All pictures of the page, as files of their own are made of them.
+pub fn gallery(outcome: &Outcome) -> Gallery {
+    // They share nothing: each has its own data.
+    Gallery { shared: data_of(&[])["shared"].take(), pictures: pictures(outcome) }
 }
 
 /// The sections in the order of a paper: id, title and content; what is empty is left out.

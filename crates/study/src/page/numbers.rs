@@ -13,7 +13,11 @@ pub(crate) fn in_unit(value: f64, unit: &str) -> String {
         "" | "1" | "ratio" => three_digits(value),
         "percent" | "%" => format!("{} %", three_digits(value)),
         "1/s" => format!("{}/s", three_digits(value)),
-        unit => format!("{} {unit}", three_digits(value)),
+        unit => match unit.split_once('/') {
+            Some(("1", each)) => format!("{}/{each}", three_digits(value)),
+            Some((whole, each)) => format!("{} a {each}", in_unit(value, whole)),
+            None => format!("{} {unit}", three_digits(value)),
+        },
     }
 }
 
@@ -38,6 +42,8 @@ mod tests {
         assert_eq!(in_unit(9985.0, "1/s"), "9,990/s");
         assert_eq!(in_unit(3.84, "1"), "3.84");
         assert_eq!(in_unit(755.0, "mAh"), "755 mAh");
+        assert_eq!(in_unit(80.5, "us/message"), "80.5 µs a message");
+        assert_eq!(in_unit(599_111.0, "1/min"), "599,000/min");
         assert_eq!(
             (in_unit(28_912.0, "B"), in_unit(272.0, "B")),
             ("28,912 B".into(), "272 B".into())

@@ -1,4 +1,5 @@
-//! The first screen: the question, what replaying it teaches, and how many claims came out how.
+//! The first screen: the question, and how many claims came out how; then what those who made the
+//! replay wrote beforehand, which no run has computed.
 
 use std::fmt::Write as _;
 
@@ -9,10 +10,8 @@ use crate::outcome::Outcome;
 use crate::study::Study;
 use crate::verdict::Verdict;
 
-/// Title, findings and the counts of the verdicts.
+/// Title, the counts of the verdicts, and the replayers' summary.
 pub(super) fn header(study: &Study, outcome: &Outcome) -> String {
-    let findings = study.finding.iter().map(|text| format!("<p>{}</p>\n", prose(text)));
-    let findings: String = findings.collect();
     let warning = match outcome.state.as_str() {
         "done" => String::new(),
         state => format!(
@@ -24,9 +23,9 @@ pub(super) fn header(study: &Study, outcome: &Outcome) -> String {
     format!(
         "<a class=\"skip\" href=\"#main\">Skip to the paper</a>\n<header>\n\
          <p class=\"run\"><b>Weighbridge</b> {} · study {} · {} · scale {} · {}</p>\n\
-         <h1>{}</h1>\n<div class=\"answer\">{findings}</div>\n{warning}</header>\n\
+         <h1>{}</h1>\n{warning}</header>\n\
          <section class=\"short\" aria-labelledby=\"short-title\">\n\
-         <h2 id=\"short-title\">{}</h2>\n{}</section>\n",
+         <h2 id=\"short-title\">{}</h2>\n{}</section>\n{}",
         escape(&outcome.version),
         escape(&study.name),
         escape(&outcome.started),
@@ -35,6 +34,23 @@ pub(super) fn header(study: &Study, outcome: &Outcome) -> String {
         escape(&study.question),
         claims(outcome.claims.len()),
         counts(outcome),
+        beforehand(study),
+    )
+}
+
+/// What those who made the replay take from it. It is a text of the study, as `because` is: where
+/// the verdicts of a run say otherwise, the verdicts count.
+fn beforehand(study: &Study) -> String {
+    if study.finding.is_empty() {
+        return String::new();
+    }
+    let findings = study.finding.iter().map(|text| format!("<li>{}</li>\n", prose(text)));
+    format!(
+        "<section class=\"short\" aria-labelledby=\"beforehand-title\">\n\
+         <h2 id=\"beforehand-title\">What those who made the replay expect it to show</h2>\n\
+         <p class=\"note\">Written beforehand, and not computed from this run: where a verdict \
+         says otherwise, the verdict counts.</p>\n<ul>\n{}</ul>\n</section>\n",
+        findings.collect::<String>()
     )
 }
 

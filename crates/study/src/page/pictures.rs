@@ -59,11 +59,20 @@ fn note(figure: &FigureOutcome) -> String {
     let has_intervals =
         figure.series.iter().flat_map(|own| &own.points).any(|point| point.low.is_some());
     let mut note = figure.caption.trim().replace('`', "");
-    note += match figure.series.iter().any(|own| own.is_theirs) {
-        true => " Hollow and dashed: the paper's. Solid and dotted: ours",
-        false => " All of it is ours: of the paper's there is no figure to draw. Ours",
+    let has = |theirs: bool| figure.series.iter().any(|own| own.is_theirs == theirs);
+    if has(true) {
+        note += " Hollow and dashed: the paper's.";
+    }
+    note += match (has(true), has(false)) {
+        (_, false) => "",
+        (true, true) => " Solid and dotted: ours",
+        (false, true) => " All of it is ours, since the paper has no figure to draw here",
     };
-    note += if has_intervals { " with intervals at 95 %." } else { " without intervals." };
+    note += match (has(false), has_intervals) {
+        (false, _) => "",
+        (true, true) => ", with intervals at 95 %.",
+        (true, false) => ", without intervals.",
+    };
     if figure.series.iter().any(|own| own.trend.is_some()) {
         note += " Thin and dotted: least squares.";
     }

@@ -2,7 +2,8 @@
 
 use toml::Value;
 use weigh_model::plan::Plan;
-use weigh_report::figures::count;
+use weigh_model::units::{parse_duration, parse_size};
+use weigh_report::figures::{bytes, count, time};
 
 use crate::plans::Planned;
 
@@ -67,10 +68,21 @@ fn listed(values: &[&Value]) -> String {
 
 fn plain(value: &Value) -> String {
     match value {
-        Value::String(text) => text.clone(),
+        Value::String(text) => readable(text),
         Value::Integer(number) => u64::try_from(*number).map_or(number.to_string(), count),
         Value::Table(_) | Value::Array(_) => String::new(),
         other => other.to_string(),
+    }
+}
+
+/// Sizes and times as people write them, and no more of long texts than tells them apart.
+fn readable(text: &str) -> String {
+    match (parse_size(text), parse_duration(text)) {
+        (Ok(size), _) if size > 0 && size.is_multiple_of(1024) => bytes(size as f64),
+        // Two units: `1ms 600us`.
+        (_, Ok(duration)) if text.contains(' ') => time(duration.0 as f64, false),
+        _ if text.chars().count() > TEXT_MAX => text.chars().take(TEXT_MAX).chain(['…']).collect(),
+        _ => text.to_owned(),
     }
 }
 
@@ -91,3 +103,26 @@ const SHOWN: [&str; 11] = [
 
 /// More values than this are not listed one by one.
 const VALUES_MAX: usize = 6;
+
+/// Characters of a text.
+const TEXT_MAX: usize = 48;
+
+#[cfg(test)]
+mod tests {
+    use super::readable;
+
+    #[test]
+    fn sizes_and_times_are_those_that_people_write() {
+        for (text, shown) in [
+            ("4026531840B", "3.75 GiB"),
+            ("1ms 600us", "1.60 ms"),
+            ("5s", "5s"),
+            ("32000B", "32000B"),
+            ("reference", "reference"),
+            ("17Mbit/s", "17Mbit/s"),
+        ] {
+            assert_eq!(readable(text), shown);
+        }
+        assert_eq!(readable(&"x".repeat(60)).chars().count(), 49);
+    }
+}

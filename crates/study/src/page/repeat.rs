@@ -29,7 +29,8 @@ pub(super) fn section(study: &Study, outcome: &Outcome) -> String {
         let seed = plan.map(|planned| format!(", seed {}", planned.resolved.plan.seed));
         let state = run.outcome.as_deref().filter(|state| *state != "done");
         let state = state.map(|state| format!(", {state}")).unwrap_or_default();
-        let cells = format!("{} cells, {} invalid", run.cells, run.invalid_cells);
+        let plural = if run.cells == 1 { "" } else { "s" };
+        let cells = format!("{} cell{plural}, {} invalid", run.cells, run.invalid_cells);
         let about = format!("{id}: {cells}{state}{}", seed.unwrap_or_default());
         runs.push((run.name.clone(), about));
     }
