@@ -304,3 +304,150 @@ const EVERYBODY: f64 = 0.99;
 const LINE_FROM: f64 = 1e3;
 
 const LINE_STEPS: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use weigh_stats::bootstrap::Bootstrap;
+    use weigh_stats::cost_model::{CostModel, Row};
+
+    use super::super::family::Driver;
+    use super::super::observed::Amounts;
+    use super::*;
+
+    fn asked() -> Asked {
+        let text = r#"
+            id = "x"
+            question = "How many?"
+            unit = "farm"
+            sensors = 60
+            interval = "60s"
+            p99 = "1s"
+            fit = ["right/x"]
+            held_out_error_max = 0.25
+            server.cores = 1
+            server.memory = "1GiB"
+            server.headroom = [1.0]
+            server.kernel_bytes_per_connection = 0
+            server.kernel_bytes_source = "none"
+            family = [{ name = "http", label = "HTTP", protocol = "http1" }]
+            lane = [
+                { label = "kept", family = "http" },
+                { label = "each", family = "http", per_connection = true },
+            ]
+        "#;
+        Asked::read(&text.parse().expect("TOML"), &|_| true).expect("a sound question")
+    }
+
+    /// A message takes so many cores' seconds, and connections nothing.
+    fn family(message: f64, ratios: &[f64]) -> Family {
+        let row = |held: f64, rate: f64| Row {
+            drivers: vec![1.0, held, rate],
+            cost: 0.01 + message * rate,
+        };
+        let rows =
+            [(1.0, 10.0), (1.0, 100.0), (50.0, 10.0), (50.0, 100.0), (9.0, 60.0)].map(|(held, rate)| {
+                row(held, rate)
+            });
+        let some = Bootstrap { resamples: 200, seed: 1 };
+        let model = CostModel::fit(&rows, &[0, 1, 2, 3, 4], 1e-3, some).expect("a sound design");
+        Family {
+            drivers: vec![Driver::Process, Driver::Connection, Driver::Message(String::new())],
+            model: Some(model),
+            ratios: ratios.to_vec(),
+            memory: None,
+        }
+    }
+
+    fn carried(message: f64, ratios: &[f64]) -> Carried {
+        let asked = asked();
+        let family = family(message, ratios);
+        weigh(&asked.lane[0], &asked, &family, &[], &Runs::new()).carried.remove(0)
+    }
+
+    /// Everything cost 20 to 40 % more than was foretold: so does the answer, and it lies in the
+    /// middle of its interval. At 1 ms a message and 0.01 cores of its own the server bears
+    /// 1 / 1.3 - 0.01 = 759.2 messages a second.
+    #[test]
+    fn an_estimate_lies_inside_its_interval_though_all_ratios_are_on_one_side() {
+        let found = carried(1e-3, &[1.2, 1.3, 1.4]);
+        let ends = [found.devices_low, found.devices, found.devices_high].map(Option::unwrap);
+        let expected = [1.4, 1.3, 1.2].map(|ratio: f64| (1.0 / ratio - 0.01) * 1e3 * 60.0);
+        for (found, expected) in ends.iter().zip(expected) {
+            assert!((found / expected - 1.0).abs() < 1e-6, "{ends:?} {expected:?}");
+        }
+        let exact = carried(1e-3, &[]).devices.unwrap();
+        assert!((exact / (0.99 * 60_000.0) - 1.0).abs() < 1e-6, "{exact}");
+    }
+
+    #[test]
+    fn what_costs_nothing_has_no_upper_bound() {
+        let found = carried(0.0, &[]);
+        assert_eq!((found.devices, found.devices_high, found.units), (None, None, None));
+        assert_eq!((found.binds.as_str(), found.reach), ("nothing measured", Reach::Beyond));
+    }
+
+    /// A cell with 1,000 devices at 100 messages a second, in a window of so long.
+    fn cell(lane: &LaneAsked, window_s: f64) -> Observed {
+        let way = Way::of_lane(lane);
+        Observed {
+            connections: if way.is_per_connection { 0.0 } else { 1_000.0 },
+            clients: 1_000.0,
+            way,
+            arrivals: 1.0,
+            repetitions: vec![Amounts {
+                messages: 100.0,
+                opened: 0.0,
+                full: 0.0,
+                resumed: 0.0,
+                deliveries: 0.0,
+                cores: 0.1,
+                memory: None,
+            }],
+            p99_ns: Some(5e6),
+            p99_has_lag: false,
+            window_s: Some(window_s),
+            lost: 0,
+            link: Link {
+                run: "right/x".to_owned(),
+                folder: "right-x".to_owned(),
+                cell: "x".to_owned(),
+                trials: Vec::new(),
+            },
+        }
+    }
+
+    #[test]
+    fn a_floor_says_what_its_window_does_not_show() {
+        let asked = asked();
+        let of = |at: usize, window_s: f64| {
+            let cell = cell(&asked.lane[at], window_s);
+            floor(&[&cell], &asked).unwrap().reservations
+        };
+        assert_eq!(of(0, 10.0), Vec::<String>::new(), "all 1,000 sent");
+        let short = of(0, 0.5);
+        assert!(short.len() == 2 && short[0].contains("less than the 1.00 s"), "{short:?}");
+        assert!(short[1].contains("50 messages in 500 ms, of 1,000 devices"), "{short:?}");
+        assert_eq!(of(0, 9.0).len(), 1, "one in ten did not send");
+        assert_eq!(of(1, 9.0), Vec::<String>::new(), "those who take turns stand for others");
+        assert_eq!(of(1, 0.5).len(), 1);
+    }
+
+    /// 100 messages a second are those of 6,000 devices, and 1,000 took turns: that so many of them
+    /// are carried was not measured.
+    #[test]
+    fn devices_that_took_turns_are_not_measured_devices() {
+        let asked = asked();
+        let (lane, own) = (&asked.lane[1], cell(&asked.lane[1], 10.0));
+        let family = Family { drivers: Vec::new(), ..family(1e-3, &[]) };
+        let shown = weigh(lane, &asked, &family, &[&own], &Runs::new());
+        let found = shown.floor.as_ref().unwrap();
+        assert_eq!((found.devices, found.clients), (6_000.0, 1_000.0));
+        assert!(found.in_words(&shown).contains("the rate of 6,000 devices, by 1,000 that took"));
+        let way = Way::of_lane(lane);
+        let question = Question { lane, asked: &asked, family: &family, way };
+        assert_eq!(question.reach(900.0, &shown), Reach::Measured);
+        assert_eq!(question.reach(6_000.0, &shown), Reach::Composed);
+        assert_eq!(question.reach(6_100.0, &shown), Reach::Beyond);
+        assert_eq!(shown.points[0].reach, Reach::Composed);
+    }
+}

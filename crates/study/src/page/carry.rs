@@ -79,6 +79,7 @@ fn terms(carry: &CarryOutcome) -> String {
 fn answer(carry: &CarryOutcome) -> String {
     let unit = escape(&carry.unit);
     let shares = carry.headrooms();
+    let refused = if shares.is_empty() { "<th scope=\"col\">why there is no answer</th>" } else { "" };
     let heads: String = shares
         .iter()
         .map(|share| {
@@ -94,7 +95,7 @@ fn answer(carry: &CarryOutcome) -> String {
     format!(
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{unit}s carried\">\
          <table>\n<thead><tr><th scope=\"col\">way</th><th scope=\"col\">measured</th>\
-         {heads}</tr></thead>\n\
+         {heads}{refused}</tr></thead>\n\
          <tbody>\n{rows}</tbody></table></div>\n\
          <p class=\"note\">Measured: one cell held so many devices. An estimate is the model's, \
          times what the cells that were foretold cost over what was foretold, in the middle. Behind \
@@ -126,8 +127,15 @@ fn row(lane: &LaneShown, unit: &str, shares: usize) -> String {
         )
     });
     let carried: String = lane.carried.iter().map(carried).collect();
+<<<<<<< HEAD
     let refused = lane.refused.as_ref().filter(|_| shares > 0).map_or(String::new(), |why| {
         format!("<td colspan=\"{}\">{}</td>", 2 * shares, escape(why))
+=======
+    let refused = lane.refused.as_ref().map_or(String::new(), |why| match shares {
+        // No line has an answer, and there are no columns for one.
+        0 => format!("<td>{}</td>", escape(why)),
+        _ => format!("<td colspan=\"{}\">{}</td>", 2 * shares, escape(why)),
+>>>>>>> m2
     });
     let label = escape(&lane.label);
     format!("<tr><th scope=\"row\">{label}</th><td>{floor}{search}</td>{carried}{refused}</tr>\n")
@@ -347,9 +355,91 @@ fn drawn(lane: &LaneShown, nth: usize, per_unit: f64) -> Vec<Value> {
 }
 
 const NOTE: &str = "Grey: where one cell held so many devices. Full circles: cells that did; empty \
-    ones: cells with the rate of so many devices on fewer connections, or by fewer that took \
-    turns. Lines: the cost model, \
-    solid where connections and rate were measured apart, dashed beyond; dotted: its 95 % band.";
+    ones: cells with the rate of so many devices on fewer connections, or by fewer that took turns. \
+    Lines: the cost model, solid where connections and rate were measured apart, dashed beyond; \
+    dotted: its 95 % band.";
 
 /// Colours before they begin again.
 const COLOURS: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two ways on a server of two cores: one that is carried without end, measured by turns, and
+    /// one that could not be fitted.
+    fn carry(cores: f64) -> CarryOutcome {
+        let point = |devices: f64| {
+            json!({ "devices": devices, "percent": 1.0, "low": 1.0, "high": 2.0, "reach": "beyond" })
+        };
+        let share = |headroom: f64| {
+            json!({
+                "headroom": headroom, "devices": null, "devices_low": 6e4, "devices_high": null,
+                "units": null, "units_low": 1e3, "units_high": null, "binds": "nothing measured",
+                "otherwise_devices": null, "reach": "beyond",
+            })
+        };
+        let link = json!({ "run": "right/x", "folder": "right-x", "cell": "x", "trials": [] });
+        let lane = |label: &str, rest: Value| {
+            let mut lane = json!({
+                "label": label, "family": "f", "is_tls": false, "is_per_connection": true,
+                "floor": null, "carried": [], "rate_measured_max": 0.0,
+                "connections_measured_max": 0.0, "points": [], "line": [],
+            });
+            rest.as_object().into_iter().flatten().for_each(|(key, value)| {
+                lane[key] = value.clone();
+            });
+            lane
+        };
+        let floor = json!({
+            "devices": 48_000.0, "units": 800.0, "rate_per_s": 800.0, "connections": 0.0,
+            "clients": 300.0, "p99_ns": 4e6, "p99_has_lag": true,
+            "reservations": ["measured for 500 ms"], "link": link,
+        });
+        let lines = [point(1e3), point(1e6)];
+        let both = [
+            lane(
+                "by turns",
+                json!({ "floor": floor, "carried": [share(0.5), share(1.0)], "line": lines }),
+            ),
+            lane("unknown", json!({ "refused": "its costs could not be fitted" })),
+        ];
+        let all = json!({
+            "id": "farms", "question": "How many?", "unit": "farm", "sensors": 60,
+            "interval_s": 60.0, "cores": cores, "memory_bytes": 4e9,
+            "kernel_bytes_per_connection": 3900.0, "kernel_bytes_source": "slab",
+            "p99_limit_ns": 1e9, "lanes": both, "families": [], "break_even": [], "anchors": [],
+            "missing": [],
+        });
+        serde_json::from_value(all).unwrap()
+    }
+
+    #[test]
+    fn a_line_says_what_its_floor_does_not_show() {
+        let html = answer(&carry(2.0));
+        for said in [
+            "the rate of 48,000 devices, by 300 that took turns",
+            "p99 at most 4.00 ms (with the generator's own lag in it)",
+            "But measured for 500 ms",
+            "highest rate not searched for",
+            "no upper bound (1000 to no upper bound), beyond",
+            "<td colspan=\"4\">its costs could not be fitted</td>",
+            "ports",
+        ] {
+            assert!(html.contains(said), "{said}: {html}");
+        }
+        let mut none = carry(2.0);
+        none.lanes.iter_mut().for_each(|lane| lane.carried.clear());
+        assert!(answer(&none).contains("why there is no answer"));
+    }
+
+    #[test]
+    fn the_picture_and_the_words_follow_the_cores() {
+        for (cores, words, max) in [(1.0, "has 1 core and", 120.0), (2.0, "has 2 cores and", 240.0)] {
+            let carry = carry(cores);
+            assert!(terms(&carry).contains(words), "{}", terms(&carry));
+            let drawn = picture(&carry, false).unwrap();
+            assert_eq!(drawn.option["yAxis"]["max"].as_f64(), Some(max));
+        }
+    }
+}
