@@ -79,7 +79,8 @@ fn terms(carry: &CarryOutcome) -> String {
 fn answer(carry: &CarryOutcome) -> String {
     let unit = escape(&carry.unit);
     let shares = carry.headrooms();
-    let refused = if shares.is_empty() { "<th scope=\"col\">why there is no answer</th>" } else { "" };
+    let refused =
+        if shares.is_empty() { "<th scope=\"col\">why there is no answer</th>" } else { "" };
     let heads: String = shares
         .iter()
         .map(|share| {
@@ -127,15 +128,10 @@ fn row(lane: &LaneShown, unit: &str, shares: usize) -> String {
         )
     });
     let carried: String = lane.carried.iter().map(carried).collect();
-<<<<<<< HEAD
-    let refused = lane.refused.as_ref().filter(|_| shares > 0).map_or(String::new(), |why| {
-        format!("<td colspan=\"{}\">{}</td>", 2 * shares, escape(why))
-=======
     let refused = lane.refused.as_ref().map_or(String::new(), |why| match shares {
         // No line has an answer, and there are no columns for one.
         0 => format!("<td>{}</td>", escape(why)),
         _ => format!("<td colspan=\"{}\">{}</td>", 2 * shares, escape(why)),
->>>>>>> m2
     });
     let label = escape(&lane.label);
     format!("<tr><th scope=\"row\">{label}</th><td>{floor}{search}</td>{carried}{refused}</tr>\n")
@@ -369,9 +365,7 @@ mod tests {
     /// Two ways on a server of two cores: one that is carried without end, measured by turns, and
     /// one that could not be fitted.
     fn carry(cores: f64) -> CarryOutcome {
-        let point = |devices: f64| {
-            json!({ "devices": devices, "percent": 1.0, "low": 1.0, "high": 2.0, "reach": "beyond" })
-        };
+        let point = |devices: f64| json!({ "devices": devices, "percent": 1.0, "low": 1.0, "high": 2.0, "reach": "beyond" });
         let share = |headroom: f64| {
             json!({
                 "headroom": headroom, "devices": null, "devices_low": 6e4, "devices_high": null,
@@ -435,7 +429,8 @@ mod tests {
 
     #[test]
     fn the_picture_and_the_words_follow_the_cores() {
-        for (cores, words, max) in [(1.0, "has 1 core and", 120.0), (2.0, "has 2 cores and", 240.0)] {
+        for (cores, words, max) in [(1.0, "has 1 core and", 120.0), (2.0, "has 2 cores and", 240.0)]
+        {
             let carry = carry(cores);
             assert!(terms(&carry).contains(words), "{}", terms(&carry));
             let drawn = picture(&carry, false).unwrap();
