@@ -121,7 +121,8 @@ pub(crate) fn rounded_up(messages: f64, clients: f64) -> Option<f64> {
 /// Pearson's correlation of what was sent and what arrived; 0 where one of them never changes,
 /// which then does not go with the other.
 fn correlation(counts: &[(f64, f64, &Figure)]) -> f64 {
-    let points: Vec<(f64, f64)> = counts.iter().map(|(sent, arrived, _)| (*sent, *arrived)).collect();
+    let points: Vec<(f64, f64)> =
+        counts.iter().map(|(sent, arrived, _)| (*sent, *arrived)).collect();
     let correlation = Line::through(&points).map(|line| line.correlation);
     correlation.filter(|correlation| correlation.is_finite()).unwrap_or(0.0)
 }

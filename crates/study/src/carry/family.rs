@@ -347,8 +347,7 @@ fn memory(cells: &[Observed]) -> Option<Memory> {
         let row = |cost| (Row { drivers: drivers.clone(), cost }, group);
         costs.map(row).collect::<Vec<(Row, usize)>>()
     };
-    let (rows, groups): (Vec<Row>, Vec<usize>) =
-        cells.iter().enumerate().flat_map(of_cell).unzip();
+    let (rows, groups): (Vec<Row>, Vec<usize>) = cells.iter().enumerate().flat_map(of_cell).unzip();
     let model = CostModel::fit(&rows, &groups, FLOOR_BYTES, BOOTSTRAP).ok()?;
     Some(Memory { model, has })
 }

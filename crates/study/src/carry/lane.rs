@@ -344,10 +344,8 @@ mod tests {
             drivers: vec![1.0, held, rate],
             cost: 0.01 + message * rate,
         };
-        let rows =
-            [(1.0, 10.0), (1.0, 100.0), (50.0, 10.0), (50.0, 100.0), (9.0, 60.0)].map(|(held, rate)| {
-                row(held, rate)
-            });
+        let rows = [(1.0, 10.0), (1.0, 100.0), (50.0, 10.0), (50.0, 100.0), (9.0, 60.0)]
+            .map(|(held, rate)| row(held, rate));
         let some = Bootstrap { resamples: 200, seed: 1 };
         let model = CostModel::fit(&rows, &[0, 1, 2, 3, 4], 1e-3, some).expect("a sound design");
         Family {

@@ -79,7 +79,8 @@ fn terms(carry: &CarryOutcome) -> String {
 fn answer(carry: &CarryOutcome) -> String {
     let unit = escape(&carry.unit);
     let shares = carry.headrooms();
-    let refused = if shares.is_empty() { "<th scope=\"col\">why there is no answer</th>" } else { "" };
+    let refused =
+        if shares.is_empty() { "<th scope=\"col\">why there is no answer</th>" } else { "" };
     let heads: String = shares
         .iter()
         .map(|share| {
@@ -185,7 +186,10 @@ fn costs(family: &FamilyShown) -> String {
     let awake = family.awake_s.map_or_else(
         || "wake-ups could not be told from messages".to_owned(),
         |awake_s| {
-            format!("once woken the server is taken to stay awake for {}", time(awake_s * 1e9, false))
+            format!(
+                "once woken the server is taken to stay awake for {}",
+                time(awake_s * 1e9, false)
+            )
         },
     );
     let correction = family.correction.map_or(String::new(), |factor| {
@@ -361,9 +365,7 @@ mod tests {
     /// Two ways on a server of two cores: one that is carried without end, measured by turns, and
     /// one that could not be fitted.
     fn carry(cores: f64) -> CarryOutcome {
-        let point = |devices: f64| {
-            json!({ "devices": devices, "percent": 1.0, "low": 1.0, "high": 2.0, "reach": "beyond" })
-        };
+        let point = |devices: f64| json!({ "devices": devices, "percent": 1.0, "low": 1.0, "high": 2.0, "reach": "beyond" });
         let share = |headroom: f64| {
             json!({
                 "headroom": headroom, "devices": null, "devices_low": 6e4, "devices_high": null,
@@ -427,7 +429,8 @@ mod tests {
 
     #[test]
     fn the_picture_and_the_words_follow_the_cores() {
-        for (cores, words, max) in [(1.0, "has 1 core and", 120.0), (2.0, "has 2 cores and", 240.0)] {
+        for (cores, words, max) in [(1.0, "has 1 core and", 120.0), (2.0, "has 2 cores and", 240.0)]
+        {
             let carry = carry(cores);
             assert!(terms(&carry).contains(words), "{}", terms(&carry));
             let drawn = picture(&carry, false).unwrap();
