@@ -81,9 +81,7 @@ fn readable(text: &str) -> String {
         (Ok(size), _) if size > 0 && size.is_multiple_of(1024) => bytes(size as f64),
         // Two units: `1ms 600us`.
         (_, Ok(duration)) if text.contains(' ') => time(duration.0 as f64, false),
-        _ if text.chars().count() > TEXT_MAX => {
-            text.chars().take(TEXT_MAX).chain(['…']).collect()
-        }
+        _ if text.chars().count() > TEXT_MAX => text.chars().take(TEXT_MAX).chain(['…']).collect(),
         _ => text.to_owned(),
     }
 }
