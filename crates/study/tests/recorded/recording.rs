@@ -127,7 +127,8 @@ fn lean(mut summary: Value) -> Value {
             all.into_iter().for_each(|all| all.retain(|key, _| METRIC.contains(&key.as_str())));
         }
     }
-    for limit in summary["limits"].as_array_mut().into_iter().flatten() {
+    let limits = summary.get_mut("limits").and_then(Value::as_array_mut);
+    for limit in limits.into_iter().flatten() {
         limit["trials"] = json!([]);
         limit["curve"] = json!([]);
     }
