@@ -162,6 +162,7 @@ mod tests {
     use crate::beside::tests::finished;
     use crate::told::tests::load;
     use serde_json::json;
+    use weigh_model::event::TrialFinished;
     use weigh_stats::histogram::Histogram;
 
     /// Two clients of 100 messages, of which one got 30 back and one nothing: 100 published, of
@@ -174,7 +175,9 @@ mod tests {
         let mut trial = finished(json!(printed.figures()), &Histogram::new());
         (trial.ledger.scheduled, trial.ledger.sent) = (200, 200);
         (trial.ledger.delivered, trial.ledger.lost) = (Some(30), Some(170));
-        let rows = |trial| beside(&Left { load: &load, finished: trial, intervals: &[] }).rows;
+        let rows = |trial: &TrialFinished| {
+            beside(&Left { load: &load, finished: trial, intervals: &[] }).rows
+        };
         let row = |rows: &[Row], name: &str| {
             let row = rows.iter().find(|row| row.name == name).unwrap();
             (row.tool.clone(), row.exact.clone())
