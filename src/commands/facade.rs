@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{Arg, Command, Parser};
 use weigh_emulate::Beside;
 use weigh_emulate::beside::Left;
 use weigh_model::doubt::Severity;
@@ -60,6 +60,7 @@ pub struct Asked {
 /// # Errors
 /// With the code to end with, once it is said what is wrong, or once help was printed.
 pub fn read<F: Parser>(name: &str, words: &[String], refused: &[Refused]) -> Result<F, Exit> {
+    let words = attached(words, &F::command());
     if let Some((word, own)) = words.iter().find_map(|word| Some((word, refusal(word, refused)?))) {
         return Err(Stop::usage(format!("{name}: {word} is not taken over: {}", own.mend)).tell());
     }
@@ -69,6 +70,57 @@ pub fn read<F: Parser>(name: &str, words: &[String], refused: &[Refused]) -> Res
         let _ = error.print();
         if error.use_stderr() { Exit::Usage } else { Exit::Done }
     })
+}
+
+/// The words with every value that begins with a dash itself written onto its flag, so that it is
+/// taken for a value by all who read them: getopt and Go give a flag that wants one whatever comes
+/// next.
+fn attached(words: &[String], command: &Command) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        found.push(word.clone());
+        if word == "--" {
+            break;
+        }
+        if !wants_next(word, command) {
+            continue;
+        }
+        match words.next() {
+            Some(value) if value.starts_with('-') => {
+                let between = if word.starts_with("--") { "=" } else { "" };
+                let flag = found.pop().unwrap_or_default();
+                found.push(format!("{flag}{between}{value}"));
+            }
+            value => found.extend(value.cloned()),
+        }
+    }
+    found.extend(words.cloned());
+    found
+}
+
+/// True if this word is a flag of the command whose value is the next word.
+pub fn wants_next(word: &str, command: &Command) -> bool {
+    let wants = |arg: &Arg| arg.get_action().takes_values() && !arg.is_require_equals_set();
+    let is_long = |arg: &Arg, long: &str| {
+        arg.get_long_and_visible_aliases().is_some_and(|all| all.contains(&long))
+    };
+    let is_short = |arg: &Arg, short: char| {
+        arg.get_short_and_visible_aliases().is_some_and(|all| all.contains(&short))
+    };
+    if let Some(long) = word.strip_prefix("--") {
+        return command.get_arguments().any(|arg| is_long(arg, long) && wants(arg));
+    }
+    // Several may stand behind one dash; what is left behind one that wants a value is its value.
+    let shorts = word.strip_prefix('-').unwrap_or_default();
+    for (at, short) in shorts.char_indices() {
+        match command.get_arguments().find(|arg| is_short(arg, short)) {
+            Some(arg) if wants(arg) => return at + short.len_utf8() == shorts.len(),
+            Some(_) => {}
+            None => return false,
+        }
+    }
+    false
 }
 
 fn refusal<'r>(word: &str, refused: &'r [Refused]) -> Option<&'r Refused> {
@@ -187,20 +239,27 @@ pub fn seconds(text: &str) -> Result<Nanos, String> {
 }
 
 /// A URL with its scheme, which some of these tools add themselves. A word without a dot, a colon
-/// and a slash is one of ours: `reference`.
+/// and a slash is one of ours: `reference`. A query right behind the host is one of the root
+/// (RFC 3986, 6.2.3).
 pub fn http_url(text: &str) -> String {
     let is_word = !text.contains(['.', ':', '/']) && text != "localhost";
-    match text {
-        "reference" => "http1".to_owned(),
-        _ if text.contains("://") || is_word => text.to_owned(),
+    let url = match text {
+        "reference" => return "http1".to_owned(),
+        _ if is_word => return text.to_owned(),
+        _ if text.contains("://") => text.to_owned(),
         _ => format!("http://{text}"),
+    };
+    let host = url.find("://").map_or(0, |at| at + 3);
+    match url[host..].find(['/', '?']).map(|at| host + at) {
+        Some(at) if url[at..].starts_with('?') => format!("{}/{}", &url[..at], &url[at..]),
+        _ => url,
     }
 }
 
 /// What a URL asks for where it names nothing; a server of ours has a place of its own.
 pub fn path_of(url: &str) -> Option<String> {
     let (_, rest) = url.split_once("://")?;
-    (!rest.trim_end_matches('/').contains('/')).then(|| "http1.path=/".to_owned())
+    (!rest.trim_end_matches('/').contains(['/', '?'])).then(|| "http1.path=/".to_owned())
 }
 
 /// Intervals of the time series: ten to a second of the tools.
@@ -228,6 +287,42 @@ mod tests {
         }
     }
 
+    #[derive(Debug, Parser)]
+    struct Own {
+        #[arg(short = 'b', long)]
+        body: Option<String>,
+        #[arg(short = 'n', long)]
+        quiet: bool,
+        #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+        retain: Option<bool>,
+        url: Option<String>,
+    }
+
+    fn own(words: &[&str]) -> Result<Own, Exit> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        read("x", &words, &REFUSED)
+    }
+
+    #[test]
+    fn what_stands_behind_a_flag_that_wants_a_value_is_one() {
+        for words in [
+            &["-b", "--har", "u"][..],
+            &["--body", "--har", "u"],
+            &["--body=--har", "u"],
+            &["-nb", "--har", "u"],
+        ] {
+            let read = own(words).unwrap();
+            assert_eq!((read.body.as_deref(), read.url.as_deref()), (Some("--har"), Some("u")));
+            assert_eq!(read.quiet, words[0] == "-nb");
+        }
+        assert!(own(&["-n", "--har"]).is_err(), "-n wants no value");
+        assert!(own(&["--retain", "--har"]).is_err(), "its value stands behind a sign only");
+        let flagged = own(&["--retain", "u"]).unwrap();
+        assert_eq!((flagged.retain, flagged.url.as_deref()), (Some(true), Some("u")));
+        assert_eq!(own(&["-b", "ü", "u"]).unwrap().body.as_deref(), Some("ü"));
+        assert!(own(&["-b"]).is_err(), "the value is missing");
+    }
+
     #[test]
     fn times_are_seconds_unless_they_say_otherwise() {
         for (text, seconds_in) in [("10", 10.0), ("0.5", 0.5), ("2m", 120.0), ("10s", 10.0)] {
@@ -241,6 +336,7 @@ mod tests {
         let root = Some("http1.path=/".to_owned());
         assert_eq!((path_of("http://h:1"), path_of("https://h/")), (root.clone(), root));
         assert_eq!((path_of("http://h/a"), path_of("http1")), (None, None));
+        assert_eq!((path_of("http://h/?x=1"), path_of("http://h?x=1")), (None, None));
     }
 
     #[test]
@@ -250,6 +346,9 @@ mod tests {
             ("127.0.0.1/a", "http://127.0.0.1/a"),
             ("https://x", "https://x"),
             ("reference", "http1"),
+            ("http://h:1?x=1", "http://h:1/?x=1"),
+            ("h.de?next=a/b", "http://h.de/?next=a/b"),
+            ("http://h/a?x=1", "http://h/a?x=1"),
         ] {
             assert_eq!(http_url(text), url);
         }

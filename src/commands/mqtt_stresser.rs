@@ -1,7 +1,7 @@
 //! `weigh mqtt-stresser`: that tool's flags, its load, and what it would have printed beside what
 //! is so. A client is a subscriber and a publisher on a topic of their own.
 
-use clap::{Args, Parser};
+use clap::{Args, CommandFactory, Parser};
 use weigh_emulate::mqtt_stresser;
 use weigh_model::body::BodySource;
 use weigh_model::endpoint::Credentials;
@@ -90,7 +90,7 @@ struct Flags {
 impl MqttStresser {
     /// Makes the load, and tells both accounts of it.
     pub fn run(self) -> Result<Exit, Stop> {
-        let words: Vec<String> = self.words.iter().map(|word| with_two_dashes(word)).collect();
+        let words = with_two_dashes(&self.words);
         let flags: Flags = match facade::read("weigh mqtt-stresser", &words, REFUSED) {
             Ok(flags) => flags,
             Err(exit) => return Ok(exit),
@@ -199,11 +199,20 @@ impl Flags {
     }
 }
 
-/// Go's flags may stand behind one dash.
-fn with_two_dashes(word: &str) -> String {
-    let is_long = word.len() > 2 && word.starts_with('-') && !word.starts_with("--");
-    let is_number = word[1.min(word.len())..].starts_with(|c: char| c.is_ascii_digit());
-    if is_long && !is_number { format!("-{word}") } else { word.to_owned() }
+/// Go's flags may stand behind one dash; their values are left as they are, dash or not.
+fn with_two_dashes(words: &[String]) -> Vec<String> {
+    let command = Flags::command();
+    let mut is_value = false;
+    let each = words.iter().map(|word| {
+        let is_flag = !std::mem::take(&mut is_value);
+        let one = word.strip_prefix('-').filter(|_| is_flag);
+        // A single letter is a flag of weigh itself.
+        let is_go = one.is_some_and(|name| !name.starts_with('-') && name.chars().count() > 1);
+        let word = if is_go { format!("-{word}") } else { word.clone() };
+        is_value = is_flag && facade::wants_next(&word, &command);
+        word
+    });
+    each.collect()
 }
 
 /// The broker's URL with a scheme of ours.
@@ -255,8 +264,20 @@ mod tests {
     use super::*;
 
     fn flags(words: &[&str]) -> Flags {
-        let words = words.iter().map(|word| with_two_dashes(word));
-        Flags::try_parse_from(std::iter::once("x".to_owned()).chain(words)).unwrap()
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        facade::read("x", &with_two_dashes(&words), REFUSED).unwrap()
+    }
+
+    #[test]
+    fn values_stay_as_they_were_typed() {
+        for payload in ["ü", "-ü", "-key", "--har", "-5", "-", "a=b"] {
+            let own = flags(&["-broker", "tcp://h:1", "-constant-payload", payload, "-retain"]);
+            assert_eq!((own.constant_payload.as_str(), own.retain), (payload, true));
+            let own = flags(&["-broker=tcp://h:1", &format!("-constant-payload={payload}")]);
+            assert_eq!((own.constant_payload.as_str(), own.retain), (payload, false));
+        }
+        let spoken = with_two_dashes(&["ü".to_owned(), "-ü".to_owned(), "-".to_owned()]);
+        assert_eq!(spoken, ["ü", "-ü", "-"], "neither is a flag");
     }
 
     #[test]

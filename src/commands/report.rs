@@ -89,7 +89,8 @@ impl Report {
         Ok(exit)
     }
 
-    /// The run of a study: `study.json` and the page are made again from the journals of its runs.
+    /// The run of a study: `study.json` and the page are made again from the journals of its runs,
+    /// and written unless it goes on at this moment.
     fn study(&self, folder: &StudyFolder) -> Result<Exit, Stop> {
         if self.markdown {
             return Err(Stop::usage("--markdown: is for single runs; a study has its page"));
@@ -98,7 +99,14 @@ impl Report {
         let data = kept::document(folder)?.data.map(PathBuf::from);
         let catalogue = Catalogue::load(data.as_deref()).map_err(Stop::usage)?;
         let study = studies::read(&texts, &catalogue)?;
-        let outcome = kept::written_again(folder, &study)?;
+        let (outcome, is_written) = kept::made_again(folder, &study)?;
+        if !is_written {
+            eprintln!(
+                "weigh: {} goes on at this moment: this is what it has so far, and nothing was \
+                 written",
+                folder.id()
+            );
+        }
         #[cfg(feature = "plots")]
         if let Some(plots) = &self.plots {
             draw(plots, &weigh_study::page::gallery(&outcome))?;

@@ -173,6 +173,7 @@ mod tests {
             low: Some(3.61),
             high: Some(4.2),
             n: Some(3),
+            shown: String::new(),
             answer: Answer::Yes,
             reasons: Vec::new(),
             quantities: Vec::new(),

@@ -199,7 +199,15 @@ fn what_came_of_it_is_shown_and_can_be_shown_again() {
         assert!(all.contains(part), "{part:?} is not in:\n{all}");
     }
     let before = place.document();
+    assert!(Path::new(before["data"].as_str().expect("--data")).is_absolute(), "{before}");
     fs::remove_file(place.run().join("report.html")).expect("it was there");
+    // Whoever goes on with the run holds its folder: then it is shown, and nothing is written.
+    let folder = fs::File::open(place.run()).expect("the run's folder");
+    folder.try_lock().expect("nobody goes on with it");
+    let meanwhile = place.weigh(&["report", "latest"]).with(0).saying(&["nothing was written"]);
+    assert_eq!(meanwhile.stdout, ended.stdout);
+    assert!(!place.run().join("report.html").exists());
+    drop(folder);
     let again = place.weigh(&["report", "latest"]).with(0);
     assert_eq!(again.stdout, ended.stdout);
     assert_eq!(place.document(), before);
@@ -277,6 +285,34 @@ fn an_interrupted_study_keeps_what_it_has() {
     place.weigh(&["study", "run", "--resume", "latest", "--quiet"]).with(0);
     assert_eq!(results(&part(&place, "published-E1")), [1; 12]);
     assert_eq!(place.document()["state"], "done");
+    place.nobody_is_left();
+}
+
+/// A study that cannot be begun takes nothing from the one that was done before it.
+#[test]
+fn a_later_study_that_fails_leaves_the_finished_one() {
+    let place = Place::tiny("study-later");
+    fs::create_dir_all(place.folder().join("data/studies/tiny-two")).expect("a folder");
+    for (file, text) in FILES {
+        // Too large a file for the disk that the limit stands for.
+        let text = match file {
+            "study.toml" => text.replace("name = \"tiny\"", "name = \"tiny-two\""),
+            "README.md" => "much ".repeat(4 << 20),
+            _ => text.to_owned(),
+        };
+        place.write(&format!("data/studies/tiny-two/{file}"), &text);
+    }
+    let words = "study run tiny tiny-two --data data --only E1 --scale mini --quiet --json";
+    let script = format!("trap '' XFSZ; ulimit -f 16384; exec \"$WEIGH\" {words}");
+    let mut command = std::process::Command::new("bash");
+    command.args(["-c", &script]).current_dir(place.folder());
+    command.env("WEIGH", env!("CARGO_BIN_EXE_weigh")).env("WEIGH_CLI_TEST", place.mark());
+    let ended = Ended::from(command.output().expect("bash starts")).with(4);
+    let ended = ended.saying(&["tiny-two could not be begun", "README.md"]);
+    let document = ended.json();
+    let studies = document["studies"].as_array().expect("several were asked for");
+    assert_eq!(studies.len(), 1, "{document}");
+    assert_eq!((&studies[0]["study"], &studies[0]["state"]), (&"tiny".into(), &"done".into()));
     place.nobody_is_left();
 }
 

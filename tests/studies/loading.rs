@@ -32,11 +32,10 @@ fn all_22_experiments_and_all_49_claims_are_there() {
     for (name, ids, count) in PAPERS {
         let study = named(&studies, name);
         let own: BTreeSet<&str> = study.experiments.iter().map(|one| one.id.as_str()).collect();
-        let missing: Vec<_> = ids.iter().filter(|id| !own.contains(*id)).collect();
-        assert!(missing.is_empty(), "{name} lacks {missing:?}");
-        let own: Vec<String> = study.claims.iter().map(|claim| claim.id.clone()).collect();
-        let expected: Vec<String> = (1..=count).map(|number| format!("C{number:02}")).collect();
-        assert_eq!(own, expected, "{name}");
+        assert_eq!(own, ids.iter().copied().collect(), "the experiments of {name}");
+        let own: BTreeSet<String> = study.claims.iter().map(|claim| claim.id.clone()).collect();
+        let expected = (1..=count).map(|number| format!("C{number:02}"));
+        assert_eq!(own, expected.collect(), "the claims of {name}");
         experiments += ids.len();
         claims += count;
     }
@@ -85,6 +84,16 @@ fn what_claims_rest_on_is_repeated() {
     assert!(single.is_empty(), "repeated once only:\n{}", single.join("\n"));
 }
 
+/// The runs that a claim, a picture or the question of how many a server carries rests on.
+fn used(study: &Study) -> BTreeSet<&str> {
+    let claims = study.claims.iter().flat_map(|claim| claim.quantities.values());
+    let claims = claims.filter_map(Quantity::run);
+    let figures = study.figures.iter().flat_map(|figure| &figure.ours);
+    let figures = figures.map(|series| series.run.as_str());
+    let carried = study.carry.iter().flat_map(|asked| asked.runs()).map(String::as_str);
+    claims.chain(figures).chain(carried).collect()
+}
+
 /// What is not run says why, and what is run is used by a claim or seen in a picture.
 #[test]
 fn every_run_is_for_something() {
@@ -94,6 +103,10 @@ fn every_run_is_for_something() {
             let is_run = runs.count() > 0;
             assert!(is_run != experiment.not_run.is_some(), "{}: {}", study.name, experiment.id);
         }
+        let used = used(&study);
+        let plans: BTreeSet<&str> = study.plans.iter().map(|plan| plan.name.as_str()).collect();
+        let idle: Vec<_> = plans.difference(&used).collect();
+        assert!(idle.is_empty(), "{}: no claim, picture or answer rests on {idle:?}", study.name);
         assert!(!study.finding.is_empty(), "{} teaches nothing", study.name);
         assert!(study.question.ends_with('?'), "{}: {}", study.name, study.question);
         assert!(study.readme.len() > 200, "{} has no README", study.name);

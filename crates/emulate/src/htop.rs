@@ -44,11 +44,14 @@ pub fn phase(seed: u64) -> Nanos {
 
 impl Shown {
     /// The figures that were shown of a run from `from_ns` to `to_ns`: those whose windows hold
-    /// some of it, the last one after its end included. `None` where no two readings lie around it.
+    /// some of it, the last one after its end included. A window of less than half of [`EVERY`] is
+    /// none that htop would have shown, and is left out. `None` where no two readings lie around
+    /// the run, or none are left.
     pub fn of(readings: &[Reading], (from_ns, to_ns): (u64, u64)) -> Option<Shown> {
         let shown: Vec<f64> = readings
             .windows(2)
             .filter(|pair| pair[1].at_ns > from_ns && pair[0].at_ns < to_ns.max(from_ns + 1))
+            .filter(|pair| pair[1].at_ns.saturating_sub(pair[0].at_ns) >= EVERY.0 / 2)
             .filter_map(|pair| {
                 let all_ns = pair[1].all_ns.checked_sub(pair[0].all_ns).filter(|all| *all > 0)?;
                 let busy_ns = pair[1].busy_ns.saturating_sub(pair[0].busy_ns);
@@ -111,6 +114,19 @@ mod tests {
         let shown = Shown::of(&core(700, 10_700, 9), (700 * MS, 10_700 * MS)).unwrap();
         assert_eq!((shown.samples, shown.max_percent), (8, 100.0));
         assert!((shown.mean_percent - 100.0 * 10.0 / 12.0).abs() < 0.01, "{shown:?}");
+    }
+
+    /// A look 10 ms after the one before says 100 % or 0 %, and nothing of the run.
+    #[test]
+    fn a_window_that_is_next_to_nothing_is_left_out() {
+        let mut looks = core(100, 900, 3);
+        let after = looks[1].at_ns + 10 * MS;
+        looks.insert(2, Reading { at_ns: after, busy_ns: looks[1].busy_ns, all_ns: after });
+        let run = (100 * MS, 1_505 * MS);
+        let shown = Shown::of(&looks, run).unwrap();
+        assert_eq!(shown.samples, 1, "{shown:?}");
+        assert!((shown.mean_percent - 53.33).abs() < 0.01, "{shown:?}");
+        assert_eq!(Shown::of(&looks[1..3], (1_501 * MS, 1_505 * MS)), None);
     }
 
     #[test]

@@ -79,17 +79,23 @@ pub fn beside(left: &Left<'_>) -> Beside {
         format!("{} ({percent:.0}%)", number(count as f64))
     };
     let arrived = ledger.delivered.map_or(0, |delivered| delivered + ledger.late);
-    let ratio = left.metric("mqtt_stresser_receive_ratio");
-    let theirs = ratio.map_or(NOTHING.to_owned(), |ratio| {
-        format!("{} ({:.0}%)", number(arrived as f64), 100.0 * ratio)
-    });
-    let sent = counted(ledger.sent, ledger.scheduled);
-    let completed = left.metric("mqtt_stresser_completed_clients").unwrap_or(0.0) as u64;
+    let told = |count: Option<u64>, of: Option<u64>| {
+        let both = count.zip(of);
+        both.map_or_else(|| NOTHING.to_owned(), |(count, of)| counted(count, of))
+    };
+    // What it counts as published is that of the clients that got something back, so that the
+    // ratio of its two lines is the one it prints.
+    let ratio = left.metric("mqtt_stresser_receive_ratio").filter(|ratio| *ratio > 0.0);
+    let published = ratio.map(|ratio| (arrived as f64 / ratio).round() as u64);
+    let received = published.map(|_| arrived);
+    let completed = left.metric("mqtt_stresser_completed_clients").map(|count| count as u64);
+    let exact = [counted(ledger.sent, ledger.scheduled), counted(arrived, ledger.sent)];
+    let [exact_sent, exact_arrived] = exact;
     let mut rows = vec![
         Row::new("Concurrent Clients", clients.to_string(), clients.to_string()),
-        Row::new("Published Messages", sent.clone(), sent),
-        Row::new("Received Messages", theirs, counted(arrived, ledger.sent)),
-        Row::new("Completed", counted(completed, clients.into()), NOTHING.to_owned()),
+        Row::new("Published Messages", told(published, Some(ledger.scheduled)), exact_sent),
+        Row::new("Received Messages", told(received, published), exact_arrived),
+        Row::new("Completed", told(completed, Some(clients.into())), NOTHING.to_owned()),
     ];
     let exact = [
         ("Publishing", "publish", per_client("throughput_in_per_s")),
@@ -153,6 +159,41 @@ fn span(from: Option<Nanos>, to: Option<Nanos>) -> Option<Nanos> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::beside::tests::finished;
+    use crate::told::tests::load;
+    use serde_json::json;
+    use weigh_model::event::TrialFinished;
+    use weigh_stats::histogram::Histogram;
+
+    /// Two clients of 100 messages, of which one got 30 back and one nothing: 100 published, of
+    /// which 30 % came, where 200 were sent, of which 15 % came.
+    #[test]
+    fn its_lines_count_the_clients_that_got_something_and_ours_all() {
+        let load = load(&json!({ "connections": 2, "subscribers": 2, "messages": 200 }));
+        let clients = [client(100, 30, [0, 10, 20]), client(100, 0, [0, 10, 0])];
+        let printed = Printed::of(&clients);
+        let mut trial = finished(json!(printed.figures()), &Histogram::new());
+        (trial.ledger.scheduled, trial.ledger.sent) = (200, 200);
+        (trial.ledger.delivered, trial.ledger.lost) = (Some(30), Some(170));
+        let rows = |trial: &TrialFinished| {
+            beside(&Left { load: &load, finished: trial, intervals: &[] }).rows
+        };
+        let row = |rows: &[Row], name: &str| {
+            let row = rows.iter().find(|row| row.name == name).unwrap();
+            (row.tool.clone(), row.exact.clone())
+        };
+        let told = rows(&trial);
+        let both = |tool: &str, exact: &str| (tool.to_owned(), exact.to_owned());
+        assert_eq!(row(&told, "Published Messages"), both("100 (50%)", "200 (100%)"));
+        assert_eq!(row(&told, "Received Messages"), both("30 (30%)", "30 (15%)"));
+        assert_eq!(row(&told, "Completed"), both("0 (0%)", "-"));
+        // Where no client got anything it prints no results at all.
+        trial.metrics.clear();
+        trial.ledger.delivered = Some(0);
+        let told = rows(&trial);
+        assert_eq!(row(&told, "Published Messages"), both("-", "200 (100%)"));
+        assert_eq!(row(&told, "Received Messages"), both("-", "0 (0%)"));
+    }
 
     fn client(published: u64, received: u64, ms: [u64; 3]) -> Client {
         let [first, until, arrived] = ms.map(|ms| Some(Nanos::from_millis(ms)));

@@ -4,8 +4,12 @@
 //! (github.com/wg/wrk, `main` in src/wrk.c and `stats_correct` in src/stats.c). Its requests per
 //! second are of one thread, the mean of counts of 100 ms.
 //!
-//! wrk2 (github.com/giltene/wrk2) counts from the due time, as Weighbridge does; it forgets what it
-//! recorded in its first ten seconds, which its calibration takes, and says so nowhere.
+//! wrk2 (github.com/giltene/wrk2, commit 0052ff8) counts from the due time, as Weighbridge does.
+//! After ten seconds, and 5 ms for each connection of a thread, it calibrates itself: it throws away
+//! the latencies that it has recorded until then (`calibrate` in src/wrk.c), and begins to sample
+//! the rate of its threads. A run that is over before that keeps all its latencies and samples no
+//! rate. A record here has the times of the whole run, so that for a longer one there is nothing to
+//! tell its latencies from; its counts are from beginning to end.
 
 use weigh_model::Nanos;
 
@@ -28,13 +32,22 @@ pub fn beside(left: &Left<'_>, asked: Asked) -> Beside {
     let answers = measured.count() + left.times("error_time_ns").count();
     let from_due = Counts::of(&left.times("response_time_ns"), US_NS);
     let theirs = if is_paced { from_due } else { corrected(&measured, cycle_us(left, answers)) };
+    let calibrated = is_paced.then(|| calibrated_after(left, asked.threads)).flatten();
     let exact = left.times("response_time_ns");
-    let us = |value: Option<f64>| ms(value.map(|us| us * 1e3));
+    let us = |value: Option<f64>| match calibrated {
+        None => ms(value.map(|us| us * 1e3)),
+        Some(_) => NOTHING.to_owned(),
+    };
+    let per_thread = match (is_paced, calibrated) {
+        (false, _) => per_thread(answers, left.load.duration, asked.threads),
+        (true, None) => NOTHING.to_owned(),
+        (true, Some(after)) => sampled(left, after, asked.threads),
+    };
     let mut rows = vec![
         Row::new("Latency Avg", us(theirs.mean()), ms(exact.mean())),
         Row::new("Latency Stdev", us(theirs.deviation(true)), NOTHING.into()),
         Row::new("Latency Max", us(theirs.max().map(|us| us as f64)), longest(left)),
-        Row::new("Req/Sec Avg", per_thread(left, answers, asked.threads), NOTHING.into()),
+        Row::new("Req/Sec Avg", per_thread, NOTHING.into()),
     ];
     let quantiles: &[f64] = match (asked.is_detailed, is_paced) {
         (false, _) => &[],
@@ -54,16 +67,37 @@ pub fn beside(left: &Left<'_>, asked: Asked) -> Beside {
     rows.push(Row::new("requests", number(answers as f64), number(answers as f64)));
     rows.push(Row::new("Requests/sec", rate(run_s), rate(left.metric("window_s"))));
     let tool = if is_paced { "wrk2" } else { "wrk" };
-    Beside { tool, rows, why: why(left, &measured, &theirs) }
+    let why = match is_paced {
+        true => why_paced(left, calibrated),
+        false => why(left, &measured, &theirs),
+    };
+    Beside { tool, rows, why }
 }
 
 fn longest(left: &Left<'_>) -> String {
     ms(left.times("response_time_ns").max().map(|ns| ns as f64))
 }
 
-/// What one thread did on average in the tenths of a second that it counts, per second.
-fn per_thread(left: &Left<'_>, answers: u64, threads: u32) -> String {
-    let seconds = left.load.duration.map_or(0.0, Nanos::as_secs_f64);
+/// When wrk2 throws away what it has recorded; `None` where the run is over before.
+fn calibrated_after(left: &Left<'_>, threads: u32) -> Option<Nanos> {
+    let of_a_thread = u64::from(left.load.connections / threads.max(1));
+    let after = Nanos(CALIBRATION.0 + of_a_thread * EACH_CONNECTION.0);
+    left.load.duration.filter(|run| *run > after).map(|_| after)
+}
+
+/// The rate of a thread from its calibration on, as far as the time series tells it.
+fn sampled(left: &Left<'_>, after: Nanos, threads: u32) -> String {
+    let run = left.load.duration.unwrap_or_default();
+    let tenths = left.answers_each(TENTH, run);
+    let skipped = after.0.div_ceil(TENTH.0);
+    let answers = tenths.map(|each| each.iter().skip(skipped as usize).sum::<u64>());
+    let rest = Nanos(run.0.saturating_sub(skipped * TENTH.0));
+    answers.map_or_else(|| NOTHING.to_owned(), |answers| per_thread(answers, Some(rest), threads))
+}
+
+/// What one thread did on average in so long, per second.
+fn per_thread(answers: u64, time: Option<Nanos>, threads: u32) -> String {
+    let seconds = time.map_or(0.0, Nanos::as_secs_f64);
     match seconds > 0.0 {
         true => number(answers as f64 / seconds / f64::from(threads.max(1))),
         false => NOTHING.to_owned(),
@@ -94,27 +128,30 @@ fn corrected(measured: &Counts, expected_us: u64) -> Counts {
     all
 }
 
+fn why_paced(left: &Left<'_>, calibrated: Option<Nanos>) -> String {
+    let run_s = left.load.duration.map_or(0.0, Nanos::as_secs_f64);
+    match calibrated {
+        Some(after) => format!(
+            "Both count from the moment a request was due; wrk2 throws away the latencies of its \
+             first {} s, {} % of this run, to calibrate itself. The exact column has them, and \
+             they cannot be taken out of it afterwards: so there is no latency that wrk2 would \
+             have printed.",
+            number(after.as_secs_f64()),
+            number(100.0 * after.as_secs_f64() / run_s),
+        ),
+        None => format!(
+            "Both count from the moment a request was due, so they agree. wrk2 calibrates itself \
+             after {} s and samples the rate of its threads from then on; this run lasted {} s, \
+             so that it has no such rate.",
+            number(CALIBRATION.as_secs_f64()),
+            number(run_s),
+        ),
+    }
+}
+
 fn why(left: &Left<'_>, measured: &Counts, theirs: &Counts) -> String {
     let exact = |q: f64| ms(left.times("response_time_ns").quantile(q).map(|ns| ns as f64));
     let told = |q: f64| ms(theirs.quantile(q).map(|us| us as f64 * 1e3));
-    if left.load.rate.is_some() {
-        let run_s = left.load.duration.map_or(0.0, Nanos::as_secs_f64);
-        let forgotten = run_s.min(CALIBRATION_S);
-        return match run_s > CALIBRATION_S {
-            true => format!(
-                "Both count from the moment a request was due; wrk2 forgets the latencies of its \
-                 first {} s, {} % of this run, without saying so, and the exact column has them.",
-                number(forgotten),
-                number(100.0 * forgotten / run_s),
-            ),
-            false => format!(
-                "Both count from the moment a request was due, so they agree; wrk2 needs more than \
-                 {} s to calibrate itself, and this run lasted {} s.",
-                number(CALIBRATION_S),
-                number(run_s),
-            ),
-        };
-    }
     let added = theirs.count().saturating_sub(measured.count());
     if added > 0 {
         return format!(
@@ -139,14 +176,21 @@ fn why(left: &Left<'_>, measured: &Counts, theirs: &Counts) -> String {
 const US_NS: u64 = 1_000;
 
 /// `CALIBRATE_DELAY_MS` of wrk2's src/main.h.
-const CALIBRATION_S: f64 = 10.0;
+const CALIBRATION: Nanos = Nanos::from_secs(10);
+
+/// What each connection of a thread adds to it (`thread_main` in src/wrk.c).
+const EACH_CONNECTION: Nanos = Nanos::from_millis(5);
+
+/// The time series that these commands record has a row for each.
+const TENTH: Nanos = Nanos::from_millis(100);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::beside::tests::finished;
+    use crate::beside::tests::{finished, tenths};
     use crate::told::tests::load;
     use serde_json::json;
+    use weigh_model::event::Interval;
     use weigh_stats::histogram::Histogram;
 
     /// The loop of the tool's source, on an array as it has one.
@@ -197,6 +241,37 @@ mod tests {
         assert!(told.why.contains("latencies that it did not measure"), "{}", told.why);
         let plain = beside(&left, Asked { threads: 2, is_detailed: false });
         assert!(plain.rows.len() < told.rows.len());
+    }
+
+    /// Four connections on two threads calibrate after 10.01 s: a shorter run keeps its latencies
+    /// and has no rate of a thread, a longer one has the rate of what is left, and no latencies.
+    #[test]
+    fn wrk2_has_latencies_only_of_a_run_that_it_does_not_calibrate_in() {
+        let mut times = Histogram::new();
+        times.record_n(1_000_000, 4_000);
+        let trial = finished(json!({ "window_s": 12.0 }), &times);
+        let told = |duration: &str, intervals: &[Interval]| {
+            let load = load(&json!({ "duration": duration, "arrival": "constant", "rate": "9/s" }));
+            let left = Left { load: &load, finished: &trial, intervals };
+            let told = beside(&left, Asked { threads: 2, is_detailed: true });
+            let row = |name: &str| {
+                let row = told.rows.iter().find(|row| row.name == name).unwrap();
+                (row.tool.clone(), row.exact.clone())
+            };
+            assert_eq!(told.tool, "wrk2");
+            (row("Latency 99%"), row("Latency Avg").0, row("Req/Sec Avg").0, told.why)
+        };
+        let both = |tool: &str, exact: &str| (tool.to_owned(), exact.to_owned());
+        let (high, mean, rate, why) = told("10s", &[]);
+        assert_eq!((high, &*mean, &*rate), (both("1 ms", "1 ms"), "1 ms", "-"));
+        assert!(why.contains("no such rate"), "{why}");
+        // A tenth of a second each: nothing but 50 answers in each after the calibration counts.
+        let intervals = tenths(&[vec![10; 101], vec![50; 19]].concat());
+        let (high, mean, rate, why) = told("12s", &intervals);
+        assert_eq!((high, &*mean, &*rate), (both("-", "1 ms"), "-", "250"));
+        assert!(why.contains("cannot be taken out"), "{why}");
+        let (_, _, rate, _) = told("12s", &[]);
+        assert_eq!(rate, "-", "no time series");
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl CoresWatch {
         let (until, asked) = channel();
         let thread = std::thread::Builder::new()
             .name("weigh-cores".to_owned())
-            .spawn(move || watch(&cores, first, every.max(EVERY_MIN), &asked))
+            .spawn(move || watch(|| look(&cores), first, every.max(EVERY_MIN), &asked))
             .map_err(|error| ObserveError::Unreadable { path: "a new thread".into(), error })?;
         Ok(CoresWatch { until: Some(until), thread: Some(thread) })
     }
@@ -60,7 +60,12 @@ impl Drop for CoresWatch {
     }
 }
 
-fn watch(cores: &[usize], first: Look, every: Duration, asked: &Receiver<u64>) -> Vec<Look> {
+fn watch(
+    mut look: impl FnMut() -> Result<Look, ObserveError>,
+    first: Look,
+    every: Duration,
+    asked: &Receiver<u64>,
+) -> Vec<Look> {
     let mut looks = vec![first];
     let mut due = Instant::now() + every;
     let mut until_ns = None;
@@ -82,11 +87,13 @@ fn watch(cores: &[usize], first: Look, every: Duration, asked: &Receiver<u64>) -
         if Instant::now() < due {
             continue;
         }
-        due += every;
-        match look(cores) {
+        match look() {
             Ok(look) => looks.push(look),
             Err(_) => return looks,
         }
+        // From the look that was made, not from the one that was due: whoever was woken late
+        // would else look again at once, and see a window that is next to nothing.
+        due = Instant::now() + every;
         if is_seen(&looks) {
             return looks;
         }
@@ -116,6 +123,25 @@ mod tests {
         assert!(looks.windows(2).all(|pair| pair[0].at_ns < pair[1].at_ns));
         let used = last.cores.since(&looks[0].cores);
         assert!(used.all_ns() > 0, "{used:?}");
+    }
+
+    #[test]
+    fn the_window_after_a_late_look_is_no_shorter_than_others() {
+        let every = Duration::from_millis(20);
+        let (until, asked) = channel();
+        until.send(monotonic_ns() + 100_000_000).unwrap();
+        let mut is_late = true;
+        let late = || {
+            if std::mem::take(&mut is_late) {
+                std::thread::sleep(3 * every);
+            }
+            look(&[0])
+        };
+        let looks = watch(late, look(&[0]).unwrap(), every, &asked);
+        assert!(looks.len() > 2, "{looks:?}");
+        for pair in looks.windows(2) {
+            assert!(pair[1].at_ns - pair[0].at_ns >= every.as_nanos() as u64, "{looks:?}");
+        }
     }
 
     #[test]

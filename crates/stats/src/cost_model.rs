@@ -5,17 +5,26 @@
 //! to scatter in proportion to itself, so the weight is one over the square of the *fitted* cost,
 //! found in a few passes. Weights from the measured cost would favour what came out low.
 //!
-//! Its uncertainty is a wild bootstrap over runs (C. F. J. Wu, 1986; R. Y. Liu, 1988): the design
-//! stays, every run keeps the size of its own residual and only the sign is drawn, so that runs
-//! need not scatter alike. Residuals are divided by `1 - leverage`, which is what a run would have
-//! been off had it not been fitted (HC3 of J. G. MacKinnon and H. White, 1985), and stretched from
-//! the normal to Student's t: with a dozen runs both matter (`tests/cost_model.rs` prints the
+//! Its uncertainty is a wild bootstrap over groups of runs, such as the repetitions of a cell (C. F.
+//! J. Wu, 1986; R. Y. Liu, 1988; by groups A. C. Cameron, J. B. Gelbach and D. L. Miller, 2008): the
+//! design stays, every run keeps the size of its own residual and only the signs are drawn, one for
+//! each group, so that groups need not scatter alike and what is in all runs of one of them, which
+//! more repetitions do not take away, is not taken for chance. Residuals are those that a group
+//! would have left had it not been fitted (`(I - H)^-1 e`, CR3 of R. M. Bell and D. F. McCaffrey,
+//! 2002; with one run to a group HC3 of J. G. MacKinnon and H. White, 1985), and stretched from the
+//! normal to Student's t: with a dozen groups both matter (`tests/cost_model.rs` prints the
 //! coverage).
+//!
+//! A group that alone shows a driver leaves nothing as a whole, since the driver's coefficient takes
+//! whatever it is off by. Its runs then have a sign each: their scatter is all that is known, and
+//! an interval of that coefficient does not hold what is in all of them.
 
 mod held_out;
 mod non_negative;
 
-use nalgebra::{DMatrix, DVector};
+use std::collections::{BTreeMap, BTreeSet};
+
+use nalgebra::{DMatrix, DVector, Dyn, SymmetricEigen};
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::bootstrap::Bootstrap;
@@ -74,15 +83,21 @@ pub const CONDITION_MAX: f64 = 1e4;
 const PASSES: usize = 3;
 
 impl CostModel {
-    /// Fits the cost to the runs. Below `floor`, which is above 0, costs scatter alike: what the
-    /// clock of the cost can tell.
+    /// Fits the cost to the runs. `groups` tells the group of each, in which what they are off by
+    /// may be alike; where every run is a group of its own, no two are taken to be. Below `floor`,
+    /// which is above 0, costs scatter alike: what the clock of the cost can tell.
     ///
     /// # Errors
     /// [`Refusal::TooFew`] with no more rows than drivers, [`Refusal::NoValues`] where a number is
-    /// not finite or the floor not above 0, [`Refusal::DriversTogether`] where the drivers cannot
-    /// be told apart.
-    pub fn fit(rows: &[Row], floor: f64, bootstrap: Bootstrap) -> Result<CostModel, Refusal> {
-        CostModel::fit_shaped(&[0.0], |_| rows.to_vec(), floor, bootstrap)
+    /// not finite, the floor not above 0 or a row without a group, [`Refusal::DriversTogether`]
+    /// where the drivers cannot be told apart.
+    pub fn fit(
+        rows: &[Row],
+        groups: &[usize],
+        floor: f64,
+        bootstrap: Bootstrap,
+    ) -> Result<CostModel, Refusal> {
+        CostModel::fit_shaped(&[0.0], |_| rows.to_vec(), groups, floor, bootstrap)
     }
 
     /// The same where a driver bends, and how is not known: of the `shapes` that fits best, for
@@ -93,6 +108,7 @@ impl CostModel {
     pub fn fit_shaped(
         shapes: &[f64],
         rows: impl Fn(f64) -> Vec<Row>,
+        groups: &[usize],
         floor: f64,
         bootstrap: Bootstrap,
     ) -> Result<CostModel, Refusal> {
@@ -110,6 +126,9 @@ impl CostModel {
             }
         }
         let Some((_, design)) = best else { return Err(refusal) };
+        if groups.len() != design.costs.len() {
+            return Err(Refusal::NoValues);
+        }
         // All shapes answer the same resample, with the weights of the best one.
         let weights = &design.root_weights;
         let others = shapes.iter().filter(|shape| **shape != design.shape);
@@ -117,7 +136,7 @@ impl CostModel {
             .filter_map(|shape| Design::weighted(*shape, &rows(*shape), weights.clone()).ok())
             .collect();
         let (scaled, _) = design.solve(&design.costs);
-        let draws = design.draws(&scaled, &tried, bootstrap);
+        let draws = design.draws(&scaled, groups, &tried, bootstrap);
         let best = design.coefficients(&scaled);
         let own = rows(best.shape);
         let residuals = own.iter().map(|row| row.cost - best.cost(&row.drivers)).collect();
@@ -132,12 +151,18 @@ impl CostModel {
     /// The interval of anything that follows from the coefficients; infinite where it is for too
     /// many of the draws.
     pub fn interval_of(&self, statistic: impl Fn(&Coefficients) -> f64) -> Interval {
-        let mut found: Vec<f64> = self.draws.iter().map(statistic).collect();
-        found.sort_unstable_by(f64::total_cmp);
-        let tail = (1.0 - CONFIDENCE) / 2.0;
-        let [low, high] = [tail, 1.0 - tail].map(|share| end(&found, share));
+        let found: Vec<f64> = self.draws.iter().map(statistic).collect();
+        let [low, high] = ends(found);
         Interval { low, high, method: Method::WildBootstrap }
     }
+}
+
+/// Between which two values the middle of these draws lies, at the confidence of all intervals;
+/// there must be one at least. Draws may be infinite, and an end is where too many of them are.
+pub fn ends(mut draws: Vec<f64>) -> [f64; 2] {
+    draws.sort_unstable_by(f64::total_cmp);
+    let tail = (1.0 - CONFIDENCE) / 2.0;
+    [tail, 1.0 - tail].map(|share| end(&draws, share))
 }
 
 /// A quantile of sorted values that may be infinite at their end, where nothing can be
@@ -226,26 +251,24 @@ impl Design {
     fn draws(
         &self,
         scaled: &DVector<f64>,
+        groups: &[usize],
         others: &[Design],
         bootstrap: Bootstrap,
     ) -> Vec<Coefficients> {
         let fitted = &self.matrix * scaled;
-        let freedom = (self.matrix.nrows() - self.matrix.ncols()) as f64;
+        let together = self.together(groups);
+        let cells = groups.iter().collect::<BTreeSet<_>>().len();
+        let freedom = cells.saturating_sub(self.matrix.ncols()).max(1) as f64;
         let tail = (1.0 + CONFIDENCE) / 2.0;
         let stretch = t_quantile(freedom) / Normal::standard().inverse_cdf(tail);
-        let residuals = (&self.costs - &fitted).iter().copied().collect::<Vec<f64>>();
-        let each = residuals.iter().zip(self.q.row_iter());
-        // A run that alone tells a coefficient has leverage 1, and no residual.
-        let free = |row_leverage: f64| (1.0 - row_leverage).max(1e-9);
-        let spread: Vec<f64> =
-            each.map(|(apart, row)| apart * stretch / free(row.norm_squared())).collect();
+        let spread = self.left_out(&(&self.costs - &fitted), &together) * stretch;
         let mut random = Random::new(bootstrap.seed);
         let mut drawn = fitted.clone();
         (0..bootstrap.resamples.max(1))
             .map(|_| {
-                for ((drawn, fitted), apart) in drawn.iter_mut().zip(&fitted).zip(&spread) {
+                for rows in &together {
                     let sign = if random.bits() >> 63 == 0 { 1.0 } else { -1.0 };
-                    *drawn = fitted + sign * apart;
+                    rows.iter().for_each(|row| drawn[*row] = fitted[*row] + sign * spread[*row]);
                 }
                 let answers = std::iter::once(self).chain(others);
                 let answers = answers.map(|design| (design, design.solve(&drawn)));
@@ -255,7 +278,51 @@ impl Design {
             })
             .collect()
     }
+
+    /// The rows that share a sign: those of a group, and each for itself where the group alone
+    /// shows something, so that as a whole it leaves nothing.
+    fn together(&self, groups: &[usize]) -> Vec<Vec<usize>> {
+        let mut by_group: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (row, group) in groups.iter().enumerate() {
+            by_group.entry(*group).or_default().push(row);
+        }
+        let mut together = Vec::new();
+        for rows in by_group.into_values() {
+            let is_alone = self.leverage(&rows).eigenvalues.max() > LEVERAGE_MAX;
+            match is_alone {
+                true => together.extend(rows.into_iter().map(|row| vec![row])),
+                false => together.push(rows),
+            }
+        }
+        together
+    }
+
+    /// How far the fit follows these rows: their part of the hat matrix.
+    fn leverage(&self, rows: &[usize]) -> SymmetricEigen<f64, Dyn> {
+        let own = self.q.select_rows(rows);
+        SymmetricEigen::new(&own * own.transpose())
+    }
+
+    /// What the rows would have left had theirs not been fitted.
+    fn left_out(&self, residuals: &DVector<f64>, together: &[Vec<usize>]) -> DVector<f64> {
+        let mut found = residuals.clone();
+        for rows in together {
+            let leverage = self.leverage(rows);
+            let own = residuals.select_rows(rows);
+            let mut along = leverage.eigenvectors.tr_mul(&own);
+            // A run that alone tells a coefficient has leverage 1, and no residual.
+            for (along, follows) in along.iter_mut().zip(&leverage.eigenvalues) {
+                *along /= (1.0 - follows).max(1e-9);
+            }
+            let own = leverage.eigenvectors * along;
+            rows.iter().zip(&own).for_each(|(row, apart)| found[*row] = *apart);
+        }
+        found
+    }
 }
+
+/// From here on a group shows something alone: what is left of it is rounding.
+const LEVERAGE_MAX: f64 = 1.0 - 1e-6;
 
 #[cfg(test)]
 mod tests {
@@ -274,10 +341,50 @@ mod tests {
         Bootstrap { resamples: 200, seed: 1 }
     }
 
+    /// Every run is a group of its own.
+    fn fit(rows: &[Row], floor: f64) -> Result<CostModel, Refusal> {
+        let alone: Vec<usize> = (0..rows.len()).collect();
+        CostModel::fit(rows, &alone, floor, some())
+    }
+
+    /// Two cells of two runs, 10 % above and 10 % below in both: as runs of their own they tell the
+    /// cost by chance, as cells they are off by so much. And one of them alone tells nothing of
+    /// what it is off by as a whole.
+    #[test]
+    fn what_is_in_all_runs_of_a_group_does_not_go_away_with_their_number() {
+        let row = |driver: f64, other: f64, cost: f64| Row { drivers: vec![driver, other], cost };
+        let many = |runs: usize| {
+            let cells = [(10.0, 0.0, 11.0), (10.0, 0.0, 9.0), (20.0, 0.0, 22.0), (20.0, 0.0, 18.0)];
+            let cells = cells.into_iter().chain([(10.0, 5.0, 15.0)]);
+            let each = cells.enumerate().map(|(group, (driver, other, cost))| {
+                (0..runs).map(move |run| {
+                    (row(driver, other, cost * (1.0 + 1e-3 * (run as f64 - 0.5))), group)
+                })
+            });
+            let (rows, groups): (Vec<Row>, Vec<usize>) = each.flatten().unzip();
+            let alone: Vec<usize> = (0..rows.len()).collect();
+            let width = |groups: &[usize]| {
+                let model = CostModel::fit(&rows, groups, 1e-6, some()).unwrap();
+                let interval = model.interval(0);
+                interval.high - interval.low
+            };
+            (width(&alone), width(&groups))
+        };
+        let ((few, by_cell), (more, still)) = (many(2), many(32));
+        assert!(more < 0.4 * few, "{few} {more}: sixteen times the runs, a quarter of the width");
+        assert!(still > 0.7 * by_cell, "{by_cell} {still}: the cells are as many as before");
+        assert!(still > 3.0 * more, "{more} {still}");
+    }
+
+    #[test]
+    fn every_row_must_have_a_group() {
+        let refusal = CostModel::fit(&rows(|one, _| one), &[0, 0], FLOOR, some()).unwrap_err();
+        assert_eq!(refusal, Refusal::NoValues);
+    }
+
     #[test]
     fn an_exact_cost_is_found_exactly_and_without_doubt() {
-        let model =
-            CostModel::fit(&rows(|one, amount| 3.0 * one + 0.5 * amount), FLOOR, some()).unwrap();
+        let model = fit(&rows(|one, amount| 3.0 * one + 0.5 * amount), FLOOR).unwrap();
         assert!((model.best.each[0] - 3.0).abs() < 1e-12, "{model:?}");
         assert!((model.best.each[1] - 0.5).abs() < 1e-12, "{model:?}");
         assert!((model.best.cost(&[1.0, 100.0]) - 53.0).abs() < 1e-10);
@@ -288,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_cost_that_falls_with_a_driver_costs_nothing_there() {
-        let model = CostModel::fit(&rows(|_, amount| 100.0 - amount), FLOOR, some()).unwrap();
+        let model = fit(&rows(|_, amount| 100.0 - amount), FLOOR).unwrap();
         assert_eq!(model.best.each[1], 0.0);
         assert!((model.best.each[0] - 70.0).abs() < 1e-9, "the mean is what is left");
         assert!(model.residuals[0] > 0.0 && model.residuals[4] < 0.0);
@@ -299,11 +406,11 @@ mod tests {
         // Two costs of one driver: in proportion, the mean is the harmonic way between them.
         let row = |cost| Row { drivers: vec![1.0], cost };
         let pair = [row(1.0), row(3.0)];
-        let found = CostModel::fit(&pair, 1e-6, some()).unwrap().best.each[0];
+        let found = fit(&pair, 1e-6).unwrap().best.each[0];
         assert!((found - 2.0).abs() < 1e-12, "both have the same fitted cost: {found}");
         let rows =
             [Row { drivers: vec![1.0], cost: 1.0 }, Row { drivers: vec![100.0], cost: 200.0 }];
-        let of = |floor| CostModel::fit(&rows, floor, some()).unwrap().best.each[0];
+        let of = |floor| fit(&rows, floor).unwrap().best.each[0];
         assert!((of(1e-6) - 1.5).abs() < 1e-9, "each counts by its share: {}", of(1e-6));
         assert!(of(1e6) > 1.99, "all scatter alike: {}", of(1e6));
     }
@@ -312,31 +419,31 @@ mod tests {
     fn drivers_that_rise_together_are_refused() {
         let twice = |row: Row| Row { drivers: vec![row.drivers[1], 2.0 * row.drivers[1]], ..row };
         let together: Vec<Row> = rows(|_, amount| amount).into_iter().map(twice).collect();
-        let refusal = CostModel::fit(&together, FLOOR, some()).unwrap_err();
+        let refusal = fit(&together, FLOOR).unwrap_err();
         assert!(matches!(refusal, Refusal::DriversTogether { .. }), "{refusal}");
         let absent = |row: Row| Row { drivers: vec![1.0, 0.0], ..row };
         let absent: Vec<Row> = rows(|_, amount| amount).into_iter().map(absent).collect();
-        let refusal = CostModel::fit(&absent, FLOOR, some()).unwrap_err();
+        let refusal = fit(&absent, FLOOR).unwrap_err();
         assert!(refusal.to_string().contains("rose and fell together"), "{refusal}");
     }
 
     #[test]
     fn too_few_rows_and_what_is_no_number_are_refused() {
         let all = rows(|_, amount| amount);
-        let refusal = CostModel::fit(&all[..2], FLOOR, some()).unwrap_err();
+        let refusal = fit(&all[..2], FLOOR).unwrap_err();
         assert_eq!(refusal, Refusal::TooFew { have: 2, needed: 3 });
-        assert!(CostModel::fit(&[], FLOOR, some()).is_err());
+        assert!(fit(&[], FLOOR).is_err());
         for (cost, floor) in [(f64::NAN, 1.0), (1.0, 0.0), (f64::INFINITY, 1.0), (1.0, f64::NAN)] {
             let mut bad = all.clone();
             bad[1].cost = cost;
-            assert_eq!(CostModel::fit(&bad, floor, some()).unwrap_err(), Refusal::NoValues);
+            assert_eq!(fit(&bad, floor).unwrap_err(), Refusal::NoValues);
         }
     }
 
     #[test]
     fn an_interval_may_have_no_end() {
         let noisy = |one: f64, amount: f64| 5.0 * one + 0.001 * amount * (amount * 7.0).sin();
-        let model = CostModel::fit(&rows(noisy), FLOOR, some()).unwrap();
+        let model = fit(&rows(noisy), FLOOR).unwrap();
         let reach = model.interval_of(|found| 1.0 / found.each[1]);
         assert!(reach.high.is_infinite(), "{reach:?}: the coefficient may be 0");
     }
@@ -352,12 +459,13 @@ mod tests {
             };
             rates.map(row).to_vec()
         };
+        let alone: Vec<usize> = (0..rates.len()).collect();
         let shapes = [0.0, 1e-5, 1e-4, 2e-4, 4e-4, 1e-3];
-        let model = CostModel::fit_shaped(&shapes, rows, 1e-6, some()).unwrap();
+        let model = CostModel::fit_shaped(&shapes, rows, &alone, 1e-6, some()).unwrap();
         assert_eq!(model.best.shape, 2e-4, "a shape of 0 makes both drivers one, and is left out");
         assert!((model.best.each[0] - 5.0).abs() < 1e-9, "{:?}", model.best);
         assert!((model.best.each[1] - 60.0).abs() < 1e-9, "{:?}", model.best);
-        let refusal = CostModel::fit_shaped(&[0.0], rows, 1e-6, some()).unwrap_err();
+        let refusal = CostModel::fit_shaped(&[0.0], rows, &alone, 1e-6, some()).unwrap_err();
         assert!(matches!(refusal, Refusal::DriversTogether { .. }), "{refusal}");
     }
 }

@@ -1,7 +1,7 @@
 //! Propagation of distributions by a Monte Carlo method (JCGM 101:2008): what is known of the
 //! inputs of a model as distributions, draws of them, and the interval of what comes out.
 
-use crate::estimate::Sample;
+use crate::estimate::{Sample, t_quantile};
 use crate::random::Random;
 
 /// What is known of a quantity.
@@ -26,7 +26,8 @@ pub enum Known {
         /// How many there are; at least 2.
         n: usize,
     },
-    /// The same over the expectation: the coefficient of variation.
+    /// The same over the size of the expectation: the coefficient of variation. Where a draw of the
+    /// expectation has the other sign it is infinite: 0 cannot be excluded below the line.
     VariationOf {
         /// Arithmetic mean of the indications.
         mean: f64,
@@ -56,8 +57,15 @@ impl Known {
             Known::Between(low, _) => low,
             Known::MeanOf { mean, .. } => mean,
             Known::DeviationOf { deviation, .. } => deviation,
-            Known::VariationOf { mean, deviation, .. } => deviation / mean,
+            Known::VariationOf { mean, deviation, .. } => deviation / mean.abs(),
         }
+    }
+
+    /// The interval of a mean by Student's t in closed form; `None` of everything else.
+    pub fn student_interval(self) -> Option<(f64, f64)> {
+        let Known::MeanOf { mean, deviation, n } = self else { return None };
+        let half = t_quantile(n as f64 - 1.0) * deviation / (n as f64).sqrt();
+        Some((mean - half, mean + half))
     }
 
     /// Draws from the distribution: the same ones for the same seed.
@@ -74,7 +82,8 @@ impl Known {
             }
             Known::VariationOf { mean, deviation, n } => Box::new(move || {
                 let deviation = deviation / reduced_chi(n - 1, &mut random);
-                deviation / (mean + deviation / (n as f64).sqrt() * random.normal())
+                let drawn = mean + deviation / (n as f64).sqrt() * random.normal();
+                if drawn * mean > 0.0 { deviation / drawn.abs() } else { f64::INFINITY }
             }),
             Known::Between(low, high) if high.is_finite() => {
                 Box::new(move || low + (high - low) * random.uniform())
@@ -129,7 +138,6 @@ pub const DRAWS: usize = 100_000;
 mod tests {
     use super::*;
     use crate::Comparison;
-    use crate::estimate::t_quantile;
 
     fn of_pairs(left: Known, right: Known, model: impl Fn(f64, f64) -> f64) -> (f64, f64) {
         let (left, right) = (left.draws(1), right.draws(2));
@@ -147,6 +155,7 @@ mod tests {
             let known = Known::MeanOf { mean: 10.0, deviation: 2.0, n };
             let (low, high) = interval(known.draws(7));
             let half = t_quantile(n as f64 - 1.0) * 2.0 / (n as f64).sqrt();
+            assert_eq!(known.student_interval(), Some((10.0 - half, 10.0 + half)));
             near(10.0 - low, half, 0.04);
             near(high - 10.0, half, 0.04);
         }
@@ -162,6 +171,18 @@ mod tests {
         let of = |mean| interval(Known::VariationOf { mean, deviation: 1.0, n: 10 }.draws(3));
         near(of(1e6).1 * 1e6, 1.8256, 0.02);
         assert!(of(2.0).1 > 1.8256 / 2.0, "the mean is uncertain too");
+    }
+
+    /// A spread over a mean is not negative, whatever the sign of the mean, and has no upper bound
+    /// where the mean may be 0.
+    #[test]
+    fn a_coefficient_of_variation_is_not_negative() {
+        for (mean, estimate) in [(0.5, 2.0), (-0.5, 2.0)] {
+            let known = Known::VariationOf { mean, deviation: 1.0, n: 3 };
+            assert_eq!(known.estimate(), estimate);
+            let (low, high) = interval(known.draws(5));
+            assert!(low > 0.0 && high == f64::INFINITY, "{low} {high}");
+        }
     }
 
     /// JCGM 101:2008, 9.2.3: the sum of four rectangular distributions with standard deviation 1;

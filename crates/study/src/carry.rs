@@ -45,7 +45,7 @@ pub fn answer(asked: &Asked, runs: &Runs) -> CarryOutcome {
             match runs.get(name) {
                 Some(RunState::Made(made)) => {
                     let cells = made.summary.cells.iter();
-                    let of = |cell| Observed::of(cell, name, &made.folder, asked);
+                    let of = |cell| Observed::of(cell, (name, made), asked);
                     for read in cells.map(of) {
                         match read {
                             Ok(cell) => all.push(cell),

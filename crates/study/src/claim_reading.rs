@@ -140,6 +140,11 @@ fn check_names(written: &ClaimFile, conditions: &[Placed<'_>], wrong: &mut Probl
     let known: BTreeSet<&String> = written.quantities.keys().map(Spanned::get_ref).collect();
     let mut used = BTreeSet::new();
     for (_, place, condition) in conditions {
+        if condition.names().is_empty() {
+            let text = format!("{condition} rests on nothing: it comes out the same whatever runs");
+            let mend = "write a condition over the names below [claim.let]".to_owned();
+            tell(wrong, place.span(), (text, mend));
+        }
         for name in condition.names() {
             if !known.contains(name) {
                 let text = format!("{name} stands for no quantity");
@@ -394,17 +399,32 @@ fn finding_of(written: &FindingFile, around: &Around<'_>) -> Result<Quantity, Sl
         (format!("{finding:?} is no rule of the audit"), "type one of L01 to L20".to_owned())
     })?;
     let cells = &around.published.cells;
-    if !cells.iter().any(|cell| cell.table.contains(series) || cell.series.contains(series)) {
+    if !cells.iter().any(|cell| has_words(&cell.table, series) || has_words(&cell.series, series)) {
         let text = format!("no published table or series has {series:?} in it");
-        return Err((text, "write a part of a table's or a series' name".to_owned()));
+        return Err((text, "write whole words of a table's or a series' name".to_owned()));
     }
-    let is_it = |place: &str| place.contains(series.as_str());
+    let is_it = |place: &str| has_words(place, series);
     let is_found = around.audit.findings.iter().any(|found| {
         let places = [&found.place.table, &found.place.series];
         let is_there = places.into_iter().chain(&found.also).any(|place| is_it(place));
         found.rule == rule && (is_there || is_it(&found.seen))
     });
     Ok(Quantity::Finding { rule: rule.code().to_owned(), place: series.clone(), is_found })
+}
+
+/// Whether `text` has these words in it, whole: `Table 1` is not in `Table 10`.
+fn has_words(text: &str, words: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let parts = |left: Option<char>, right: Option<char>| {
+        !(left.is_some_and(is_word) && right.is_some_and(is_word))
+    };
+    let mut found = text.match_indices(words);
+    !words.is_empty()
+        && found.any(|(at, _)| {
+            let (before, after) = (&text[..at], &text[at + words.len()..]);
+            parts(before.chars().next_back(), words.chars().next())
+                && parts(words.chars().next_back(), after.chars().next())
+        })
 }
 
 /// Why messages are lost, as ledgers name it.
@@ -421,3 +441,24 @@ const CAUSES: [&str; 8] = [
 
 /// Why messages are not sent, as ledgers name it.
 const NOT_SENT: [&str; 3] = ["window_full", "connection_closed", "interrupted"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found_whole() {
+        for (text, words, is_there) in [
+            ("Table 1", "Table 1", true),
+            ("Table 10", "Table 1", false),
+            ("see Table 10 and Table 1.", "Table 1", true),
+            ("protocol=HTTP;stat=total", "stat=total", true),
+            ("protocol=HTTP;stat=total_time", "stat=total", false),
+            ("protocol=HTTP;stat=total", "HTTP;", true),
+            ("Über 5", "ber 5", false),
+            ("Table 1", "", false),
+        ] {
+            assert_eq!(has_words(text, words), is_there, "{words:?} in {text:?}");
+        }
+    }
+}

@@ -1,11 +1,11 @@
 //! Judges a condition: the expression's value, its interval, and on which side of the bound all of
 //! the interval lies.
 
-use weigh_stats::propagation::{self, DRAWS};
+use weigh_stats::propagation::{self, DRAWS, Known};
 
 use crate::expression::Condition;
-use crate::figures::number;
-use crate::measuring::{Absent, Measured, Measuring};
+use crate::figures::{between, number};
+use crate::measuring::{Absent, Measured, Measuring, Repeated};
 use crate::outcome::{Answer, Judged, QuantityShown, Role};
 use crate::quantity::Quantity;
 use crate::study::Claim;
@@ -23,6 +23,7 @@ pub(crate) fn judge(
         low: None,
         high: None,
         n: None,
+        shown: String::new(),
         answer: Answer::Undecided,
         reasons: Vec::new(),
         quantities: Vec::new(),
@@ -51,12 +52,14 @@ pub(crate) fn judge(
 }
 
 fn decide(judged: &mut Judged, condition: &Condition, measured: &[Measured]) {
-    let estimates: Vec<f64> = measured.iter().map(|one| one.estimate).collect();
-    let estimate = condition.value(&estimates);
-    let ends = match measured.iter().any(|one| one.draws.is_some()) {
-        true => propagation::interval(draws(condition, measured)),
-        false => (estimate, estimate),
-    };
+    let (estimate, ends) = by_repetition(condition, measured).unwrap_or_else(|| {
+        let estimates: Vec<f64> = measured.iter().map(|one| one.estimate).collect();
+        let estimate = condition.value(&estimates);
+        match measured.iter().any(|one| one.draws.is_some()) {
+            true => (estimate, propagation::interval(draws(condition, measured))),
+            false => (estimate, (estimate, estimate)),
+        }
+    });
     judged.estimate = finite(estimate);
     (judged.low, judged.high) = (finite(ends.0), finite(ends.1));
     judged.n = measured.iter().filter_map(|one| one.n).min();
@@ -64,6 +67,7 @@ fn decide(judged: &mut Judged, condition: &Condition, measured: &[Measured]) {
         judged.reasons.push(format!("{} has no value", condition.expression()));
         return;
     }
+    judged.shown = between(estimate, ends);
     judged.answer = match condition.bound() {
         bound if bound.holds_of_all(ends) => Answer::Yes,
         bound if bound.holds_of_none(ends) => Answer::No,
@@ -75,6 +79,32 @@ fn decide(judged: &mut Judged, condition: &Condition, measured: &[Measured]) {
             Answer::Undecided
         }
     };
+}
+
+/// The mean of the expression over repetitions and its t interval, where all that is uncertain in
+/// it was measured in the same trials: two figures of one trial vary together, and taken apart their
+/// ratio would be told wider or narrower than it is. `None` where that is not so, and for one
+/// quantity alone, whose draws know what is possible.
+fn by_repetition(condition: &Condition, measured: &[Measured]) -> Option<(f64, (f64, f64))> {
+    let uncertain = measured.iter().filter(|one| one.draws.is_some());
+    let repeated: Vec<&Repeated> =
+        uncertain.map(|one| one.repeated.as_ref()).collect::<Option<_>>()?;
+    let first = repeated.first()?;
+    let is_one_cell = repeated.iter().all(|own| own.place == first.place);
+    let are_two = repeated.iter().any(|own| own.values != first.values);
+    if !is_one_cell || !are_two {
+        return None;
+    }
+    let value = |repetition: usize| {
+        let of = |one: &Measured| match &one.repeated {
+            Some(own) if one.draws.is_some() => own.values[repetition],
+            _ => one.estimate,
+        };
+        condition.value(&measured.iter().map(of).collect::<Vec<f64>>())
+    };
+    let values: Vec<f64> = (0..first.values.len()).map(value).collect();
+    let known = Known::mean_of(&values)?;
+    Some((known.estimate(), known.student_interval()?))
 }
 
 /// The values of the expression with draws of what is uncertain in it.

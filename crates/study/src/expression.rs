@@ -43,14 +43,19 @@ impl MakeOperators<f64> for Words {
             Operator::make_bin("/", two(|a, b| a / b, 3, false)),
             Operator::make_bin_unary("+", two(add, 0, true), |a| a),
             Operator::make_bin_unary("-", two(|a, b| a - b, 1, false), |a| -a),
-            Operator::make_bin("min", two(f64::min, 0, true)),
-            Operator::make_bin("max", two(f64::max, 0, true)),
+            Operator::make_bin("min", two(|a, b| of_both(a, b, f64::min), 0, true)),
+            Operator::make_bin("max", two(|a, b| of_both(a, b, f64::max), 0, true)),
             Operator::make_unary("abs", f64::abs),
             Operator::make_unary("ln", f64::ln),
             Operator::make_unary("log10", f64::log10),
             Operator::make_unary("sqrt", f64::sqrt),
         ]
     }
+}
+
+/// What has no value has none beside another value either: `f64::min` would drop it.
+fn of_both(a: f64, b: f64, pick: fn(f64, f64) -> f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { pick(a, b) }
 }
 
 /// The numbers of expressions: `2`, `0.5`, `1e9`.
@@ -252,6 +257,9 @@ mod tests {
             assert!((got - expected).abs() < 1e-12, "{text} is {got}, not {expected}");
         }
         assert!(value("ln(a)", &[-1.0]).is_nan());
+        for text in ["min(ln(a), 1)", "max(1, ln(a))"] {
+            assert!(value(text, &[-1.0]).is_nan(), "{text} forgets that one has no value");
+        }
     }
 
     #[test]

@@ -11,14 +11,12 @@ pub(crate) fn number(value: f64) -> String {
     if is_count { count(value as u64) } else { three_digits(value) }
 }
 
-/// A value, and its interval where it has one.
-pub(crate) fn between(value: Option<f64>, low: Option<f64>, high: Option<f64>) -> String {
-    let value_text = number(value.unwrap_or(f64::INFINITY));
-    if low.is_some() && low == high && low == value || value.is_none() && low.is_none() {
-        return value_text;
+/// A value, and its interval where it has one. Each may be infinite.
+pub(crate) fn between(value: f64, (low, high): (f64, f64)) -> String {
+    if low == high && low == value {
+        return number(value);
     }
-    let (low, high) = (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY));
-    format!("{value_text} ({} to {})", number(low), number(high))
+    format!("{} ({} to {})", number(value), number(low), number(high))
 }
 
 /// Larger counts are told with three digits.
@@ -34,9 +32,12 @@ mod tests {
         assert_eq!(number(1_362.4), "1,360");
         assert_eq!(number(0.012_34), "0.0123");
         assert_eq!(number(f64::INFINITY), "infinity");
-        assert_eq!(between(Some(2.0), Some(1.5), Some(2.5)), "2 (1.50 to 2.50)");
-        assert_eq!(between(Some(5.0), Some(5.0), Some(5.0)), "5");
-        assert_eq!(between(Some(5.0), Some(5.0), None), "5 (5 to infinity)");
-        assert_eq!(between(None, None, None), "infinity");
+        let (infinity, without) = (f64::INFINITY, f64::NEG_INFINITY);
+        assert_eq!(between(2.0, (1.5, 2.5)), "2 (1.50 to 2.50)");
+        assert_eq!(between(5.0, (5.0, 5.0)), "5");
+        assert_eq!(between(5.0, (5.0, infinity)), "5 (5 to infinity)");
+        assert_eq!(between(infinity, (infinity, infinity)), "infinity");
+        assert_eq!(between(without, (without, without)), "-infinity");
+        assert_eq!(between(without, (without, 1.0)), "-infinity (-infinity to 1)");
     }
 }

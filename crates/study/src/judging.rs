@@ -5,8 +5,8 @@ use crate::conditions;
 use crate::drawing;
 use crate::measuring::Measuring;
 use crate::outcome::{
-    Answer, CellShown, ClaimOutcome, DoubtShown, ExperimentOutcome, FlagShown, Judged, Outcome,
-    Role, RunOutcome, STUDY_SCHEMA,
+    Answer, CellShown, Certainty, ClaimOutcome, DoubtShown, ExperimentOutcome, FlagShown, Judged,
+    Outcome, Role, RunOutcome, STUDY_SCHEMA,
 };
 use crate::runs::{NOT_ASKED, RunState, Runs};
 use crate::scale::{Scale, Way};
@@ -14,14 +14,27 @@ use crate::study::{About, Claim, Experiment, Study};
 use crate::verdict::Verdict;
 use crate::verdict_words;
 
+/// All of it.
 pub(crate) fn outcome(study: &Study, about: &About, runs: &Runs) -> Outcome {
     let measuring = Measuring::new(study, runs, about.scale);
+    let of_claim = |claim| judge(claim, study, &measuring, about.scale);
+    let claims: Vec<ClaimOutcome> = study.claims.iter().map(of_claim).collect();
+    Outcome {
+        certainty: Certainty::of(&claims),
+        claims,
+        carry: study.carry.iter().map(|asked| carry::answer(asked, runs)).collect(),
+        figures: study.figures.iter().map(|one| drawing::draw(one, study, &measuring)).collect(),
+        ..progress(study, about, runs)
+    }
+}
+
+/// What was run so far, and nothing that takes time to work out.
+pub(crate) fn progress(study: &Study, about: &About, runs: &Runs) -> Outcome {
     let made = runs.values().find_map(|state| match state {
         RunState::Made(made) => Some(made),
         RunState::Skipped(_) => None,
     });
     let host = made.and_then(|made| serde_json::to_value(&made.summary.run.host).ok());
-    let of_claim = |claim| judge(claim, study, &measuring, about.scale);
     Outcome {
         schema: STUDY_SCHEMA.to_owned(),
         study: study.name.clone(),
@@ -36,9 +49,10 @@ pub(crate) fn outcome(study: &Study, about: &About, runs: &Runs) -> Outcome {
         host,
         state: about.state.clone(),
         experiments: study.experiments.iter().map(|one| experiment(one, runs)).collect(),
-        claims: study.claims.iter().map(of_claim).collect(),
-        carry: study.carry.iter().map(|asked| carry::answer(asked, runs)).collect(),
-        figures: study.figures.iter().map(|one| drawing::draw(one, study, &measuring)).collect(),
+        claims: Vec::new(),
+        certainty: Certainty::default(),
+        figures: Vec::new(),
+        carry: Vec::new(),
     }
 }
 
@@ -91,6 +105,8 @@ fn judge(claim: &Claim, study: &Study, measuring: &Measuring<'_>, scale: Scale) 
         .map(|(role, condition)| conditions::judge(*role, condition, claim, measuring))
         .collect();
     let verdict = verdict(claim, &conditions);
+    let by_paper = by_paper(claim);
+    let judged = (&conditions[..], &by_paper[..]);
     ClaimOutcome {
         id: claim.id.clone(),
         source: claim.source.clone(),
@@ -98,10 +114,21 @@ fn judge(claim: &Claim, study: &Study, measuring: &Measuring<'_>, scale: Scale) 
         experiments: claim.experiments.clone(),
         cells: claim.cells.iter().map(|at| cell(study, *at)).collect(),
         verdict,
-        sentence: verdict_words::sentence(claim, verdict, &conditions, scale),
+        sentence: verdict_words::sentence(claim, verdict, judged, scale),
         because: claim.because.clone(),
         conditions,
+        by_paper,
     }
+}
+
+/// The roles whose conditions rest on what was published alone.
+fn by_paper(claim: &Claim) -> Vec<Role> {
+    let is_by_paper = |role: &Role| {
+        let own = claim.conditions.iter().filter(|(of, _)| of == role);
+        let mut names = own.flat_map(|(_, condition)| condition.names()).peekable();
+        names.peek().is_some() && names.all(|name| claim.quantities[name].run().is_none())
+    };
+    [Role::Picture, Role::Cause, Role::Truth].into_iter().filter(is_by_paper).collect()
 }
 
 /// The verdict, from the conditions alone (decision 35).
@@ -170,6 +197,7 @@ mod tests {
             low: None,
             high: None,
             n: None,
+            shown: String::new(),
             answer,
             reasons: Vec::new(),
             quantities: Vec::new(),
@@ -237,5 +265,39 @@ mod tests {
             assert_eq!(together(&conditions, Role::Truth), expected, "{answers:?}");
             assert_eq!(together(&conditions, Role::Picture), None);
         }
+    }
+
+    /// Of two intervals and an exact figure 5 % of two are false at most; what is open is not
+    /// counted.
+    #[test]
+    fn what_is_answered_by_intervals_may_be_false_by_chance() {
+        let one = |answer, low: Option<f64>, high: Option<f64>| Judged {
+            low,
+            high,
+            ..judged(Role::Truth, answer)
+        };
+        let conditions = vec![
+            one(Answer::Yes, Some(1.0), Some(2.0)),
+            one(Answer::No, Some(1.0), None),
+            one(Answer::Yes, Some(1.0), Some(1.0)),
+            one(Answer::Undecided, Some(1.0), Some(2.0)),
+        ];
+        let outcome = ClaimOutcome {
+            id: String::new(),
+            source: String::new(),
+            says: String::new(),
+            experiments: Vec::new(),
+            cells: Vec::new(),
+            verdict: Verdict::Contradicted,
+            sentence: String::new(),
+            because: None,
+            conditions,
+            by_paper: Vec::new(),
+        };
+        let certainty = Certainty::of(&[outcome]);
+        assert_eq!((certainty.judged, certainty.uncertain), (3, 2));
+        assert!((certainty.false_max - 0.1).abs() < 1e-12, "{certainty:?}");
+        assert!(certainty.sentence().contains("up to 0.1 false answers"));
+        assert!(Certainty::default().sentence().contains("all by exact figures"));
     }
 }

@@ -29,12 +29,30 @@ pub(crate) struct Measured {
     pub(crate) estimate: f64,
     /// Draws from what is known of it; `None` where it is exact.
     pub(crate) draws: Option<Rc<Vec<f64>>>,
+    /// Its value in every repetition, where it is the mean over all repetitions of one cell.
+    pub(crate) repeated: Option<Repeated>,
     /// Repetitions behind it; `None` where it is exact.
     pub(crate) n: Option<u32>,
     pub(crate) unit: String,
     pub(crate) links: Vec<Link>,
     /// What is to be known of it.
     pub(crate) note: Option<String>,
+}
+
+/// The values of the repetitions of one cell: those of the same place are of the same trials.
+#[derive(Clone, Debug)]
+pub(crate) struct Repeated {
+    /// The run and the cell.
+    pub(crate) place: String,
+    /// In the order of repetitions.
+    pub(crate) values: Vec<f64>,
+}
+
+impl Measured {
+    fn exactly(estimate: f64, unit: &str, links: Vec<Link>) -> Measured {
+        let unit = unit.to_owned();
+        Measured { estimate, draws: None, repeated: None, n: None, unit, links, note: None }
+    }
 }
 
 /// Why a quantity has no value, and where one would look for it.
@@ -95,14 +113,10 @@ impl<'a> Measuring<'a> {
             Quantity::Interference { run, metric, at } => self.interference(run, metric, at),
             Quantity::Published { cell } => Ok(self.published(&[*cell], None)),
             Quantity::PublishedAlong { cells, what } => Ok(self.published(cells, Some(*what))),
-            Quantity::Finding { is_found, place, rule } => Ok(Measured {
-                estimate: f64::from(u8::from(*is_found)),
-                draws: None,
-                n: None,
-                unit: "1".to_owned(),
-                links: vec![printed(format!("audit {rule} {place}"))],
-                note: None,
-            }),
+            Quantity::Finding { is_found, place, rule } => {
+                let links = vec![printed(format!("audit {rule} {place}"))];
+                Ok(Measured::exactly(f64::from(u8::from(*is_found)), "1", links))
+            }
         }
     }
 
@@ -115,13 +129,16 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// The cells of a run that are meant.
+    /// The cells of a run that are meant, or why there are none.
     pub(crate) fn points(
         &self,
         run: &str,
         at: &Selector,
     ) -> Result<Vec<(&'a Cell, Point, Link)>, Absent> {
         let found = self.cells(run, at)?;
+        if found.is_empty() {
+            return Err(self.no_cell(run, at));
+        }
         Ok(found.into_iter().map(|found| (found.cell, found.point.clone(), found.link())).collect())
     }
 
@@ -172,8 +189,7 @@ impl<'a> Measuring<'a> {
         let absent = |reason: String| Absent { reason, links: links.clone() };
         if let Source::Ledger(name) = source {
             let count = found.counted(name).map_err(absent)?;
-            let unit = "messages".to_owned();
-            return Ok(Measured { estimate: count, draws: None, n: None, unit, links, note: None });
+            return Ok(Measured::exactly(count, "messages", links));
         }
         let Source::Metric(name) = source else { unreachable!("a source is one of two") };
         let values = found.values(name).map_err(absent)?;
@@ -187,10 +203,14 @@ impl<'a> Measuring<'a> {
             Statistic::Variation => ANY,
             _ => weigh_report::summary::possible(name, &values),
         };
+        let is_whole = values.len() == found.cell.repetitions as usize;
+        let is_paired = statistic == Statistic::Mean && is_whole;
+        let place = format!("{} {}", found.run, found.cell.name);
         Ok(Measured {
             estimate: known.estimate(),
             draws: self.draws(&key, known, range),
             n: Some(values.len() as u32),
+            repeated: is_paired.then_some(Repeated { place, values }),
             unit,
             links,
             note: None,
@@ -219,27 +239,31 @@ impl<'a> Measuring<'a> {
         let lines: Option<Vec<f64>> = (0..repetitions).map(line).collect();
         let lines = lines.ok_or_else(|| absent("no line goes through its cells".to_owned()))?;
         let run = along[0].1.run;
-        let note = None;
         if matches!(source, Source::Ledger(_)) {
-            let unit = "1".to_owned();
-            return Ok(Measured { estimate: lines[0], draws: None, n: None, unit, links, note });
+            return Ok(Measured::exactly(lines[0], "1", links));
+        }
+        if lines.iter().any(|value| value.is_nan()) {
+            return Err(absent(format!("{run}: there is no {what}: {source} is the same in all")));
         }
         let known = Known::mean_of(&lines).ok_or_else(|| {
             absent(format!("{run}: one repetition tells no interval: repeat it, --scale full"))
         })?;
         let places: Vec<&str> = along.iter().map(|(_, found)| found.cell.name.as_str()).collect();
         let key = format!("{run} {} {source} {what}", places.join(" "));
+        let range = if what == Along::Correlation { (-1.0, 1.0) } else { ANY };
         Ok(Measured {
             estimate: known.estimate(),
-            draws: self.draws(&key, known, ANY),
+            draws: self.draws(&key, known, range),
+            repeated: None,
             n: Some(repetitions as u32),
             unit: "1".to_owned(),
             links,
-            note,
+            note: None,
         })
     }
 
-    /// The smallest value of the axis at which the figure is where it should be.
+    /// Where on the axis the figure comes to be where it should be: anywhere between the value
+    /// before and the first at which it is seen there.
     fn first(
         &self,
         along: &[(f64, Found<'a>)],
@@ -251,24 +275,40 @@ impl<'a> Measuring<'a> {
             cells.push((*x, self.of_cell(found, source, Statistic::Mean)?));
         }
         let links: Vec<Link> = along.iter().map(|(_, found)| found.link()).collect();
-        let first = |value: &dyn Fn(&Measured) -> f64| {
-            let found = cells.iter().find(|(_, measured)| bound.holds(value(measured)));
-            found.map_or(f64::INFINITY, |(x, _)| *x)
+        let places: Vec<&str> = along.iter().map(|(_, found)| found.cell.name.as_str()).collect();
+        let key = format!("{} {} {source} first {bound}", along[0].1.run, places.join(" "));
+        let between = |value: &dyn Fn(&Measured) -> f64| {
+            crossing(cells.iter().map(|(x, measured)| (*x, bound.holds(value(measured)))))
         };
-        let estimate = first(&|measured| measured.estimate);
-        let all = cells.iter().filter_map(|(_, measured)| measured.draws.as_ref());
-        let draws = all.map(|draws| draws.len()).max().map(|count| {
-            let at = |draw: usize| {
-                first(&|measured| {
-                    measured.draws.as_ref().map_or(measured.estimate, |all| all[draw])
-                })
+        let at = |(draw, share): (usize, f64)| {
+            let drawn = |measured: &Measured| {
+                measured.draws.as_ref().map_or(measured.estimate, |all| all[draw])
             };
-            Rc::new((0..count).map(at).collect::<Vec<f64>>())
-        });
+            between(&drawn).map_or(f64::INFINITY, |(low, high)| low + (high - low) * share)
+        };
+        let shares = Known::Between(0.0, 1.0).draws(seed(&key));
+        let draws: Vec<f64> = shares.into_iter().enumerate().map(at).collect();
+        let found = between(&|measured| measured.estimate);
         let last = cells.last().map_or(0.0, |(x, _)| *x);
-        let note = estimate.is_infinite().then(|| format!("it never is {bound}, up to {last}"));
-        let n = cells.iter().filter_map(|(_, measured)| measured.n).min();
-        Ok(Measured { estimate, draws, n, unit: "1".to_owned(), links, note })
+        let note = match found {
+            None => format!("it never is {bound}, up to {}", number(last)),
+            Some((_, high)) if high == cells[0].0 => {
+                format!("it is {bound} from the first value on: at or below {}", number(high))
+            }
+            Some((low, high)) => {
+                format!("it comes to be {bound} between {} and {}", number(low), number(high))
+            }
+        };
+        Ok(Measured {
+            estimate: found
+                .map_or(f64::INFINITY, |(low, high)| Known::Between(low, high).estimate()),
+            draws: Some(Rc::new(draws)),
+            repeated: None,
+            n: cells.iter().filter_map(|(_, measured)| measured.n).min(),
+            unit: "1".to_owned(),
+            links,
+            note: Some(note),
+        })
     }
 
     fn limit(
@@ -304,10 +344,13 @@ impl<'a> Measuring<'a> {
             None => Some(format!("found between {} and {}", number(capacity.low), number(high))),
         };
         let known = Known::Between(capacity.low, high);
-        let key = format!("{} {} {name} {}", links[0].run, links[0].cell, own.name);
+        // Titles of lanes leave out what two may differ in, such as their rate.
+        let point = serde_json::to_string(&limit.point).unwrap_or_default();
+        let key = format!("{} {point} {name} {}", links[0].run, own.name);
         Ok(Measured {
             estimate: known.estimate(),
             draws: self.draws(&key, known, ANY),
+            repeated: None,
             n: None,
             unit: weigh_report::summary::unit_of(name).to_owned(),
             links,
@@ -348,6 +391,7 @@ impl<'a> Measuring<'a> {
         Ok(Measured {
             estimate: known.estimate(),
             draws: self.draws(&key, known, range),
+            repeated: None,
             n: Some(ratios.len() as u32),
             unit: "1".to_owned(),
             links: links.clone(),
@@ -359,8 +403,17 @@ impl<'a> Measuring<'a> {
         let cells: Vec<_> = indices.iter().map(|at| &self.study.published.cells[*at]).collect();
         let points: Vec<(f64, f64)> =
             cells.iter().map(|cell| (cell.x_value().unwrap_or(0.0), cell.value)).collect();
+        let place = format!("{}, {}", cells[0].table, cells[0].series);
+        let mut draws = None;
         let estimate = match what {
             None => cells[0].value,
+            Some(Along::First(bound)) => {
+                let found = crossing(points.iter().map(|(x, y)| (*x, bound.holds(*y))));
+                let known = found.map(|(low, high)| Known::Between(low, high));
+                let key = format!("{place} first {bound}");
+                draws = known.and_then(|known| self.draws(&key, known, ANY));
+                known.map_or(f64::INFINITY, Known::estimate)
+            }
             Some(what) => taken(&points, what).unwrap_or(f64::NAN),
         };
         let is_plain =
@@ -370,8 +423,7 @@ impl<'a> Measuring<'a> {
             Some(what) if is_plain(what) => cells[0].unit.clone(),
             Some(_) => "1".to_owned(),
         };
-        let link = printed(format!("{}, {}", cells[0].table, cells[0].series));
-        Measured { estimate, draws: None, n: None, unit, links: vec![link], note: None }
+        Measured { draws, ..Measured::exactly(estimate, &unit, vec![printed(place)]) }
     }
 
     /// Draws of a quantity: the same ones wherever it stands. `None` where nothing spreads. One
@@ -456,12 +508,23 @@ fn taken(points: &[(f64, f64)], what: Along) -> Option<f64> {
         Along::Slope => Line::through(points).map(|line| line.slope),
         Along::Intercept => Line::through(points).map(|line| line.intercept),
         Along::Correlation => Line::through(points).map(|line| line.correlation),
-        Along::First(bound) => {
-            let found = points.iter().find(|point| bound.holds(point.1));
-            Some(found.map_or(f64::INFINITY, |point| point.0))
-        }
+        // It lies between points: see `crossing`.
+        Along::First(_) => None,
         Along::Over(statistic) => known(&values, statistic).map(Known::estimate),
     }
+}
+
+/// Between which values of an axis something comes to hold: the one before, and the first at which
+/// it holds. Before the first one of all stands 0. `None` where it never holds.
+fn crossing(points: impl Iterator<Item = (f64, bool)>) -> Option<(f64, f64)> {
+    let mut before = None;
+    for (x, holds) in points {
+        if holds {
+            return Some((before.unwrap_or(x.min(0.0)), x));
+        }
+        before = Some(x);
+    }
+    None
 }
 
 fn absent(reason: String) -> Absent {
@@ -485,3 +548,17 @@ const ANY: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
 
 /// Rule L11: the background is there in at least so much of the window.
 const OVERLAP_MIN: f64 = 0.99;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crossing_lies_between_two_values_of_the_axis() {
+        let of = |seen: &[(f64, bool)]| crossing(seen.iter().copied());
+        assert_eq!(of(&[(500.0, false), (1750.0, true), (2000.0, false)]), Some((500.0, 1750.0)));
+        assert_eq!(of(&[(500.0, true), (1750.0, true)]), Some((0.0, 500.0)));
+        assert_eq!(of(&[(-3.0, true)]), Some((-3.0, -3.0)));
+        assert_eq!(of(&[(500.0, false)]), None);
+    }
+}

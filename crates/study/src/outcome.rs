@@ -28,7 +28,7 @@ pub struct Outcome {
     /// The experiments that were asked for, by id; empty where all were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<String>,
-    /// The folder of targets and studies beside those built in, as it was given.
+    /// The folder of targets and studies beside those built in, as an absolute path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
     /// The id of the study's run: its folder's name.
@@ -43,9 +43,12 @@ pub struct Outcome {
     pub state: String,
     /// What was run, in the order of the study.
     pub experiments: Vec<ExperimentOutcome>,
-    /// Every claim with its verdict, in the order of the study.
+    /// Every claim with its verdict, in the order of the study; empty while the study is run.
     pub claims: Vec<ClaimOutcome>,
-    /// The pictures: theirs and ours.
+    /// How sure the answers to their conditions are, all together.
+    #[serde(default)]
+    pub certainty: Certainty,
+    /// The pictures: theirs and ours; empty while the study is run.
     pub figures: Vec<FigureOutcome>,
     /// How many units a server carries; absent where nobody asks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -138,6 +141,10 @@ pub struct ClaimOutcome {
     pub because: Option<String>,
     /// What was asked, and what the runs say to it.
     pub conditions: Vec<Judged>,
+    /// The roles whose conditions rest on what was published alone: figures of the paper and
+    /// findings of the audit. No run of ours says anything to them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_paper: Vec<Role>,
 }
 
 /// A published figure.
@@ -173,6 +180,17 @@ pub struct FlagShown {
     pub reason: String,
     /// How sure that is.
     pub confidence: String,
+}
+
+/// How sure the answers to all conditions of a study are together: each stands for itself at 95 %.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Certainty {
+    /// Conditions that were answered yes or no.
+    pub judged: usize,
+    /// Those among them whose answer rests on an interval; the others rest on exact figures.
+    pub uncertain: usize,
+    /// How many of these are to be expected at most to be false by chance: 5 %.
+    pub false_max: f64,
 }
 
 /// What a condition is for.
@@ -214,6 +232,10 @@ pub struct Judged {
     pub high: Option<f64>,
     /// The fewest repetitions behind one of its quantities; null where none rests on repetitions.
     pub n: Option<u32>,
+    /// The value with its interval, as sentences have it, also where an end of it is infinite:
+    /// `3.94 (3.61 to 4.20)`; empty where there is no value.
+    #[serde(default)]
+    pub shown: String,
     /// What the runs say to it.
     pub answer: Answer,
     /// Why it is undecided, or what else is to be known; empty where nothing is.
@@ -326,6 +348,40 @@ pub struct Line {
     pub slope: f64,
     /// y where x is 0.
     pub intercept: f64,
+}
+
+impl Certainty {
+    /// Of these claims.
+    pub fn of(claims: &[ClaimOutcome]) -> Certainty {
+        let all = claims.iter().flat_map(|claim| &claim.conditions);
+        let judged = all.filter(|one| one.answer != Answer::Undecided);
+        let (judged, uncertain) = judged.fold((0, 0), |(judged, uncertain), one| {
+            (judged + 1, uncertain + usize::from(one.is_uncertain()))
+        });
+        let false_max = (1.0 - weigh_stats::CONFIDENCE) * uncertain as f64;
+        Certainty { judged, uncertain, false_max }
+    }
+
+    /// What that means to a reader, in one sentence.
+    pub fn sentence(&self) -> String {
+        let Certainty { judged, uncertain, false_max } = *self;
+        let plural = if judged == 1 { " was" } else { "s were" };
+        match uncertain {
+            0 => format!("{judged} condition{plural} answered, all by exact figures."),
+            _ => format!(
+                "{judged} condition{plural} answered, {uncertain} of them by an interval of 95 % \
+                 each: up to {false_max:.1} false answers by chance are to be expected. Nothing \
+                 was corrected for their number."
+            ),
+        }
+    }
+}
+
+impl Judged {
+    /// False where every figure in it is exact, infinite ones too.
+    fn is_uncertain(&self) -> bool {
+        self.low != self.high || (self.low.is_none() && self.estimate.is_some())
+    }
 }
 
 impl Outcome {

@@ -110,7 +110,8 @@ pub enum Along {
     Intercept,
     /// Pearson's coefficient.
     Correlation,
-    /// The smallest value of the axis where this holds; infinite where it never does.
+    /// Where on the axis this comes to hold: between two values of it; infinite where it never
+    /// does.
     First(Bound),
     /// A statistic over the figures; of published ones alone.
     Over(Statistic),
@@ -156,7 +157,7 @@ impl fmt::Display for Along {
             Along::Slope => f.write_str("slope"),
             Along::Intercept => f.write_str("value at 0"),
             Along::Correlation => f.write_str("correlation"),
-            Along::First(bound) => write!(f, "first value {bound}"),
+            Along::First(bound) => write!(f, "place from which it is {bound}"),
             Along::Over(statistic) => write!(f, "{statistic}"),
         }
     }
@@ -171,8 +172,8 @@ impl fmt::Display for Quantity {
             Quantity::Cell { run, source, at, statistic } => {
                 write!(f, "{statistic} of {source} over the repetitions of {run}{at}")
             }
-            Quantity::Along { run, source, at, over, what: what @ Along::First(_) } => {
-                write!(f, "{over} at the {what} of {source}, {run}{at}")
+            Quantity::Along { run, source, at, over, what: Along::First(bound) } => {
+                write!(f, "{over} from which {source} is {bound}, {run}{at}")
             }
             Quantity::Along { run, source, at, over, what } => {
                 write!(f, "{what} of {source} over {over}, {run}{at}")

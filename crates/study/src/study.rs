@@ -199,7 +199,7 @@ pub struct About {
     pub ways: Vec<Way>,
     /// The experiments that were asked for, by id; empty where all were.
     pub only: Vec<String>,
-    /// The folder of targets and studies beside those built in, as it was given.
+    /// The folder of targets and studies beside those built in, as an absolute path.
     pub data: Option<String>,
     /// The id of the study's run.
     pub id: String,
@@ -224,6 +224,12 @@ impl Study {
     /// What came of it: the verdicts and the pictures, as far as there are runs.
     pub fn outcome(&self, about: &About, runs: &Runs) -> Outcome {
         crate::judging::outcome(self, about, runs)
+    }
+
+    /// What was run of it so far, without claims and pictures: these take time to work out, which
+    /// a measurement that goes on would notice.
+    pub fn progress(&self, about: &About, runs: &Runs) -> Outcome {
+        crate::judging::progress(self, about, runs)
     }
 
     /// The plan of this name, such as `right/cost`.

@@ -199,7 +199,15 @@ impl Run {
                 studies: all.len(),
                 after: after.fold(Nanos(0), |sum, time| sum + time),
             };
-            let mut kept = begin(texts)?;
+            let mut kept = match begin(texts) {
+                Ok(kept) => kept,
+                Err(stop) => {
+                    // The studies before it are done, and are told.
+                    eprintln!("weigh: {} could not be begun", study.name);
+                    ended = Some(stop);
+                    break;
+                }
+            };
             let sat = around.sit(study, parts, &mut kept, progress);
             let folder = kept.folder.path().to_owned();
             exit = graver(exit, sat.exit);
@@ -207,12 +215,17 @@ impl Run {
             self.show(&own)?;
             done.push(own);
             if let Some(stop) = sat.unrecorded {
-                eprintln!("weigh: not everything could be recorded; what was measured is above");
+                let what = match stop.exit() {
+                    Exit::Record => "not everything could be recorded",
+                    Exit::Usage => "what was recorded cannot be read",
+                    _ => "the study could not be finished",
+                };
+                eprintln!("weigh: {}: {what}; what was measured is above", study.name);
                 ended = Some(stop);
                 break;
             }
         }
-        self.put_json(&done)?;
+        self.put_json(&done, all.len())?;
         advise(&all, &done, ended.is_some() || around.interrupts.exit().is_some());
         ended.map_or(Ok(exit), Err)
     }
@@ -224,11 +237,11 @@ impl Run {
         output::put(&study_text::shown(&done.outcome, &done.folder))
     }
 
-    fn put_json(&self, done: &[Done]) -> Result<(), Stop> {
+    fn put_json(&self, done: &[Done], asked: usize) -> Result<(), Stop> {
         match done {
             _ if !self.json => Ok(()),
             // One study alone, whether or not `--all` found it: its own document.
-            [only] => output::put(&only.outcome.to_json()),
+            [only] if asked == 1 => output::put(&only.outcome.to_json()),
             all => {
                 let outcomes: Vec<_> = all.iter().map(|own| &own.outcome).collect();
                 let document = json!({ "schema": STUDIES_SCHEMA, "studies": outcomes });

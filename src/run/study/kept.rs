@@ -1,5 +1,5 @@
 //! What the run of a study keeps in its folder: what was asked, the study's own files, the runs of
-//! its plans, and what came of them, written again whenever one more is done.
+//! its plans, which of them are done whenever one more is, and at the end what came of them.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ impl Kept {
             state: RUNNING.to_owned(),
             ways: asked.ways.clone(),
             only: asked.only.clone(),
-            data: data.map(|data| data.display().to_string()),
+            data: data.map(|data| absolute(data).display().to_string()),
         };
         Ok(Kept { folder, about, runs: Runs::new(), _lock: lock })
     }
@@ -105,6 +105,16 @@ impl Kept {
         self.runs.insert(name.to_owned(), RunState::Skipped(why.to_owned()));
     }
 
+    /// Writes what was run so far. Claims are judged at the end: that takes a processor, which the
+    /// next plan needs.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn note(&self, study: &Study) -> Result<(), Stop> {
+        let progress = study.progress(&self.about, &self.runs);
+        self.folder.write_file(STUDY, progress.to_json().as_bytes()).map_err(not_recorded)
+    }
+
     /// What came of the study so far.
     pub fn outcome(&self, study: &Study) -> Outcome {
         study.outcome(&self.about, &self.runs)
@@ -119,15 +129,22 @@ impl Kept {
     }
 }
 
-/// What came of a study's run, made again from its files and the journals of its runs, and written.
+/// What came of a study's run, made again from its files and the journals of its runs, and whether
+/// it was written: while somebody goes on with the run the folder is theirs.
 ///
 /// # Errors
 /// If they cannot be read or written.
-pub fn written_again(folder: &StudyFolder, study: &Study) -> Result<Outcome, Stop> {
+pub fn made_again(folder: &StudyFolder, study: &Study) -> Result<(Outcome, bool), Stop> {
+    let lock = folder.lock();
+    let is_in_progress = lock.is_err() && folder.is_in_progress();
     let (about, runs) = read(folder)?;
     let outcome = study.outcome(&about, &runs);
+    if is_in_progress {
+        return Ok((outcome, false));
+    }
+    let _lock = lock.map_err(Stop::usage)?;
     write(folder, study, &outcome)?;
-    Ok(outcome)
+    Ok((outcome, true))
 }
 
 /// The study whose files were kept with its run.
@@ -182,6 +199,11 @@ fn read(folder: &StudyFolder) -> Result<(About, Runs), Stop> {
         data: outcome.data,
     };
     Ok((about, runs))
+}
+
+/// The same folder from wherever the program is started to go on.
+fn absolute(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// The run of this name, if its journal holds one.

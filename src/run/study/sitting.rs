@@ -1,5 +1,5 @@
 //! One sitting of a study's run: plan after plan, each an ordinary run with a journal of its own,
-//! and after each of them what came of the study so far.
+//! and at the end what came of the study.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -73,8 +73,11 @@ impl Around<'_> {
             (None, None) => DONE,
         }
         .to_owned();
-        let outcome = kept.outcome(study);
+        let mut outcome = kept.outcome(study);
         let unwritten = kept.write(study, &outcome).err();
+        if unwritten.is_some() {
+            outcome.state = FAILED.to_owned();
+        }
         let exit = unwritten.as_ref().map_or(exit, Stop::exit);
         Sat { outcome, exit, unrecorded: unrecorded.or(unwritten) }
     }
@@ -94,7 +97,7 @@ impl Around<'_> {
         for part in open {
             kept.skip(&part.name, "it was not begun: go on with weigh study run --resume");
         }
-        kept.write(study, &kept.outcome(study))?;
+        kept.note(study)?;
         for (number, (part, obstacle)) in parts.iter().enumerate() {
             if self.interrupts.exit().is_some() {
                 break;
@@ -121,7 +124,7 @@ impl Around<'_> {
                     graver(exit, stop.exit())
                 }
             };
-            kept.write(study, &kept.outcome(study))?;
+            kept.note(study)?;
         }
         Ok(exit)
     }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use weigh_model::Rule;
 use weigh_model::doubt::Severity;
+use weigh_stats::line::Line;
 
 use super::Bench;
 use super::loading::{WHOLE, axes};
@@ -117,16 +118,13 @@ pub(crate) fn rounded_up(messages: f64, clients: f64) -> Option<f64> {
     (clients >= 1.0).then(|| (messages / clients).ceil() * clients)
 }
 
-/// Pearson's correlation of what was sent and what arrived.
+/// Pearson's correlation of what was sent and what arrived; 0 where one of them never changes,
+/// which then does not go with the other.
 fn correlation(counts: &[(f64, f64, &Figure)]) -> f64 {
-    let n = counts.len() as f64;
-    let mean = |of: fn(&(f64, f64, &Figure)) -> f64| counts.iter().map(of).sum::<f64>() / n;
-    let (mean_x, mean_y) = (mean(|point| point.0), mean(|point| point.1));
-    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
-        counts.iter().map(|(x, y, _)| of(x - mean_x, y - mean_y)).sum()
-    };
-    let spread = (sum(&|x, _| x * x) * sum(&|_, y| y * y)).sqrt();
-    if spread > 0.0 { sum(&|x, y| x * y) / spread } else { 0.0 }
+    let points: Vec<(f64, f64)> =
+        counts.iter().map(|(sent, arrived, _)| (*sent, *arrived)).collect();
+    let correlation = Line::through(&points).map(|line| line.correlation);
+    correlation.filter(|correlation| correlation.is_finite()).unwrap_or(0.0)
 }
 
 /// Lossy points that a statement about their counts needs.

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use weigh_model::Rule;
+use weigh_stats::line::Line;
 
 use super::Bench;
 use super::loading::{axes, offered};
@@ -189,12 +190,9 @@ pub(crate) fn apart<'e>(evidence: &'e Evidence, figure: &Figure) -> Option<(f64,
     let tables = evidence.tables().into_iter();
     let mut found = tables.flat_map(|table| axes(evidence, table, Quantity::Span));
     let (_, series) = found.find(|(axis, series)| axis == "messages" && of_subject(series))?;
-    let n = series.len() as f64;
-    let mean_x = series.iter().map(|(x, _)| x).sum::<f64>() / n;
-    let mean_y = series.iter().map(|(_, y)| y.value).sum::<f64>() / n;
-    let products: f64 = series.iter().map(|(x, y)| (x - mean_x) * (y.value - mean_y)).sum();
-    let squares: f64 = series.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
-    Some((products / squares, series[0].1)).filter(|(slope, _)| *slope > 0.0)
+    let points: Vec<(f64, f64)> = series.iter().map(|(x, figure)| (*x, figure.value)).collect();
+    let slope = Line::through(&points)?.slope;
+    (slope > 0.0).then(|| (slope, series[0].1))
 }
 
 /// By what factor two rates may differ whose percentages stand side by side.

@@ -82,7 +82,9 @@ impl Part {
             rows(shape).into_iter().map(reduced).collect()
         };
         let once = Bootstrap { resamples: 1, seed: 0 };
-        let model = CostModel::fit_shaped(shapes, reduced, floor, once).ok()?;
+        // No interval is asked for, so that it does not matter which runs belong together.
+        let alone: Vec<usize> = (0..some.len()).collect();
+        let model = CostModel::fit_shaped(shapes, reduced, &alone, floor, once).ok()?;
         Some(Part { present, model })
     }
 

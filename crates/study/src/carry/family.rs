@@ -10,6 +10,7 @@
 
 use weigh_stats::bootstrap::Bootstrap;
 use weigh_stats::cost_model::{Coefficients, CostModel, Row, foretell};
+use weigh_stats::quantile::interpolated;
 use weigh_stats::random::Random;
 
 use super::asked::{Asked, FamilyAsked};
@@ -164,6 +165,14 @@ impl Family {
         self.drivers.iter().position(|known| known == driver).map_or(0.0, |at| found.each[at])
     }
 
+    /// What an answer of the best fit is multiplied by, so that half of the cells that were foretold
+    /// cost more than that and half cost less: the median of the ratios, 1 where there are none.
+    pub fn correction(&self) -> f64 {
+        let mut ratios = self.ratios.clone();
+        ratios.sort_unstable_by(f64::total_cmp);
+        if ratios.is_empty() { 1.0 } else { interpolated(&ratios, 0.5) }
+    }
+
     /// For every resample its coefficients, and by what its answers were off where they could be
     /// checked: one of the ratios, drawn.
     pub fn draws(&self) -> Vec<(&Coefficients, f64)> {
@@ -192,7 +201,8 @@ pub(super) fn weigh(
         name: asked.name.clone(),
         label: asked.label.clone(),
         terms: Vec::new(),
-        awake_s: 0.0,
+        awake_s: None,
+        correction: None,
         condition: None,
         cells: fitted.len(),
         runs: fitted.iter().map(|cell| cell.repetitions.len()).sum(),
@@ -226,7 +236,7 @@ fn tell(
     asked: &FamilyAsked,
     (fitted, checked): (&[Observed], &[Observed]),
 ) {
-    shown.awake_s = model.best.shape;
+    shown.awake_s = family.drivers.contains(&Driver::Wake).then_some(model.best.shape);
     shown.condition = Some(model.condition);
     let term = |(at, driver): (usize, &Driver)| {
         let interval = model.interval(at);
@@ -265,6 +275,7 @@ fn tell(
     shown.is_foretelling =
         is_small(shown.held_out_error) && (checked.is_empty() || is_small(shown.checked_error));
     family.ratios = shown.held_out.iter().chain(&shown.checked).filter_map(ratio).collect();
+    shown.correction = Some(family.correction());
 }
 
 /// Fits what there is to fit; without wake-ups where they cannot be told from messages.
@@ -281,7 +292,7 @@ fn fit(cells: &[Observed]) -> Result<(Vec<Driver>, CostModel), String> {
     drivers.retain(|driver| loads.iter().any(|load| driver.amount(load, 0.0) > 0.0));
     let fitted = |drivers: &[Driver]| {
         let rows = |shape: f64| rows(cells, drivers, shape);
-        CostModel::fit_shaped(&SHAPES_S, rows, FLOOR_CORES, BOOTSTRAP)
+        CostModel::fit_shaped(&SHAPES_S, rows, &groups(cells), FLOOR_CORES, BOOTSTRAP)
     };
     match fitted(&drivers) {
         Ok(model) => Ok((drivers, model)),
@@ -327,16 +338,17 @@ fn memory(cells: &[Observed]) -> Option<Memory> {
     let held =
         |is_tls: bool| cells.iter().any(|cell| cell.way.is_tls == is_tls && cell.connections > 0.0);
     let has = [held(false), held(true)];
-    let of_cell = |cell: &Observed| {
+    let of_cell = |(group, cell): (usize, &Observed)| {
         let inside =
             if cell.way.is_tls { [0.0, cell.connections] } else { [cell.connections, 0.0] };
         let inside = inside.into_iter().zip(has).filter(|(_, has)| *has).map(|(held, _)| held);
         let drivers: Vec<f64> = std::iter::once(1.0).chain(inside).collect();
         let costs = cell.repetitions.iter().filter_map(|each| each.memory);
-        costs.map(|cost| Row { drivers: drivers.clone(), cost }).collect::<Vec<Row>>()
+        let row = |cost| (Row { drivers: drivers.clone(), cost }, group);
+        costs.map(row).collect::<Vec<(Row, usize)>>()
     };
-    let rows: Vec<Row> = cells.iter().flat_map(of_cell).collect();
-    let model = CostModel::fit(&rows, FLOOR_BYTES, BOOTSTRAP).ok()?;
+    let (rows, groups): (Vec<Row>, Vec<usize>) = cells.iter().enumerate().flat_map(of_cell).unzip();
+    let model = CostModel::fit(&rows, &groups, FLOOR_BYTES, BOOTSTRAP).ok()?;
     Some(Memory { model, has })
 }
 

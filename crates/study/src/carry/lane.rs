@@ -1,7 +1,7 @@
 //! One line of the answer: what was carried, and what the costs say of more.
 
-use weigh_stats::cost_model::Coefficients;
-use weigh_stats::quantile::interpolated;
+use weigh_report::figures::{count, time};
+use weigh_stats::cost_model::{Coefficients, ends};
 
 use super::asked::{Asked, LaneAsked};
 use super::family::{Family, Load};
@@ -73,15 +73,44 @@ fn floor(met: &[&Observed], asked: &Asked) -> Option<Floor> {
         units: (devices / f64::from(asked.sensors)).floor(),
         rate_per_s: rate(most),
         connections: most.connections,
+        clients: most.clients,
         p99_ns: most.p99_ns,
+        p99_has_lag: most.p99_has_lag,
+        reservations: reservations(most, asked),
         link: most.link.clone(),
     })
 }
 
-/// A cell in the picture: where its rate is that of so many devices.
+/// What a cell that met the goals does not show.
+fn reservations(cell: &Observed, asked: &Asked) -> Vec<String> {
+    let Some(window_s) = cell.window_s else { return Vec::new() };
+    let mut found = Vec::new();
+    let limit_s = asked.p99.as_secs_f64();
+    if cell.p99_ns.is_some() && window_s < limit_s {
+        found.push(format!(
+            "measured for {}, less than the {} that an answer may take: no queue had time to grow \
+             so long",
+            time(window_s * 1e9, false),
+            time(limit_s * 1e9, false),
+        ));
+    }
+    let sent = rate(cell) * window_s;
+    if !cell.way.is_per_connection && sent < EVERYBODY * cell.clients {
+        found.push(format!(
+            "not every device sent: {} messages in {}, of {} devices",
+            count(sent.round() as u64),
+            time(window_s * 1e9, false),
+            count(cell.clients as u64),
+        ));
+    }
+    found
+}
+
+/// A cell in the picture: where its rate is that of so many devices. Where each message has a
+/// connection of its own, fewer of them took turns.
 fn point(cell: &Observed, asked: &Asked) -> LanePoint {
     let devices = rate(cell) * asked.interval.as_secs_f64();
-    let has_all = cell.way.is_per_connection || cell.connections >= devices;
+    let has_all = cell.clients >= devices;
     let percents = cell.repetitions.iter().map(|each| each.cores * 100.0);
     LanePoint {
         devices,
@@ -158,7 +187,8 @@ impl Question<'_> {
         }
         while uses(high) < cores {
             (low, high) = (high, high * 2.0);
-            if high > DEVICES_MAX {
+            // What costs nothing has no end; above this numbers are no longer told apart by one.
+            if high > WHOLE_MAX {
                 return f64::INFINITY;
             }
         }
@@ -189,33 +219,40 @@ impl Question<'_> {
             (processor, memory)
         };
         let best = self.family.model.as_ref().map(|model| &model.best);
-        let (processor, memory) = best.map_or((0.0, None), |best| least(None, best, cores));
-        let mut drawn: Vec<f64> = self
+        let corrected = cores / self.family.correction();
+        let (processor, memory) = best.map_or((0.0, None), |best| least(None, best, corrected));
+        let drawn: Vec<f64> = self
             .family
             .draws()
             .iter()
             .enumerate()
             .map(|(number, (found, ratio))| {
                 let (processor, memory) = least(Some(number), found, cores / ratio);
-                processor.min(memory.unwrap_or(f64::INFINITY)).min(DEVICES_MAX)
+                processor.min(memory.unwrap_or(f64::INFINITY))
             })
             .collect();
-        drawn.sort_unstable_by(f64::total_cmp);
-        let devices = processor.min(memory.unwrap_or(f64::INFINITY)).min(DEVICES_MAX);
-        let [devices_low, devices_high] = ENDS.map(|share| interpolated(&drawn, share));
+        let devices = processor.min(memory.unwrap_or(f64::INFINITY));
+        let [low, high] = ends(drawn);
         let is_memory = memory.is_some_and(|memory| memory < processor);
         let otherwise = if is_memory { Some(processor) } else { memory };
-        let units = |devices: f64| (devices / f64::from(self.asked.sensors)).floor();
+        let binds = match (is_memory, devices.is_finite()) {
+            (_, false) => "nothing measured",
+            (true, _) => "memory",
+            (false, _) => "processor",
+        };
+        let bound = |devices: f64| devices.is_finite().then_some(devices);
+        let units =
+            |devices: f64| bound(devices).map(|all| (all / f64::from(self.asked.sensors)).floor());
         Carried {
             headroom,
-            devices,
-            devices_low,
-            devices_high,
+            devices: bound(devices),
+            devices_low: bound(low),
+            devices_high: bound(high),
             units: units(devices),
-            units_low: units(devices_low),
-            units_high: units(devices_high),
-            binds: if is_memory { "memory" } else { "processor" }.to_owned(),
-            otherwise_devices: otherwise.filter(|devices| devices.is_finite()),
+            units_low: units(low),
+            units_high: units(high),
+            binds: binds.to_owned(),
+            otherwise_devices: otherwise.and_then(bound),
             reach: self.reach(devices, shown),
         }
     }
@@ -223,7 +260,8 @@ impl Question<'_> {
     fn reach(&self, devices: f64, shown: &LaneShown) -> Reach {
         let rate = devices / self.asked.interval.as_secs_f64();
         let is_held = self.lane.per_connection || devices <= shown.connections_measured_max;
-        if shown.floor.as_ref().is_some_and(|floor| devices <= floor.devices) {
+        let measured = |floor: &Floor| floor.devices.min(floor.clients);
+        if shown.floor.as_ref().is_some_and(|floor| devices <= measured(floor)) {
             Reach::Measured
         } else if rate <= shown.rate_measured_max && is_held {
             Reach::Composed
@@ -235,9 +273,11 @@ impl Question<'_> {
     /// The model from a thousand devices to a little beyond what it says is carried.
     fn line(&self, shown: &LaneShown) -> Vec<LanePoint> {
         let Some(model) = &self.family.model else { return Vec::new() };
-        let most = shown.carried.iter().map(|carried| carried.devices).fold(LINE_FROM, f64::max);
+        let most = shown.carried.iter().filter_map(|carried| carried.devices);
+        let most = most.fold(LINE_FROM, f64::max);
         let most = shown.points.iter().map(|point| point.devices).fold(most * 1.2, f64::max);
         let draws = self.family.draws();
+        let correction = self.family.correction();
         let at = |step: usize| {
             let share = step as f64 / LINE_STEPS as f64;
             let devices = LINE_FROM * (most / LINE_FROM).powf(share);
@@ -245,23 +285,167 @@ impl Question<'_> {
             let of = |(found, ratio): &(&Coefficients, f64)| {
                 100.0 * ratio * self.family.cores(&load, found)
             };
-            let mut drawn: Vec<f64> = draws.iter().map(of).collect();
-            drawn.sort_unstable_by(f64::total_cmp);
-            let [low, high] = ENDS.map(|share| interpolated(&drawn, share));
-            let percent = 100.0 * self.family.cores(&load, &model.best);
+            let [low, high] = ends(draws.iter().map(of).collect());
+            let percent = 100.0 * correction * self.family.cores(&load, &model.best);
             LanePoint { devices, percent, low, high, reach: self.reach(devices, shown) }
         };
         (0..=LINE_STEPS).map(at).collect()
     }
 }
 
-/// More devices than there will be: where something costs nothing the answer has no end.
-const DEVICES_MAX: f64 = 1e12;
+/// Up to here a floating-point number holds every whole one.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// The share of the devices that must have sent for all of them to count: the edges of a window may
+/// cut off one or the other.
+const EVERYBODY: f64 = 0.99;
 
 /// Where the picture's lines begin.
 const LINE_FROM: f64 = 1e3;
 
 const LINE_STEPS: usize = 32;
 
-/// The ends of the 95 % interval.
-const ENDS: [f64; 2] = [0.025, 0.975];
+#[cfg(test)]
+mod tests {
+    use weigh_stats::bootstrap::Bootstrap;
+    use weigh_stats::cost_model::{CostModel, Row};
+
+    use super::super::family::Driver;
+    use super::super::observed::Amounts;
+    use super::*;
+
+    fn asked() -> Asked {
+        let text = r#"
+            id = "x"
+            question = "How many?"
+            unit = "farm"
+            sensors = 60
+            interval = "60s"
+            p99 = "1s"
+            fit = ["right/x"]
+            held_out_error_max = 0.25
+            server.cores = 1
+            server.memory = "1GiB"
+            server.headroom = [1.0]
+            server.kernel_bytes_per_connection = 0
+            server.kernel_bytes_source = "none"
+            family = [{ name = "http", label = "HTTP", protocol = "http1" }]
+            lane = [
+                { label = "kept", family = "http" },
+                { label = "each", family = "http", per_connection = true },
+            ]
+        "#;
+        Asked::read(&text.parse().expect("TOML"), &|_| true).expect("a sound question")
+    }
+
+    /// A message takes so many cores' seconds, and connections nothing.
+    fn family(message: f64, ratios: &[f64]) -> Family {
+        let row = |held: f64, rate: f64| Row {
+            drivers: vec![1.0, held, rate],
+            cost: 0.01 + message * rate,
+        };
+        let rows = [(1.0, 10.0), (1.0, 100.0), (50.0, 10.0), (50.0, 100.0), (9.0, 60.0)]
+            .map(|(held, rate)| row(held, rate));
+        let some = Bootstrap { resamples: 200, seed: 1 };
+        let model = CostModel::fit(&rows, &[0, 1, 2, 3, 4], 1e-3, some).expect("a sound design");
+        Family {
+            drivers: vec![Driver::Process, Driver::Connection, Driver::Message(String::new())],
+            model: Some(model),
+            ratios: ratios.to_vec(),
+            memory: None,
+        }
+    }
+
+    fn carried(message: f64, ratios: &[f64]) -> Carried {
+        let asked = asked();
+        let family = family(message, ratios);
+        weigh(&asked.lane[0], &asked, &family, &[], &Runs::new()).carried.remove(0)
+    }
+
+    /// Everything cost 20 to 40 % more than was foretold: so does the answer, and it lies in the
+    /// middle of its interval. At 1 ms a message and 0.01 cores of its own the server bears
+    /// 1 / 1.3 - 0.01 = 759.2 messages a second.
+    #[test]
+    fn an_estimate_lies_inside_its_interval_though_all_ratios_are_on_one_side() {
+        let found = carried(1e-3, &[1.2, 1.3, 1.4]);
+        let ends = [found.devices_low, found.devices, found.devices_high].map(Option::unwrap);
+        let expected = [1.4, 1.3, 1.2].map(|ratio: f64| (1.0 / ratio - 0.01) * 1e3 * 60.0);
+        for (found, expected) in ends.iter().zip(expected) {
+            assert!((found / expected - 1.0).abs() < 1e-6, "{ends:?} {expected:?}");
+        }
+        let exact = carried(1e-3, &[]).devices.unwrap();
+        assert!((exact / (0.99 * 60_000.0) - 1.0).abs() < 1e-6, "{exact}");
+    }
+
+    #[test]
+    fn what_costs_nothing_has_no_upper_bound() {
+        let found = carried(0.0, &[]);
+        assert_eq!((found.devices, found.devices_high, found.units), (None, None, None));
+        assert_eq!((found.binds.as_str(), found.reach), ("nothing measured", Reach::Beyond));
+    }
+
+    /// A cell with 1,000 devices at 100 messages a second, in a window of so long.
+    fn cell(lane: &LaneAsked, window_s: f64) -> Observed {
+        let way = Way::of_lane(lane);
+        Observed {
+            connections: if way.is_per_connection { 0.0 } else { 1_000.0 },
+            clients: 1_000.0,
+            way,
+            arrivals: 1.0,
+            repetitions: vec![Amounts {
+                messages: 100.0,
+                opened: 0.0,
+                full: 0.0,
+                resumed: 0.0,
+                deliveries: 0.0,
+                cores: 0.1,
+                memory: None,
+            }],
+            p99_ns: Some(5e6),
+            p99_has_lag: false,
+            window_s: Some(window_s),
+            lost: 0,
+            link: Link {
+                run: "right/x".to_owned(),
+                folder: "right-x".to_owned(),
+                cell: "x".to_owned(),
+                trials: Vec::new(),
+            },
+        }
+    }
+
+    #[test]
+    fn a_floor_says_what_its_window_does_not_show() {
+        let asked = asked();
+        let of = |at: usize, window_s: f64| {
+            let cell = cell(&asked.lane[at], window_s);
+            floor(&[&cell], &asked).unwrap().reservations
+        };
+        assert_eq!(of(0, 10.0), Vec::<String>::new(), "all 1,000 sent");
+        let short = of(0, 0.5);
+        assert!(short.len() == 2 && short[0].contains("less than the 1.00 s"), "{short:?}");
+        assert!(short[1].contains("50 messages in 500 ms, of 1,000 devices"), "{short:?}");
+        assert_eq!(of(0, 9.0).len(), 1, "one in ten did not send");
+        assert_eq!(of(1, 9.0), Vec::<String>::new(), "those who take turns stand for others");
+        assert_eq!(of(1, 0.5).len(), 1);
+    }
+
+    /// 100 messages a second are those of 6,000 devices, and 1,000 took turns: that so many of them
+    /// are carried was not measured.
+    #[test]
+    fn devices_that_took_turns_are_not_measured_devices() {
+        let asked = asked();
+        let (lane, own) = (&asked.lane[1], cell(&asked.lane[1], 10.0));
+        let family = Family { drivers: Vec::new(), ..family(1e-3, &[]) };
+        let shown = weigh(lane, &asked, &family, &[&own], &Runs::new());
+        let found = shown.floor.as_ref().unwrap();
+        assert_eq!((found.devices, found.clients), (6_000.0, 1_000.0));
+        assert!(found.in_words(&shown).contains("the rate of 6,000 devices, by 1,000 that took"));
+        let way = Way::of_lane(lane);
+        let question = Question { lane, asked: &asked, family: &family, way };
+        assert_eq!(question.reach(900.0, &shown), Reach::Measured);
+        assert_eq!(question.reach(6_000.0, &shown), Reach::Composed);
+        assert_eq!(question.reach(6_100.0, &shown), Reach::Beyond);
+        assert_eq!(shown.points[0].reach, Reach::Composed);
+    }
+}

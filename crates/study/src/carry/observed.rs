@@ -2,12 +2,15 @@
 //! repetition by repetition, and what it came to.
 
 use serde_json::Value;
+use weigh_model::Nanos;
 use weigh_model::trial::Point;
+use weigh_model::units::parse_duration;
 use weigh_report::summary::Cell;
 
 use super::asked::{Asked, FamilyAsked, LaneAsked};
 use super::family::Load;
 use crate::outcome::Link;
+use crate::runs::RunMade;
 
 /// A cell, as evidence.
 #[derive(Clone, Debug)]
@@ -16,12 +19,20 @@ pub(super) struct Observed {
     pub way: Way,
     /// Connections that stood all the time.
     pub connections: f64,
+    /// Devices that there were: as many as connections, or as took turns where each message had its
+    /// own.
+    pub clients: f64,
     /// How often a message reached the server.
     pub arrivals: f64,
     /// Its repetitions.
     pub repetitions: Vec<Amounts>,
-    /// What it needed for p99, nanoseconds, in the worst repetition; `None` where nobody answers.
+    /// What it needed for p99, nanoseconds, in the worst repetition; `None` where nobody answers,
+    /// infinite where somebody did and it is not known.
     pub p99_ns: Option<f64>,
+    /// True if the generator's own lag is in that: times are longer by it, and never shorter.
+    pub p99_has_lag: bool,
+    /// How long a repetition was measured, seconds, the shortest; `None` where it is not told.
+    pub window_s: Option<f64>,
     /// Messages that were lost or late, or not handed over.
     pub lost: u64,
     /// Where it comes from.
@@ -88,7 +99,8 @@ pub(super) struct Amounts {
 
 impl Observed {
     /// What this cell says, or why it says nothing.
-    pub fn of(cell: &Cell, run: &str, folder: &str, asked: &Asked) -> Result<Observed, String> {
+    pub fn of(cell: &Cell, from: (&str, &RunMade), asked: &Asked) -> Result<Observed, String> {
+        let (run, made) = from;
         let told = |why: &str| format!("{run}, {}: {why}", cell.name);
         let way = Way::of(&cell.point, asked);
         let way = way.ok_or_else(|| told("no family has this protocol"))?;
@@ -101,21 +113,27 @@ impl Observed {
         let repetitions = repetitions.ok_or_else(|| told("figures of repetitions are missing"))?;
         let ledger = &cell.ledger;
         let times = ["response_time_ns.p99", "delivery_time_ns.p99", "session_time_ns.p99"];
-        let p99 = times.iter().find_map(|name| cell.metrics.get(*name));
-        let p99_ns = p99.map(|metric| {
+        let p99 = times.iter().find_map(|name| Some((*name, cell.metrics.get(*name)?)));
+        let p99_ns = p99.map(|(_, metric)| {
             let of_one = |value: &Option<f64>| value.unwrap_or(f64::INFINITY);
-            metric.values.iter().map(of_one).fold(0.0, f64::max)
+            metric.values.iter().map(of_one).reduce(f64::max).unwrap_or(f64::INFINITY)
         });
+        // Answers that are too few for a p99 have one all the same, which nobody knows.
+        let unknown = (ledger.acknowledged > 0).then_some(f64::INFINITY);
+        let plan = &made.summary.run.plan.load;
         Ok(Observed {
             arrivals: arrivals(&way, &asked.family),
             connections: if way.is_per_connection { 0.0 } else { held },
+            clients: held,
             way,
             repetitions,
-            p99_ns,
+            p99_ns: p99_ns.or(unknown),
+            p99_has_lag: p99.is_some_and(|(name, _)| cell.spoilt_by(name).is_some()),
+            window_s: window_s(cell, plan.duration),
             lost: ledger.lost.unwrap_or(ledger.sent) + ledger.late + ledger.not_sent,
             link: Link {
                 run: run.to_owned(),
-                folder: folder.to_owned(),
+                folder: made.folder.clone(),
                 cell: cell.name.clone(),
                 trials: Vec::new(),
             },
@@ -147,6 +165,14 @@ impl Observed {
         let is_quick = self.p99_ns.is_none_or(|p99| p99 <= asked.p99.0 as f64);
         self.lost == 0 && is_quick && self.mean(|each| each.messages) > 0.0
     }
+}
+
+/// How long a repetition was measured: as measured, else as asked for in the cell or in its plan.
+fn window_s(cell: &Cell, planned: Option<Nanos>) -> Option<f64> {
+    let measured = values(cell, "window_s").and_then(|all| all.into_iter().reduce(f64::min));
+    let asked = cell.point.get("load.duration").and_then(Value::as_str);
+    let asked = asked.and_then(|text| parse_duration(text).ok()).or(planned);
+    measured.or(asked.map(Nanos::as_secs_f64))
 }
 
 /// How often a message of this way reaches the server.

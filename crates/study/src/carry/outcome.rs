@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weigh_report::figures::{count, time};
 
 use crate::outcome::Link;
 
@@ -40,6 +41,53 @@ pub struct CarryOutcome {
     pub missing: Vec<String>,
 }
 
+impl CarryOutcome {
+    /// The shares of the cores that are answered, as the longest line has them.
+    pub fn headrooms(&self) -> Vec<f64> {
+        let longest = self.lanes.iter().max_by_key(|lane| lane.carried.len());
+        longest.map_or(Vec::new(), |lane| lane.carried.iter().map(|own| own.headroom).collect())
+    }
+
+    /// The cores in words: `1 core`, `1.5 cores`.
+    pub fn cores_in_words(&self) -> String {
+        format!("{} core{}", self.cores, if self.cores == 1.0 { "" } else { "s" })
+    }
+
+    /// What is to be known of lines where each message has a connection of its own; nothing where
+    /// there are none.
+    pub fn of_turns(&self) -> Option<&'static str> {
+        self.lanes.iter().any(|lane| lane.is_per_connection).then_some(TURNS)
+    }
+}
+
+impl Floor {
+    /// What was measured, in words: devices that held a connection each, or the rate of so many.
+    pub fn in_words(&self, lane: &LaneShown) -> String {
+        let devices = count(self.devices as u64);
+        if lane.is_per_connection && self.clients < self.devices {
+            let turns = count(self.clients as u64);
+            return format!("the rate of {devices} devices, by {turns} that took turns");
+        }
+        format!("{devices} devices")
+    }
+
+    /// Its p99 in words; empty where nobody answers.
+    pub fn p99_in_words(&self) -> String {
+        match (self.p99_ns, self.p99_has_lag) {
+            (None, _) => String::new(),
+            (Some(p99), false) => format!("p99 {}", time(p99, false)),
+            (Some(p99), true) => {
+                format!("p99 at most {} (with the generator's own lag in it)", time(p99, false))
+            }
+        }
+    }
+}
+
+/// Ports are no driver of the model.
+const TURNS: &str = "A connection each: processor time alone is modelled, and not ports. Behind one \
+    address there are 64,511 of them to one port of a server at most, and a closed connection keeps \
+    its own for a minute.";
+
 /// The costs of a family, and how well they foretell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FamilyShown {
@@ -50,8 +98,12 @@ pub struct FamilyShown {
     /// What costs what; empty where nothing could be fitted.
     pub terms: Vec<Term>,
     /// How long the server stays awake once it was woken, seconds: what arrives meanwhile wakes
-    /// nobody.
-    pub awake_s: f64,
+    /// nobody; null where no wake-ups were fitted.
+    pub awake_s: Option<f64>,
+    /// What the answers are multiplied by: the median of measured over foretold of all cells that
+    /// were foretold; null where nothing was fitted.
+    #[serde(default)]
+    pub correction: Option<f64>,
     /// Condition number of the scaled drivers; from about 30 on terms trade against each other.
     pub condition: Option<f64>,
     /// Cells that were fitted.
@@ -121,7 +173,8 @@ pub struct HeldOutShown {
 pub enum Reach {
     /// One cell held as many devices at as high a rate.
     Measured,
-    /// As many connections were held, and as high a rate was carried, in different cells.
+    /// As many connections were held, and as high a rate was carried, in different cells; where each
+    /// message has a connection of its own, as high a rate, by fewer devices that took turns.
     Composed,
     /// More than was measured: the model alone.
     Beyond,
@@ -169,8 +222,18 @@ pub struct Floor {
     pub rate_per_s: f64,
     /// Connections held; 0 where each message had its own.
     pub connections: f64,
+    /// Devices that there were: as many as connections where they were held, and where each message
+    /// had its own as many as took turns.
+    #[serde(default)]
+    pub clients: f64,
     /// The worst p99 of its repetitions, nanoseconds; null where nobody answers.
     pub p99_ns: Option<f64>,
+    /// True if a generator that was late itself is in it, so that it is an upper bound.
+    #[serde(default)]
+    pub p99_has_lag: bool,
+    /// What it does not show, a sentence each.
+    #[serde(default)]
+    pub reservations: Vec<String>,
     /// Where it comes from.
     pub link: Link,
 }
@@ -193,19 +256,19 @@ pub struct SearchShown {
 pub struct Carried {
     /// The share of the cores that may be used.
     pub headroom: f64,
-    /// Devices.
-    pub devices: f64,
-    /// Lower end of the 95 % interval.
-    pub devices_low: f64,
-    /// Upper end.
-    pub devices_high: f64,
-    /// Units, rounded down.
-    pub units: f64,
-    /// Lower end, rounded down.
-    pub units_low: f64,
-    /// Upper end, rounded down.
-    pub units_high: f64,
-    /// What is at its end first: `processor` or `memory`.
+    /// Devices; null where nothing bounds them.
+    pub devices: Option<f64>,
+    /// Lower end of the 95 % interval; null where nothing bounds it.
+    pub devices_low: Option<f64>,
+    /// Upper end; null where nothing bounds it.
+    pub devices_high: Option<f64>,
+    /// Units, rounded down; null where nothing bounds them.
+    pub units: Option<f64>,
+    /// Lower end, rounded down; null where nothing bounds it.
+    pub units_low: Option<f64>,
+    /// Upper end, rounded down; null where nothing bounds it.
+    pub units_high: Option<f64>,
+    /// What is at its end first: `processor` or `memory`; `nothing measured` where neither is.
     pub binds: String,
     /// What the other one would allow, devices; null where it does not bind at all.
     pub otherwise_devices: Option<f64>,

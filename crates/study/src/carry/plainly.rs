@@ -2,7 +2,7 @@
 
 use weigh_report::figures::{count, three_digits};
 
-use super::outcome::{Carried, CarryOutcome, LaneShown, Reach};
+use super::outcome::{Carried, CarryOutcome, FamilyShown, LaneShown, Reach};
 
 /// The answer for a terminal: what was asked, a line a lane, and what to know beside it.
 pub fn table(outcome: &CarryOutcome) -> String {
@@ -29,37 +29,34 @@ pub fn table(outcome: &CarryOutcome) -> String {
 /// What one unit is, and what the server has.
 fn terms(outcome: &CarryOutcome) -> String {
     format!(
-        "A {} is {} devices, each with a message every {} s; the server has {} core{} and {} of \
-         memory.",
+        "A {} is {} devices, each with a message every {} s; the server has {} and {} of memory.",
         outcome.unit,
         outcome.sensors,
         three_digits(outcome.interval_s).trim_end_matches(".0"),
-        outcome.cores,
-        if outcome.cores == 1.0 { "" } else { "s" },
+        outcome.cores_in_words(),
         weigh_report::figures::bytes(outcome.memory_bytes),
     )
 }
 
 fn header(outcome: &CarryOutcome) -> Vec<String> {
     let mut row = vec![String::new(), format!("measured {}s", outcome.unit)];
-    for carried in headrooms(outcome) {
-        row.push(format!("at {:.0} % of the cores", carried * 100.0));
+    for headroom in outcome.headrooms() {
+        row.push(format!("at {:.0} % of the cores", headroom * 100.0));
         row.push("95 % interval".to_owned());
         row.push("ends at".to_owned());
     }
     row
 }
 
-fn headrooms(outcome: &CarryOutcome) -> Vec<f64> {
-    let fullest = outcome.lanes.iter().max_by_key(|lane| lane.carried.len());
-    fullest.map_or(Vec::new(), |lane| lane.carried.iter().map(|carried| carried.headroom).collect())
-}
-
 fn row(lane: &LaneShown, columns: usize) -> Vec<String> {
     let floor = lane.floor.as_ref();
     let mut row = vec![
         lane.label.clone(),
-        floor.map_or("-".to_owned(), |floor| format!("at least {}", count(floor.units as u64))),
+        floor.map_or("-".to_owned(), |floor| {
+            let mark = if is_by_turns(lane) { " ~" } else { "" };
+            let but = if floor.reservations.is_empty() { "" } else { " !" };
+            format!("at least {}{mark}{but}", count(floor.units as u64))
+        }),
     ];
     for carried in &lane.carried {
         let Carried { units, units_low, units_high, .. } = carried;
@@ -76,12 +73,30 @@ fn row(lane: &LaneShown, columns: usize) -> Vec<String> {
     row
 }
 
+/// True if fewer devices took turns than have the rate that was carried.
+fn is_by_turns(lane: &LaneShown) -> bool {
+    let floor = lane.floor.as_ref();
+    lane.is_per_connection && floor.is_some_and(|floor| floor.clients < floor.devices)
+}
+
 /// A number of units with as many digits as it deserves.
-fn rounded(units: f64) -> String {
-    if units < 1000.0 { count(units as u64) } else { three_digits(units) }
+fn rounded(units: Option<f64>) -> String {
+    match units {
+        None => "no upper bound".to_owned(),
+        Some(units) if units < 1000.0 => count(units as u64),
+        Some(units) => three_digits(units),
+    }
 }
 
 fn notes(outcome: &CarryOutcome) -> Vec<String> {
+    let mut notes = of_lanes(outcome);
+    notes.extend(outcome.families.iter().map(foretold));
+    notes.extend(outcome.missing.iter().map(|why| format!("missing: {why}")));
+    notes
+}
+
+/// What the marks stand for, and what is to be known of a line.
+fn of_lanes(outcome: &CarryOutcome) -> Vec<String> {
     let reaches = outcome.lanes.iter().flat_map(|lane| &lane.carried).map(|carried| carried.reach);
     let reaches: Vec<Reach> = reaches.collect();
     let mut notes = Vec::new();
@@ -91,29 +106,47 @@ fn notes(outcome: &CarryOutcome) -> Vec<String> {
     if reaches.contains(&Reach::Beyond) {
         notes.push("* beyond what was measured: the cost model alone".to_owned());
     }
-    for lane in outcome.lanes.iter().filter(|lane| lane.refused.is_some()) {
-        notes.push(format!("{}: {}", lane.label, lane.refused.as_deref().unwrap_or_default()));
+    for lane in &outcome.lanes {
+        if let Some(floor) = lane.floor.as_ref().filter(|_| is_by_turns(lane)) {
+            notes.push(format!("~ {}: {}", lane.label, floor.in_words(lane)));
+        }
     }
-    for family in &outcome.families {
-        notes.push(match (family.held_out_error, &family.refused) {
-            (_, Some(why)) => format!("{}: {why}", family.label),
-            (Some(error), None) => format!(
-                "{}: held-out cells foretold to {:.0} %{}{}",
-                family.label,
-                error * 100.0,
-                family.checked_error.map_or(String::new(), |checked| format!(
-                    ", cells of other runs to {:.0} %",
-                    checked * 100.0
-                )),
-                if family.is_foretelling {
-                    String::new()
-                } else {
-                    format!(", more than {:.0} %: do not rely on it", family.error_max * 100.0)
-                },
-            ),
-            (None, None) => format!("{}: too few cells to hold any out", family.label),
-        });
+    for lane in &outcome.lanes {
+        let reservations = lane.floor.iter().flat_map(|floor| &floor.reservations);
+        notes.extend(reservations.map(|why| format!("! {}: {why}", lane.label)));
+        let lag = lane.floor.as_ref().filter(|floor| floor.p99_has_lag);
+        notes.extend(lag.map(|floor| format!("{}: {}", lane.label, floor.p99_in_words())));
     }
-    notes.extend(outcome.missing.iter().map(|why| format!("missing: {why}")));
+    notes.extend(outcome.of_turns().map(str::to_owned));
+    let is_unsearched = |lane: &&LaneShown| lane.search.is_none();
+    let unsearched: Vec<&str> =
+        outcome.lanes.iter().filter(is_unsearched).map(|lane| lane.label.as_str()).collect();
+    if !unsearched.is_empty() {
+        notes.push(format!("the highest rate was not searched for: {}", unsearched.join("; ")));
+    }
+    let refused = outcome.lanes.iter().filter_map(|lane| Some((lane, lane.refused.as_ref()?)));
+    notes.extend(refused.map(|(lane, why)| format!("{}: {why}", lane.label)));
     notes
+}
+
+/// How well a family's costs foretell.
+fn foretold(family: &FamilyShown) -> String {
+    let label = &family.label;
+    match (family.held_out_error, &family.refused) {
+        (_, Some(why)) => format!("{label}: {why}"),
+        (None, None) => format!("{label}: too few cells to hold any out"),
+        (Some(error), None) => {
+            let checked = family.checked_error.map_or(String::new(), |checked| {
+                format!(", cells of other runs to {:.0} %", checked * 100.0)
+            });
+            let beyond = match family.is_foretelling {
+                true => String::new(),
+                false => {
+                    format!(", more than {:.0} %: do not rely on it", family.error_max * 100.0)
+                }
+            };
+            let error = error * 100.0;
+            format!("{label}: held-out cells foretold to {error:.0} %{checked}{beyond}")
+        }
+    }
 }

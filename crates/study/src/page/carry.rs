@@ -60,14 +60,14 @@ fn of_one(carry: &CarryOutcome, pictures: &[Picture]) -> String {
 
 fn terms(carry: &CarryOutcome) -> String {
     format!(
-        "A {} is {} devices, each with a message every {} s. The server has {} of a core's time \
-         and {} of memory. Carried means: nothing lost or late, and 99 % of the answers within \
+        "A {} is {} devices, each with a message every {} s. The server has {} and {} of memory. \
+         Carried means: nothing lost or late, and 99 % of the answers within \
          {}; QoS 0 has no answer, so there only loss counts. To the memory that the process shows \
          the {} bytes are added that the kernel keeps for a connection ({}).",
         escape(&carry.unit),
         carry.sensors,
         three_digits(carry.interval_s),
-        carry.cores,
+        carry.cores_in_words(),
         bytes(carry.memory_bytes),
         time(carry.p99_limit_ns, false),
         three_digits(carry.kernel_bytes_per_connection),
@@ -78,40 +78,46 @@ fn terms(carry: &CarryOutcome) -> String {
 /// The table of the answer.
 fn answer(carry: &CarryOutcome) -> String {
     let unit = escape(&carry.unit);
-    let longest = carry.lanes.iter().max_by_key(|lane| lane.carried.len());
-    let shares: Vec<f64> = longest
-        .map(|lane| lane.carried.iter().map(|carried| carried.headroom).collect())
-        .unwrap_or_default();
+    let shares = carry.headrooms();
+    let refused =
+        if shares.is_empty() { "<th scope=\"col\">why there is no answer</th>" } else { "" };
     let heads: String = shares
         .iter()
         .map(|share| {
             let percent = share * 100.0;
             format!(
-                "<th scope=\"col\">{unit}s at {percent:.0} % of the core</th>\
+                "<th scope=\"col\">{unit}s at {percent:.0} % of the cores</th>\
                  <th scope=\"col\">ends at</th>"
             )
         })
         .collect();
-    let rows: String = carry.lanes.iter().map(|lane| row(lane, &unit)).collect();
+    let rows: String = carry.lanes.iter().map(|lane| row(lane, &unit, shares.len())).collect();
+    let turns = carry.of_turns().map_or(String::new(), |turns| format!(" {turns}"));
     format!(
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{unit}s carried\">\
          <table>\n<thead><tr><th scope=\"col\">way</th><th scope=\"col\">measured</th>\
-         {heads}</tr></thead>\n\
+         {heads}{refused}</tr></thead>\n\
          <tbody>\n{rows}</tbody></table></div>\n\
-         <p class=\"note\">Measured: one cell held so many devices. Behind each estimate stands \
-         its interval at 95 %, made of the resampled costs and of how far off the cells were that \
-         were foretold, and how it is known: measured; put together (as many connections and as \
-         high a rate were measured, apart); or beyond (the model alone).</p>\n"
+         <p class=\"note\">Measured: one cell held so many devices. An estimate is the model's, \
+         times what the cells that were foretold cost over what was foretold, in the middle. Behind \
+         it stands its interval at 95 %, made of the resampled costs and of how far off those cells \
+         were, and how it is known: measured; put together (as many connections and as high a rate \
+         were measured, apart); or beyond (the model alone).{turns}</p>\n"
     )
 }
 
-fn row(lane: &LaneShown, unit: &str) -> String {
+fn row(lane: &LaneShown, unit: &str, shares: usize) -> String {
     let floor = lane.floor.as_ref().map_or("–".to_owned(), |floor| {
-        let p99 = floor.p99_ns.map_or(String::new(), |p99| format!(", p99 {}", time(p99, false)));
         let link = link(&floor.link, &format!("at least {} {unit}s", count(floor.units as u64)));
-        format!("{link} ({} devices, nothing lost{p99})", count(floor.devices as u64))
+        let p99 = floor.p99_in_words();
+        let all = [floor.in_words(lane), "nothing lost".to_owned(), p99];
+        let all: Vec<String> = all.into_iter().filter(|text| !text.is_empty()).collect();
+        let but: String =
+            floor.reservations.iter().map(|why| format!("<br>But {}", escape(why))).collect();
+        format!("{link} ({}){but}", all.join(", "))
     });
-    let search = lane.search.as_ref().map_or(String::new(), |search| {
+    let unsearched = || "<br>highest rate not searched for".to_owned();
+    let search = lane.search.as_ref().map_or_else(unsearched, |search| {
         let devices =
             |end: Option<f64>| end.map_or("–".to_owned(), |devices| count(devices.round() as u64));
         format!(
@@ -122,10 +128,11 @@ fn row(lane: &LaneShown, unit: &str) -> String {
         )
     });
     let carried: String = lane.carried.iter().map(carried).collect();
-    let refused = lane
-        .refused
-        .as_ref()
-        .map_or(String::new(), |why| format!("<td colspan=\"2\">{}</td>", escape(why)));
+    let refused = lane.refused.as_ref().map_or(String::new(), |why| match shares {
+        // No line has an answer, and there are no columns for one.
+        0 => format!("<td>{}</td>", escape(why)),
+        _ => format!("<td colspan=\"{}\">{}</td>", 2 * shares, escape(why)),
+    });
     let label = escape(&lane.label);
     format!("<tr><th scope=\"row\">{label}</th><td>{floor}{search}</td>{carried}{refused}</tr>\n")
 }
@@ -136,7 +143,7 @@ fn carried(carried: &Carried) -> String {
         Reach::Composed => "put together",
         Reach::Beyond => "beyond",
     };
-    let units = |units: f64| three_digits(units);
+    let units = |units: Option<f64>| units.map_or("no upper bound".to_owned(), three_digits);
     format!(
         "<td>{} ({} to {}), {known}</td><td>{}</td>",
         units(carried.units),
@@ -176,6 +183,18 @@ fn costs(family: &FamilyShown) -> String {
         true => "so the model may be used",
         false => "<b>so do not rely on the model</b>",
     };
+    let awake = family.awake_s.map_or_else(
+        || "wake-ups could not be told from messages".to_owned(),
+        |awake_s| {
+            format!(
+                "once woken the server is taken to stay awake for {}",
+                time(awake_s * 1e9, false)
+            )
+        },
+    );
+    let correction = family.correction.map_or(String::new(), |factor| {
+        format!(" In the middle cells cost {factor:.2} times what was foretold.")
+    });
     let memory = family.memory.map_or(String::new(), |memory| {
         let tls = memory
             .tls_connection_bytes
@@ -189,13 +208,12 @@ fn costs(family: &FamilyShown) -> String {
          <th scope=\"col\">µs of processor time</th><th scope=\"col\">95 % interval</th></tr>\
          </thead>\n<tbody>\n{rows}</tbody></table></div>\n\
          <p class=\"note\">Non-negative least squares over {} runs of {} cells, condition number \
-         {:.0}; once woken the server is taken to stay awake for {}. Each third of the cells was \
-         held out once and foretold: root mean square error {}; cells of other runs: {}; up to \
-         {:.0} % was asked, {verdict}.{memory}</p>\n{}",
+         {:.0}; {}. Each third of the cells was held out once and foretold: root mean square error \
+         {}; cells of other runs: {}; up to {:.0} % was asked, {verdict}.{correction}{memory}</p>\n{}",
         family.runs,
         family.cells,
         family.condition.unwrap_or_default(),
-        time(family.awake_s * 1e9, false),
+        awake,
         error(family.held_out_error),
         error(family.checked_error),
         family.error_max * 100.0,
@@ -251,7 +269,9 @@ fn picture(carry: &CarryOutcome, is_tls: bool) -> Option<Picture> {
     for (nth, lane) in lanes.iter().enumerate() {
         series.extend(drawn(lane, nth, per_unit));
     }
-    let measured = lanes.iter().filter_map(|lane| lane.floor.as_ref()).map(|floor| floor.devices);
+    let floors = lanes.iter().filter_map(|lane| lane.floor.as_ref());
+    let measured = floors.map(|floor| floor.devices.min(floor.clients));
+    let measured = measured.filter(|devices| *devices > low * per_unit);
     if let (Some(first), Some(most)) = (series.first_mut(), measured.reduce(f64::max)) {
         first["markArea"] = json!({
             "silent": true, "itemStyle": { "color": "rgba(128, 128, 128, 0.14)" },
@@ -275,7 +295,8 @@ fn picture(carry: &CarryOutcome, is_tls: bool) -> Option<Picture> {
             "tooltip": { "trigger": "item", "formatter": "@beside" },
             "xAxis": x,
             "yAxis": {
-                "type": "value", "name": "percent of a core", "min": 0, "max": 120,
+                "type": "value", "name": "percent of a core", "min": 0,
+                "max": lean(120.0 * carry.cores),
                 "axisLabel": { "formatter": "@mark" },
                 "nameTextStyle": { "align": "left", "padding": [0, 0, 0, -62] }, "nameGap": 12,
             },
@@ -330,8 +351,90 @@ fn drawn(lane: &LaneShown, nth: usize, per_unit: f64) -> Vec<Value> {
 }
 
 const NOTE: &str = "Grey: where one cell held so many devices. Full circles: cells that did; empty \
-    ones: cells with the rate of so many devices on fewer connections. Lines: the cost model, \
-    solid where connections and rate were measured apart, dashed beyond; dotted: its 95 % band.";
+    ones: cells with the rate of so many devices on fewer connections, or by fewer that took turns. \
+    Lines: the cost model, solid where connections and rate were measured apart, dashed beyond; \
+    dotted: its 95 % band.";
 
 /// Colours before they begin again.
 const COLOURS: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two ways on a server of two cores: one that is carried without end, measured by turns, and
+    /// one that could not be fitted.
+    fn carry(cores: f64) -> CarryOutcome {
+        let point = |devices: f64| json!({ "devices": devices, "percent": 1.0, "low": 1.0, "high": 2.0, "reach": "beyond" });
+        let share = |headroom: f64| {
+            json!({
+                "headroom": headroom, "devices": null, "devices_low": 6e4, "devices_high": null,
+                "units": null, "units_low": 1e3, "units_high": null, "binds": "nothing measured",
+                "otherwise_devices": null, "reach": "beyond",
+            })
+        };
+        let link = json!({ "run": "right/x", "folder": "right-x", "cell": "x", "trials": [] });
+        let lane = |label: &str, rest: Value| {
+            let mut lane = json!({
+                "label": label, "family": "f", "is_tls": false, "is_per_connection": true,
+                "floor": null, "carried": [], "rate_measured_max": 0.0,
+                "connections_measured_max": 0.0, "points": [], "line": [],
+            });
+            rest.as_object().into_iter().flatten().for_each(|(key, value)| {
+                lane[key] = value.clone();
+            });
+            lane
+        };
+        let floor = json!({
+            "devices": 48_000.0, "units": 800.0, "rate_per_s": 800.0, "connections": 0.0,
+            "clients": 300.0, "p99_ns": 4e6, "p99_has_lag": true,
+            "reservations": ["measured for 500 ms"], "link": link,
+        });
+        let lines = [point(1e3), point(1e6)];
+        let both = [
+            lane(
+                "by turns",
+                json!({ "floor": floor, "carried": [share(0.5), share(1.0)], "line": lines }),
+            ),
+            lane("unknown", json!({ "refused": "its costs could not be fitted" })),
+        ];
+        let all = json!({
+            "id": "farms", "question": "How many?", "unit": "farm", "sensors": 60,
+            "interval_s": 60.0, "cores": cores, "memory_bytes": 4e9,
+            "kernel_bytes_per_connection": 3900.0, "kernel_bytes_source": "slab",
+            "p99_limit_ns": 1e9, "lanes": both, "families": [], "break_even": [], "anchors": [],
+            "missing": [],
+        });
+        serde_json::from_value(all).unwrap()
+    }
+
+    #[test]
+    fn a_line_says_what_its_floor_does_not_show() {
+        let html = answer(&carry(2.0));
+        for said in [
+            "the rate of 48,000 devices, by 300 that took turns",
+            "p99 at most 4.00 ms (with the generator's own lag in it)",
+            "But measured for 500 ms",
+            "highest rate not searched for",
+            "no upper bound (1000 to no upper bound), beyond",
+            "<td colspan=\"4\">its costs could not be fitted</td>",
+            "ports",
+        ] {
+            assert!(html.contains(said), "{said}: {html}");
+        }
+        let mut none = carry(2.0);
+        none.lanes.iter_mut().for_each(|lane| lane.carried.clear());
+        assert!(answer(&none).contains("why there is no answer"));
+    }
+
+    #[test]
+    fn the_picture_and_the_words_follow_the_cores() {
+        for (cores, words, max) in [(1.0, "has 1 core and", 120.0), (2.0, "has 2 cores and", 240.0)]
+        {
+            let carry = carry(cores);
+            assert!(terms(&carry).contains(words), "{}", terms(&carry));
+            let drawn = picture(&carry, false).unwrap();
+            assert_eq!(drawn.option["yAxis"]["max"].as_f64(), Some(max));
+        }
+    }
+}

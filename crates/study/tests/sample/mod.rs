@@ -86,6 +86,7 @@ pub fn outcome() -> Outcome {
         state: "done".to_owned(),
         experiments: experiments(),
         claims: claims(),
+        certainty: weigh_study::outcome::Certainty::default(),
         figures: vec![figure()],
         carry: Vec::new(),
     }
@@ -143,6 +144,7 @@ fn claims() -> Vec<ClaimOutcome> {
             sentence: format!("Ours is 3.84 (3.60 to 4.09), so it is {verdict}."),
             because: Some("A closed loop sets its own rate.".to_owned()),
             conditions: vec![judged(Role::Picture), judged(Role::Cause)],
+            by_paper: Vec::new(),
         })
         .collect()
 }
@@ -179,6 +181,7 @@ fn judged(role: Role) -> Judged {
         low: Some(3.60),
         high: Some(4.09),
         n: Some(3),
+        shown: "3.84 (3.60 to 4.09)".to_owned(),
         answer: Answer::Yes,
         reasons: Vec::new(),
         quantities: vec![QuantityShown {

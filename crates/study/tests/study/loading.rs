@@ -99,6 +99,12 @@ const CLAIMS: &[(&str, &str, &str)] = &[
     ),
     ("capacity < 20000", "capacty < 20000", "capacty stands for no quantity"),
     ("capacity < 20000", "capacity <", "is no number"),
+    ("\"capacity < 20000\", ", "\"capacity < 20000\", \"1 > 0\", ", "1 > 0 rests on nothing"),
+    (
+        "finding = \"L05\", series = \"Table 4\"",
+        "finding = \"L05\", series = \"Tabl\"",
+        "no published table",
+    ),
     ("\"capacity < 20000\", ", "", "no condition uses capacity"),
     ("limit = \"capacity_burst\"", "limit = \"capacity_per_s\"", "it finds capacity_burst"),
     (
