@@ -64,6 +64,7 @@ fn it_reads_from_the_question_to_how_to_repeat_it() {
     for wanted in [
         "<h1>Is HTTP",
         "4 claims",
+        "8 conditions were answered, 8 of them by an interval of 95 % each",
         "Written beforehand, and not computed from this run",
         "The share of a processor follows",
         "Which of the two is lighter?",

@@ -51,7 +51,7 @@ fn claim(claim: &ClaimOutcome) -> String {
     html += &cells(&claim.cells);
     let _ = writeln!(html, "<p><b>{}</b></p>", prose(&claim.sentence));
     html += &because(claim);
-    html += &conditions(&claim.conditions);
+    html += &conditions(&claim.conditions, &claim.by_paper);
     html + "</article>\n"
 }
 
@@ -118,7 +118,9 @@ fn unit(unit: &str) -> &str {
     }
 }
 
-fn conditions(conditions: &[Judged]) -> String {
+/// What was asked with what the runs say to it; `by_paper` are the roles to which no run of ours
+/// says anything.
+fn conditions(conditions: &[Judged], by_paper: &[Role]) -> String {
     if conditions.is_empty() {
         return String::new();
     }
@@ -141,7 +143,7 @@ fn conditions(conditions: &[Judged]) -> String {
             "<tr><th scope=\"row\"><code>{}</code></th><td class=\"text\">{}</td><td>{}</td>\
              <td>{}</td><td>{}</td><td class=\"text\">{}{}</td></tr>",
             escape(&judged.text),
-            asks_for(judged.role),
+            asks_for(judged.role, by_paper.contains(&judged.role)),
             number(judged.estimate),
             if between.is_empty() { "–" } else { &between },
             rests_on(judged, is_exact),
@@ -213,11 +215,14 @@ fn reasons(reasons: &[String]) -> String {
     }
 }
 
-fn asks_for(role: Role) -> &'static str {
-    match role {
-        Role::Picture => "their picture",
-        Role::Cause => "its cause",
-        Role::Truth => "the sentence, measured right",
+fn asks_for(role: Role, is_by_paper: bool) -> &'static str {
+    match (role, is_by_paper) {
+        (Role::Picture, false) => "their picture",
+        (Role::Picture, true) => "their picture, in their own figures",
+        (Role::Cause, false) => "its cause",
+        (Role::Cause, true) => "its cause, in their own figures",
+        (Role::Truth, false) => "the sentence, measured right",
+        (Role::Truth, true) => "the sentence, by their own figures",
     }
 }
 

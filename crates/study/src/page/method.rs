@@ -45,8 +45,9 @@ pub(super) fn method(study: &Study, outcome: &Outcome) -> String {
         Scale::Full => "full, as the paper",
     };
     let mut html = format!(
-        "<p>Every experiment that can be run here was run {}, at the scale {}. A verdict comes from conditions on these \
-         runs, each held against its interval at 95 %, never from a hand.</p>\n",
+        "<p>Every experiment that can be run here was run {}, at the scale {}. A verdict comes \
+         from conditions on these runs, each held against its interval at 95 %, never from a \
+         hand.</p>\n",
         ways(outcome),
         escape(scale)
     );

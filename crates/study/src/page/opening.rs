@@ -87,7 +87,12 @@ fn counts(outcome: &Outcome) -> String {
         );
     }
     let meaning = Verdict::ALL.map(|verdict| format!("<b>{verdict}</b>: {}", means(verdict)));
-    html + &format!("</ul>\n<p class=\"note\">{}.</p>\n", meaning.join("; "))
+    html += &format!("</ul>\n<p class=\"note\">{}.</p>\n", meaning.join("; "));
+    // Nothing was answered: there is nothing to be wrong about.
+    if outcome.certainty.judged > 0 {
+        let _ = writeln!(html, "<p class=\"note\">{}</p>", outcome.certainty.sentence());
+    }
+    html
 }
 
 /// The word of a verdict, in its own colour.

@@ -4,9 +4,9 @@
 use serde_json::json;
 use weigh_audit::{Source, audit};
 use weigh_study::outcome::{
-    Answer, AxisShown, CellShown, ClaimOutcome, DoubtShown, ExperimentOutcome, FigureOutcome,
-    FlagShown, Judged, Line, Link, PointShown, QuantityShown, Role, RunOutcome, STUDY_SCHEMA,
-    Series,
+    Answer, AxisShown, CellShown, Certainty, ClaimOutcome, DoubtShown, ExperimentOutcome,
+    FigureOutcome, FlagShown, Judged, Line, Link, PointShown, QuantityShown, Role, RunOutcome,
+    STUDY_SCHEMA, Series,
 };
 use weigh_study::published::Published;
 use weigh_study::study::{Environment, Experiment, Flag, Paper, Study};
@@ -86,7 +86,7 @@ pub fn outcome() -> Outcome {
         state: "done".to_owned(),
         experiments: experiments(),
         claims: claims(),
-        certainty: weigh_study::outcome::Certainty::default(),
+        certainty: Certainty::of(&claims()),
         figures: vec![figure()],
         carry: Vec::new(),
     }
