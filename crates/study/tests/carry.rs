@@ -251,10 +251,10 @@ fn set_costs(runs: &mut Runs, cores: impl Fn(&Cell) -> f64) {
     }
 }
 
-/// The interval and the estimate in it, where they have bounds.
+/// The interval and the estimate in it; what has no bound is infinite.
 fn bounds(carried: &Carried) -> [f64; 3] {
     let all = [carried.devices_low, carried.devices, carried.devices_high];
-    all.map(|devices| devices.expect("memory or processor ends somewhere"))
+    all.map(|devices| devices.unwrap_or(f64::INFINITY))
 }
 
 fn number(cell: &Cell, key: &str) -> f64 {

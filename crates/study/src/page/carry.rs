@@ -416,7 +416,7 @@ mod tests {
             "p99 at most 4.00 ms (with the generator's own lag in it)",
             "But measured for 500 ms",
             "highest rate not searched for",
-            "no upper bound (1000 to no upper bound), beyond",
+            "no upper bound (1,000 to no upper bound), beyond",
             "<td colspan=\"4\">its costs could not be fitted</td>",
             "ports",
         ] {
