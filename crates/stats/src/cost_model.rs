@@ -5,19 +5,19 @@
 //! to scatter in proportion to itself, so the weight is one over the square of the *fitted* cost,
 //! found in a few passes. Weights from the measured cost would favour what came out low.
 //!
-//! Its uncertainty is a wild bootstrap over groups of runs, such as the repetitions of a cell (C. F.
-//! J. Wu, 1986; R. Y. Liu, 1988; by groups A. C. Cameron, J. B. Gelbach and D. L. Miller, 2008): the
-//! design stays, every run keeps the size of its own residual and only the signs are drawn, one for
-//! each group, so that groups need not scatter alike and what is in all runs of one of them, which
-//! more repetitions do not take away, is not taken for chance. Residuals are those that a group
-//! would have left had it not been fitted (`(I - H)^-1 e`, CR3 of R. M. Bell and D. F. McCaffrey,
-//! 2002; with one run to a group HC3 of J. G. MacKinnon and H. White, 1985), and stretched from the
-//! normal to Student's t: with a dozen groups both matter (`tests/cost_model.rs` prints the
+//! Its uncertainty is a wild bootstrap over groups of runs, such as the repetitions of a cell (C.
+//! F. J. Wu, 1986; R. Y. Liu, 1988; by groups A. C. Cameron, J. B. Gelbach and D. L. Miller, 2008):
+//! the design stays, every run keeps the size of its own residual and only the signs are drawn, one
+//! for each group, so that groups need not scatter alike and what is in all runs of one of them,
+//! which more repetitions do not take away, is not taken for chance. Residuals are those that a
+//! group would have left had it not been fitted (`(I - H)^-1 e`, CR3 of R. M. Bell and D. F.
+//! McCaffrey, 2002; with one run to a group HC3 of J. G. MacKinnon and H. White, 1985), and stretched from
+//! the normal to Student's t: with a dozen groups both matter (`tests/cost_model.rs` prints the
 //! coverage).
 //!
-//! A group that alone shows a driver leaves nothing as a whole, since the driver's coefficient takes
-//! whatever it is off by. Its runs then have a sign each: their scatter is all that is known, and
-//! an interval of that coefficient does not hold what is in all of them.
+//! A group that alone shows a driver leaves nothing as a whole, since the driver's coefficient
+//! takes whatever it is off by. Its runs then have a sign each: their scatter is all that is known,
+//! and an interval of that coefficient does not hold what is in all of them.
 
 mod held_out;
 mod non_negative;

@@ -82,8 +82,8 @@ fn decide(judged: &mut Judged, condition: &Condition, measured: &[Measured]) {
 }
 
 /// The mean of the expression over repetitions and its t interval, where all that is uncertain in
-/// it was measured in the same trials: two figures of one trial vary together, and taken apart their
-/// ratio would be told wider or narrower than it is. `None` where that is not so, and for one
+/// it was measured in the same trials: two figures of one trial vary together, and taken apart
+/// their ratio would be told wider or narrower than it is. `None` where that is not so, and for one
 /// quantity alone, whose draws know what is possible.
 fn by_repetition(condition: &Condition, measured: &[Measured]) -> Option<(f64, (f64, f64))> {
     let uncertain = measured.iter().filter(|one| one.draws.is_some());

@@ -165,8 +165,9 @@ impl Family {
         self.drivers.iter().position(|known| known == driver).map_or(0.0, |at| found.each[at])
     }
 
-    /// What an answer of the best fit is multiplied by, so that half of the cells that were foretold
-    /// cost more than that and half cost less: the median of the ratios, 1 where there are none.
+    /// What an answer of the best fit is multiplied by, so that half of the cells that were
+    /// foretold cost more than that and half cost less: the median of the ratios, 1 where there are
+    /// none.
     pub fn correction(&self) -> f64 {
         let mut ratios = self.ratios.clone();
         ratios.sort_unstable_by(f64::total_cmp);

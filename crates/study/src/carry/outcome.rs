@@ -84,9 +84,9 @@ impl Floor {
 }
 
 /// Ports are no driver of the model.
-const TURNS: &str = "A connection each: processor time alone is modelled, and not ports. Behind one \
-    address there are 64,511 of them to one port of a server at most, and a closed connection keeps \
-    its own for a minute.";
+const TURNS: &str = "A connection each: processor time alone is modelled, and not ports. Behind \
+    one address there are 64,511 of them to one port of a server at most, and a closed connection \
+    keeps its own for a minute.";
 
 /// The costs of a family, and how well they foretell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -173,8 +173,8 @@ pub struct HeldOutShown {
 pub enum Reach {
     /// One cell held as many devices at as high a rate.
     Measured,
-    /// As many connections were held, and as high a rate was carried, in different cells; where each
-    /// message has a connection of its own, as high a rate, by fewer devices that took turns.
+    /// As many connections were held, and as high a rate was carried, in different cells; where
+    /// each message has a connection of its own, as high a rate, by fewer devices that took turns.
     Composed,
     /// More than was measured: the model alone.
     Beyond,

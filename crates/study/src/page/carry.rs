@@ -99,10 +99,10 @@ fn answer(carry: &CarryOutcome) -> String {
          {heads}{refused}</tr></thead>\n\
          <tbody>\n{rows}</tbody></table></div>\n\
          <p class=\"note\">Measured: one cell held so many devices. An estimate is the model's, \
-         times what the cells that were foretold cost over what was foretold, in the middle. Behind \
-         it stands its interval at 95 %, made of the resampled costs and of how far off those cells \
-         were, and how it is known: measured; put together (as many connections and as high a rate \
-         were measured, apart); or beyond (the model alone).{turns}</p>\n"
+         times what the cells that were foretold cost over what was foretold, in the middle. \
+         Behind it stands its interval at 95 %, made of the resampled costs and of how far off those \
+         cells were, and how it is known: measured; put together (as many connections and as high a \
+         rate were measured, apart); or beyond (the model alone).{turns}</p>\n"
     )
 }
 
@@ -209,7 +209,8 @@ fn costs(family: &FamilyShown) -> String {
          </thead>\n<tbody>\n{rows}</tbody></table></div>\n\
          <p class=\"note\">Non-negative least squares over {} runs of {} cells, condition number \
          {:.0}; {}. Each third of the cells was held out once and foretold: root mean square error \
-         {}; cells of other runs: {}; up to {:.0} % was asked, {verdict}.{correction}{memory}</p>\n{}",
+         {}; cells of other runs: {}; up to {:.0} % was asked, {verdict}.{correction}{memory}</p>\n\
+         {}",
         family.runs,
         family.cells,
         family.condition.unwrap_or_default(),
@@ -351,9 +352,9 @@ fn drawn(lane: &LaneShown, nth: usize, per_unit: f64) -> Vec<Value> {
 }
 
 const NOTE: &str = "Grey: where one cell held so many devices. Full circles: cells that did; empty \
-    ones: cells with the rate of so many devices on fewer connections, or by fewer that took turns. \
-    Lines: the cost model, solid where connections and rate were measured apart, dashed beyond; \
-    dotted: its 95 % band.";
+    ones: cells with the rate of so many devices on fewer connections, or by fewer that took \
+    turns. Lines: the cost model, solid where connections and rate were measured apart, dashed \
+    beyond; dotted: its 95 % band.";
 
 /// Colours before they begin again.
 const COLOURS: usize = 8;
@@ -365,7 +366,11 @@ mod tests {
     /// Two ways on a server of two cores: one that is carried without end, measured by turns, and
     /// one that could not be fitted.
     fn carry(cores: f64) -> CarryOutcome {
-        let point = |devices: f64| json!({ "devices": devices, "percent": 1.0, "low": 1.0, "high": 2.0, "reach": "beyond" });
+        let point = |devices: f64| {
+            json!({
+                "devices": devices, "percent": 1.0, "low": 1.0, "high": 2.0, "reach": "beyond",
+            })
+        };
         let share = |headroom: f64| {
             json!({
                 "headroom": headroom, "devices": null, "devices_low": 6e4, "devices_high": null,
