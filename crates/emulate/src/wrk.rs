@@ -7,9 +7,9 @@
 //! wrk2 (github.com/giltene/wrk2, commit 0052ff8) counts from the due time, as Weighbridge does.
 //! After ten seconds, and 5 ms for each connection of a thread, it calibrates itself: it throws
 //! away the latencies that it has recorded until then (`calibrate` in src/wrk.c), and begins to
-//! sample the rate of its threads. A run that is over before that keeps all its latencies and samples
-//! no rate. A record here has the times of the whole run, so that for a longer one there is nothing
-//! to tell its latencies from; its counts are from beginning to end.
+//! sample the rate of its threads. A run that is over before that keeps all its latencies and
+//! samples no rate. A record here has the times of the whole run, so that for a longer one there is
+//! nothing to tell its latencies from; its counts are from beginning to end.
 
 use weigh_model::Nanos;
 

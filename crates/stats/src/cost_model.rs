@@ -11,9 +11,9 @@
 //! for each group, so that groups need not scatter alike and what is in all runs of one of them,
 //! which more repetitions do not take away, is not taken for chance. Residuals are those that a
 //! group would have left had it not been fitted (`(I - H)^-1 e`, CR3 of R. M. Bell and D. F.
-//! McCaffrey, 2002; with one run to a group HC3 of J. G. MacKinnon and H. White, 1985), and stretched from
-//! the normal to Student's t: with a dozen groups both matter (`tests/cost_model.rs` prints the
-//! coverage).
+//! McCaffrey, 2002; with one run to a group HC3 of J. G. MacKinnon and H. White, 1985), and
+//! stretched from the normal to Student's t: with a dozen groups both matter (`tests/cost_model.rs`
+//! prints the coverage).
 //!
 //! A group that alone shows a driver leaves nothing as a whole, since the driver's coefficient
 //! takes whatever it is off by. Its runs then have a sign each: their scatter is all that is known,

@@ -100,9 +100,9 @@ fn answer(carry: &CarryOutcome) -> String {
          <tbody>\n{rows}</tbody></table></div>\n\
          <p class=\"note\">Measured: one cell held so many devices. An estimate is the model's, \
          times what the cells that were foretold cost over what was foretold, in the middle. \
-         Behind it stands its interval at 95 %, made of the resampled costs and of how far off those \
-         cells were, and how it is known: measured; put together (as many connections and as high a \
-         rate were measured, apart); or beyond (the model alone).{turns}</p>\n"
+         Behind it stands its interval at 95 %, made of the resampled costs and of how far off \
+         those cells were, and how it is known: measured; put together (as many connections and as \
+         high a rate were measured, apart); or beyond (the model alone).{turns}</p>\n"
     )
 }
 
