@@ -79,7 +79,8 @@ fn published_figures_of_a_study_are_audited_and_make_a_page() {
     let html = read(&place, "one.html");
     assert!(html.contains("whole multiples of 1 s plus 343.5 ms") && html.contains("Table 16"));
     assert!(html.contains("weigh audit --study hydroponics --page one.html"));
-    assert!(!html.contains("http://") || !html.contains("src="), "nothing is loaded");
+    assert!(html.contains("default-src 'none'"), "nothing is loaded");
+    assert!(!html.contains("<link") && !html.contains("<script src"), "nothing is named to load");
     let all = place.weigh(&["audit", "--study", "all", "--json", "--page", "all.html"]);
     let all = all.with(99).json();
     let rules: std::collections::BTreeSet<&str> =
