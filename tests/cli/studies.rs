@@ -53,8 +53,8 @@ fn results(run: &Path) -> Vec<u32> {
     for line in text.lines() {
         let event: Value = serde_json::from_str(line).expect("a line is JSON");
         // One that Ctrl-C cut short is kept, and done again.
-        let doubts = event["doubts"].as_array().into_iter().flatten();
-        let is_cut_short = doubts.into_iter().any(|doubt| doubt["code"] == "interrupted");
+        let mut doubts = event["doubts"].as_array().into_iter().flatten();
+        let is_cut_short = doubts.any(|doubt| doubt["code"] == "interrupted");
         if event["event"] == "trial_finished" && !is_cut_short {
             *counts.entry(event["trial"].to_string()).or_insert(0) += 1;
         }
