@@ -74,10 +74,11 @@ mod tests {
     fn what_we_touch_is_seen() {
         let own = std::process::id();
         let before = proportional([own]);
-        let block = vec![1u8; 64 << 20];
+        let block = vec![1u8; 256 << 20];
         let after = proportional([own]);
-        assert!(after.rss_bytes >= before.rss_bytes + (60 << 20), "{before:?} {after:?}");
-        assert!(resident([own]).rss_bytes >= 60 << 20);
+        // Other tests of this process give some of theirs back meanwhile: 4 MiB were seen.
+        assert!(after.rss_bytes >= before.rss_bytes + (240 << 20), "{before:?} {after:?}");
+        assert!(resident([own]).rss_bytes >= 240 << 20);
         assert!(after.bytes() <= after.rss_bytes);
         drop(block);
     }
