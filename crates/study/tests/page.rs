@@ -29,9 +29,13 @@ fn every_claim_stands_once_with_verdict_figures_and_conditions() {
             assert!(own.contains(wanted), "{}: {wanted}\n{own}", claim.id);
         }
     }
-    for verdict in Verdict::ALL {
-        let counted = html.split("<ul class=\"verdicts\">").nth(1).unwrap();
-        assert!(counted.contains("<b>1 <span class=\"verdict"), "{verdict}");
+    let counted =
+        html.split("<ul class=\"verdicts\">").nth(1).unwrap().split("</ul>").next().unwrap();
+    let lines: Vec<&str> = counted.split("<li>").skip(1).collect();
+    assert_eq!(lines.len(), Verdict::ALL.len(), "{counted}");
+    for (line, verdict) in lines.iter().zip(Verdict::ALL) {
+        assert!(line.starts_with("<b>1 <span class=\"verdict"), "{line}");
+        assert!(line.contains(&format!(">{verdict}</span>")), "{verdict}: {line}");
     }
 }
 
