@@ -11,6 +11,7 @@ use weigh_model::plan::{Plan, Repeat};
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::enclosure::{Enclosure, Share};
 use weigh_stage::find;
+use weigh_study::carry::Asked as HowMany;
 use weigh_study::plans::{NEEDS_CGROUP, NEEDS_WIRE, StudyPlan};
 use weigh_study::study::Experiment;
 use weigh_study::{Scale, Study, Way};
@@ -29,7 +30,7 @@ pub struct Asked {
     pub scale: Scale,
     /// In whose way.
     pub ways: Vec<Way>,
-    /// The ids of the experiments; all where it is empty.
+    /// The ids of the experiments and of questions of how many; all where it is empty.
     pub only: Vec<String>,
 }
 
@@ -37,10 +38,11 @@ impl Asked {
     /// The experiments that are asked for.
     ///
     /// # Errors
-    /// If an id is that of none.
+    /// If an id is neither that of an experiment nor that of a question of how many.
     pub fn experiments<'s>(&self, study: &'s Study) -> Result<Vec<&'s Experiment>, Stop> {
-        if let Some(unknown) = self.only.iter().find(|id| study.experiment(id).is_none()) {
-            let ids: Vec<&str> = study.experiments.iter().map(|own| own.id.as_str()).collect();
+        let ids = study.experiments.iter().map(|own| own.id.as_str());
+        let ids: Vec<&str> = ids.chain(study.carry.iter().map(|own| own.id.as_str())).collect();
+        if let Some(unknown) = self.only.iter().find(|id| !ids.contains(&id.as_str())) {
             return Err(Stop::usage(format!(
                 "{unknown}: {} has no experiment of this id: type {}",
                 study.name,
@@ -51,20 +53,17 @@ impl Asked {
         Ok(study.experiments.iter().filter(is_asked).collect())
     }
 
-    /// The plans that are asked for, each once, in the order of the experiments.
+    /// The plans that are asked for, each once: in the order of the experiments, then what a
+    /// question of how many rests on, where it was named.
     fn plans<'s>(&self, study: &'s Study) -> Result<Vec<&'s StudyPlan>, Stop> {
+        let experiments = self.experiments(study)?;
+        let named = study.carry.iter().filter(|own| self.only.contains(&own.id));
+        let names = experiments.iter().flat_map(|own| own.published.iter().chain(&own.right));
+        let names = names.chain(named.flat_map(HowMany::runs));
+        let plans = names.filter_map(|name| study.plan(name));
         let mut seen = BTreeSet::new();
-        let mut plans = Vec::new();
-        for experiment in self.experiments(study)? {
-            for (way, names) in
-                [(Way::Published, &experiment.published), (Way::Right, &experiment.right)]
-            {
-                let names = names.iter().filter(|_| self.ways.contains(&way));
-                let own = names.filter_map(|name| study.plan(name));
-                plans.extend(own.filter(|plan| seen.insert(plan.name.clone())));
-            }
-        }
-        Ok(plans)
+        let is_asked = |plan: &&StudyPlan| self.ways.contains(&plan.way);
+        Ok(plans.filter(is_asked).filter(|plan| seen.insert(&plan.name)).collect())
     }
 }
 

@@ -99,7 +99,8 @@ impl Scales<'_> {
         };
         let (result, mut intervals) = std::thread::scope(|scope| {
             let series = Series::new(trial_run::told_every(every), every);
-            let follower = scope.spawn(move || self.display.follow(&heard, series));
+            let shards = self.experiment.shards as usize;
+            let follower = scope.spawn(move || self.display.follow(&heard, shards, series));
             let result = trial_run::run(&case.lane, trial, &case.material, &around, targets);
             drop(around);
             (result, follower.join().unwrap_or_default())

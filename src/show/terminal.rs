@@ -150,16 +150,25 @@ impl Display {
         }
     }
 
-    /// Listens to a trial until all its senders are gone, and hands its intervals over, those of
-    /// all shards put together in `series`.
-    pub fn follow(&self, heard: &Receiver<(u32, Progress)>, mut series: Series) -> Vec<Interval> {
+    /// Listens to a trial of so many shards until all its senders are gone, and hands its intervals
+    /// over, those of all shards put together in `series`.
+    pub fn follow(
+        &self,
+        heard: &Receiver<(u32, Progress)>,
+        shards: usize,
+        mut series: Series,
+    ) -> Vec<Interval> {
         let Some(standing) = self.standing() else { return Vec::new() };
         let mut said = Instant::now();
-        let mut pace = Pace::new(&standing);
+        let mut pace = Pace::new(&standing, shards);
+        let mut opened = BTreeMap::new();
         loop {
             match heard.recv_timeout(Duration::from_secs(1)) {
-                Ok((_, Progress::Opening(open, all))) => {
-                    self.line(&standing, &format!("{open} of {all} connections"), &mut said);
+                Ok((shard, Progress::Opening(open, all))) => {
+                    opened.insert(shard, (open, all));
+                    if opened.len() == shards {
+                        self.line(&standing, &opening(&opened), &mut said);
+                    }
                 }
                 Ok((shard, Progress::Interval(told))) => {
                     if !self.is_quiet {
@@ -204,8 +213,16 @@ impl Drop for Display {
     }
 }
 
+/// How many connections stand, of how many, over all shards.
+fn opening(opened: &BTreeMap<u32, (u64, u64)>) -> String {
+    let [open, all] = opened.values().fold([0, 0], |[open, all], own| [open + own.0, all + own.1]);
+    format!("{open} of {all} connections")
+}
+
 /// What was done since it was last said, and what the whole trial has done so far.
 struct Pace {
+    /// How many shards tell of themselves.
+    of_shards: usize,
     sent: u64,
     done: u64,
     is_warmup: bool,
@@ -220,8 +237,9 @@ struct Pace {
 }
 
 impl Pace {
-    fn new(standing: &Standing) -> Pace {
+    fn new(standing: &Standing, of_shards: usize) -> Pace {
         Pace {
+            of_shards,
             sent: 0,
             done: 0,
             is_warmup: false,
@@ -253,8 +271,11 @@ impl Pace {
         self.shards.values().map(|(length_ns, _)| *length_ns).max().unwrap_or(0)
     }
 
+    /// True if every shard has told of so much: the rate of some is not that of the trial. Those
+    /// without a connection, or done with theirs, say nothing, and nobody waits for them for long.
     fn is_long_enough(&self) -> bool {
-        self.length_ns() >= SAID_EVERY_NS
+        let told = self.shards.values().filter(|(length_ns, _)| *length_ns >= SAID_EVERY_NS);
+        told.count() >= self.of_shards || self.length_ns() >= WAITED_NS
     }
 
     /// True once there is nothing left to send: what is under way is awaited.
@@ -305,6 +326,9 @@ pub fn rough(time: Nanos) -> String {
 /// Rates are those of at least this time, a little less than what is told of a second.
 const SAID_EVERY_NS: u64 = 450_000_000;
 
+/// So much of one shard's time is waited for what the others tell.
+const WAITED_NS: u64 = 2_500_000_000;
+
 /// Parts of the bar.
 const PARTS: u64 = 10_000;
 
@@ -330,7 +354,7 @@ mod tests {
     fn pace(planned: (Option<Nanos>, Option<u64>)) -> Pace {
         let (name, of, left) = (String::new(), (1, 1), (Nanos(0), Nanos(0)));
         let (pattern, since) = (Pattern::Request, Instant::now());
-        Pace::new(&Standing { name, number: 1, of, left, planned, pattern, since })
+        Pace::new(&Standing { name, number: 1, of, left, planned, pattern, since }, 1)
     }
 
     fn told(sent: u64, acknowledged: u64) -> ShardInterval {
@@ -351,6 +375,23 @@ mod tests {
         counted.take_text();
         counted.add(0, &told(0, 0));
         assert_eq!(counted.take_text(), "0 in/s, 0 out/s", "a target that hangs");
+    }
+
+    /// Six shards that each tell once a second: the rate of one is not that of the trial.
+    #[test]
+    fn the_rate_of_a_trial_is_that_of_all_its_shards() {
+        let mut six = Pace { of_shards: 6, ..pace((Some(Nanos::from_secs(60)), None)) };
+        for shard in 0..6 {
+            assert!(!six.is_long_enough(), "{shard} of 6 have told");
+            six.add(shard, &told(100, 100));
+        }
+        assert!(six.is_long_enough());
+        assert_eq!(six.take_text(), "1200 in/s, 1200 out/s");
+        assert!(!six.is_long_enough(), "it begins anew");
+        (0..5).for_each(|_| six.add(3, &told(1, 1)));
+        assert!(six.is_long_enough(), "the others are done");
+        let opened = (0..6).map(|shard| (shard, (u64::from(shard), 10))).collect();
+        assert_eq!(opening(&opened), "15 of 60 connections");
     }
 
     #[test]

@@ -37,7 +37,8 @@ pub struct Run {
     /// papers; mini takes seconds and is for tests
     #[arg(long, value_name = "SCALE", default_value = "quick")]
     scale: Scale,
-    /// Only this experiment, by its id; claims that need others stay open
+    /// Only this experiment, or what is answered beside them (farms), by its id; claims that need
+    /// others stay open
     #[arg(long, value_name = "EXPERIMENT")]
     only: Vec<String>,
     /// Goes on with the run of a study that ended early, given by its folder, its id, or as latest:

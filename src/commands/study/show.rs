@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use weigh_stage::catalogue::Catalogue;
+use weigh_study::carry::Asked as HowMany;
 use weigh_study::study::{Claim, Experiment};
 use weigh_study::{Scale, Study, Way};
 
@@ -19,7 +20,7 @@ pub struct Show {
     /// The study, see weigh study list
     #[arg(value_name = "NAME")]
     name: String,
-    /// One experiment with its plans as weigh run takes them
+    /// One experiment, or what is answered beside them, with its plans as weigh run takes them
     #[arg(long, value_name = "ID")]
     experiment: Option<String>,
     /// The scale whose plans are shown: quick or full
@@ -42,7 +43,7 @@ impl Show {
         let asked = Asked { scale: self.scale, ways: Way::ALL.to_vec(), only };
         let parts = parts(&study, &asked, &ground)?;
         let text = match &self.experiment {
-            Some(_) => one(asked.experiments(&study)?[0], &parts)?,
+            Some(id) => one(&told(&study, id, &parts), &parts)?,
             None => whole(&study, &parts),
         };
         output::put(&text).map(|()| Exit::Done)
@@ -77,10 +78,11 @@ fn whole(study: &Study, parts: &[Part]) -> String {
     for own in &study.claims {
         text += &claim(study, own);
     }
+    if !study.carry.is_empty() {
+        text += "\nanswered beside them\n";
+    }
     for asked in &study.carry {
-        let runs: Vec<&str> = asked.runs().map(String::as_str).collect();
-        let _ =
-            writeln!(text, "\nanswered beside them\n  {} ({})", asked.question, runs.join(", "));
+        text += &how_many(asked, parts);
     }
     let beforehand = "what those who made the replay expect it to show (no run has computed it)";
     list(&mut text, beforehand, &study.finding);
@@ -90,9 +92,18 @@ fn whole(study: &Study, parts: &[Part]) -> String {
     )
 }
 
-/// One experiment, as comments, with its plans.
-fn one(own: &Experiment, parts: &[Part]) -> Result<String, Stop> {
-    let told = experiment(own, parts);
+/// The experiment of this id, or else the question of how many.
+fn told(study: &Study, id: &str, parts: &[Part]) -> String {
+    let question = study.carry.iter().find(|own| own.id == id);
+    match (study.experiment(id), question) {
+        (Some(own), _) => experiment(own, parts),
+        (None, Some(asked)) => how_many(asked, parts),
+        (None, None) => String::new(),
+    }
+}
+
+/// What was told, as comments, with the plans.
+fn one(told: &str, parts: &[Part]) -> Result<String, Stop> {
     let mut text: String = told.lines().map(|line| format!("# {}\n", line.trim_start())).collect();
     for part in parts {
         let plan = toml::to_string(&part.plan)
@@ -122,6 +133,19 @@ fn one(own: &Experiment, parts: &[Part]) -> Result<String, Stop> {
     Ok(text)
 }
 
+fn how_many(asked: &HowMany, parts: &[Part]) -> String {
+    let mut text = format!("  {}: {}\n", asked.id, asked.question);
+    lengths(&mut text, asked.runs(), parts);
+    text
+}
+
+/// A line for each of these plans.
+fn lengths<'n>(text: &mut String, names: impl Iterator<Item = &'n String>, parts: &[Part]) {
+    for part in names.filter_map(|name| parts.iter().find(|part| part.name == *name)) {
+        let _ = writeln!(text, "    {}: {}", part.name, part.length());
+    }
+}
+
 fn experiment(own: &Experiment, parts: &[Part]) -> String {
     let mut text = format!("  {}: {}", own.id, own.title);
     if !own.tables.is_empty() {
@@ -131,11 +155,7 @@ fn experiment(own: &Experiment, parts: &[Part]) -> String {
     if let Some(why) = &own.not_run {
         let _ = writeln!(text, "    cannot be run here: {why}");
     }
-    for name in own.published.iter().chain(&own.right) {
-        if let Some(part) = parts.iter().find(|part| part.name == *name) {
-            let _ = writeln!(text, "    {name}: {}", part.length());
-        }
-    }
+    lengths(&mut text, own.published.iter().chain(&own.right), parts);
     for flaw in &own.flaws {
         let _ = writeln!(text, "    flaw: {flaw}");
     }

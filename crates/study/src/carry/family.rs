@@ -320,18 +320,23 @@ fn groups(cells: &[Observed]) -> Vec<usize> {
     cells.iter().enumerate().flat_map(of).collect()
 }
 
-/// Root mean square of the relative errors.
+/// Root mean square of the errors, each as a share of what was measured; below the floor, where
+/// costs scatter alike, as a share of that.
 fn error(cells: &[HeldOutShown]) -> Option<f64> {
-    let squares: Vec<f64> =
-        cells.iter().filter_map(ratio).map(|ratio| (ratio.recip() - 1.0).powi(2)).collect();
+    let of = |cell: &HeldOutShown| {
+        let off = cell.foretold_percent? - cell.measured_percent;
+        Some((off / cell.measured_percent.max(FLOOR_CORES * 100.0)).powi(2))
+    };
+    let squares: Vec<f64> = cells.iter().filter_map(of).collect();
     let n = squares.len() as f64;
     (n > 0.0).then(|| (squares.iter().sum::<f64>() / n).sqrt())
 }
 
-/// Measured over foretold.
+/// Measured over foretold; `None` below the floor, where what is off is no share of anything.
 fn ratio(cell: &HeldOutShown) -> Option<f64> {
     let foretold = cell.foretold_percent.filter(|foretold| *foretold > 0.0)?;
-    (cell.measured_percent > 0.0).then(|| cell.measured_percent / foretold)
+    let is_told = cell.measured_percent > FLOOR_CORES * 100.0;
+    is_told.then(|| cell.measured_percent / foretold)
 }
 
 /// Memory against connections held; `None` where nothing sets them apart.
