@@ -1,5 +1,6 @@
 //! Two ways beside each other, and beside figures of others.
 
+use weigh_report::figures::count;
 use weigh_stats::cost_model::Coefficients;
 use weigh_stats::quantile::interpolated;
 
@@ -94,16 +95,17 @@ pub(super) fn anchors(asked: &Asked, families: &[(Family, FamilyShown)]) -> Vec<
             .map(|model| side.family.cores(&load, &model.best) / rate * 1e6);
         let factor = ours.filter(|ours| *ours > 0.0).map(|ours| anchor.us_per_message / ours);
         let sentence = match (ours, factor) {
-            (Some(ours), Some(factor)) if (0.5..=2.0).contains(&factor) => {
+            (Some(ours), Some(factor)) => {
+                let beside = match (0.5..=2.0).contains(&factor) {
+                    true => ": within a factor of 2.".to_owned(),
+                    false => format!(", a factor of {factor:.1}: {}", anchor.differs),
+                };
+                let (theirs, rate) = (anchor.us_per_message, count(rate as u64));
                 format!(
-                    "{ours:.1} µs here, {} µs there: within a factor of 2.",
-                    anchor.us_per_message
+                    "at {rate} messages a second on a core {ours:.1} µs of a message here, \
+                     {theirs} µs there{beside}"
                 )
             }
-            (Some(ours), Some(factor)) => format!(
-                "{ours:.1} µs here, {} µs there, a factor of {factor:.1}: {}",
-                anchor.us_per_message, anchor.differs
-            ),
             _ => "No cost of a message was fitted here.".to_owned(),
         };
         Some(AnchorShown {

@@ -8,7 +8,7 @@ use super::outcome::{Carried, CarryOutcome, FamilyShown, LaneShown, Reach};
 pub fn table(outcome: &CarryOutcome) -> String {
     let mut rows = vec![header(outcome)];
     let columns = rows[0].len();
-    rows.extend(outcome.lanes.iter().map(|lane| row(lane, columns)));
+    rows.extend(outcome.lanes.iter().map(|lane| row(lane, outcome, columns)));
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = format!("{}\n{}\n\n", outcome.question, terms(outcome));
@@ -32,7 +32,7 @@ fn terms(outcome: &CarryOutcome) -> String {
         "A {} is {} devices, each with a message every {} s; the server has {} and {} of memory.",
         outcome.unit,
         outcome.sensors,
-        three_digits(outcome.interval_s).trim_end_matches(".0"),
+        outcome.interval_s,
         outcome.cores_in_words(),
         weigh_report::figures::bytes(outcome.memory_bytes),
     )
@@ -48,7 +48,8 @@ fn header(outcome: &CarryOutcome) -> Vec<String> {
     row
 }
 
-fn row(lane: &LaneShown, columns: usize) -> Vec<String> {
+fn row(lane: &LaneShown, outcome: &CarryOutcome, columns: usize) -> Vec<String> {
+    let doubt = if is_foretold(lane, outcome) { "" } else { " ?" };
     let floor = lane.floor.as_ref();
     let mut row = vec![
         lane.label.clone(),
@@ -65,12 +66,18 @@ fn row(lane: &LaneShown, columns: usize) -> Vec<String> {
             Reach::Composed => " +",
             Reach::Beyond => " *",
         };
-        row.push(format!("{}{mark}", rounded(*units)));
+        row.push(format!("{}{mark}{doubt}", rounded(*units)));
         row.push(format!("{} to {}", rounded(*units_low), rounded(*units_high)));
         row.push(carried.binds.clone());
     }
     row.resize(columns.max(row.len()), "-".to_owned());
     row
+}
+
+/// True if the costs of the lane's family foretold as well as was asked.
+fn is_foretold(lane: &LaneShown, outcome: &CarryOutcome) -> bool {
+    let own = outcome.families.iter().find(|family| family.name == lane.family);
+    own.is_none_or(|family| family.is_foretelling)
 }
 
 /// True if fewer devices took turns than have the rate that was carried.
@@ -111,9 +118,11 @@ fn of_lanes(outcome: &CarryOutcome) -> Vec<String> {
             notes.push(format!("~ {}: {}", lane.label, floor.in_words(lane)));
         }
     }
+    if outcome.lanes.iter().any(|lane| !is_foretold(lane, outcome)) {
+        notes.push("? costs that do not foretell: do not rely on it".to_owned());
+    }
+    notes.extend(reservations(outcome));
     for lane in &outcome.lanes {
-        let reservations = lane.floor.iter().flat_map(|floor| &floor.reservations);
-        notes.extend(reservations.map(|why| format!("! {}: {why}", lane.label)));
         let lag = lane.floor.as_ref().filter(|floor| floor.p99_has_lag);
         notes.extend(lag.map(|floor| format!("{}: {}", lane.label, floor.p99_in_words())));
     }
@@ -127,6 +136,21 @@ fn of_lanes(outcome: &CarryOutcome) -> Vec<String> {
     let refused = outcome.lanes.iter().filter_map(|lane| Some((lane, lane.refused.as_ref()?)));
     notes.extend(refused.map(|(lane, why)| format!("{}: {why}", lane.label)));
     notes
+}
+
+/// What floors do not show, each once, with its lanes.
+fn reservations(outcome: &CarryOutcome) -> Vec<String> {
+    let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
+    for lane in &outcome.lanes {
+        for why in lane.floor.iter().flat_map(|floor| &floor.reservations) {
+            match found.iter_mut().find(|(known, _)| known == why) {
+                Some((_, lanes)) => lanes.push(&lane.label),
+                None => found.push((why, vec![&lane.label])),
+            }
+        }
+    }
+    let note = |(why, lanes): (&str, Vec<&str>)| format!("! {}: {why}", lanes.join("; "));
+    found.into_iter().map(note).collect()
 }
 
 /// How well a family's costs foretell.

@@ -62,14 +62,16 @@ fn terms(carry: &CarryOutcome) -> String {
     format!(
         "A {} is {} devices, each with a message every {} s. The server has {} and {} of memory. \
          Carried means: nothing lost or late, and 99 % of the answers within \
-         {}; QoS 0 has no answer, so there only loss counts. To the memory that the process shows \
+         {} s; QoS 0 has no answer, so there only loss counts. What was measured is as many devices \
+         as the plan had, in each lane its own number: it does not say that another lane carries \
+         less. To the memory that the process shows \
          the {} bytes are added that the kernel keeps for a connection ({}).",
         escape(&carry.unit),
         carry.sensors,
-        three_digits(carry.interval_s),
+        carry.interval_s,
         carry.cores_in_words(),
         bytes(carry.memory_bytes),
-        time(carry.p99_limit_ns, false),
+        carry.p99_limit_ns / 1e9,
         three_digits(carry.kernel_bytes_per_connection),
         escape(&carry.kernel_bytes_source),
     )
@@ -91,13 +93,16 @@ fn answer(carry: &CarryOutcome) -> String {
             )
         })
         .collect();
-    let rows: String = carry.lanes.iter().map(|lane| row(lane, &unit, shares.len())).collect();
+    let notes = Notes::of(carry);
+    let rows: String =
+        carry.lanes.iter().map(|lane| row(lane, carry, shares.len(), &notes)).collect();
+    let notes = notes.html();
     let turns = carry.of_turns().map_or(String::new(), |turns| format!(" {turns}"));
     format!(
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{unit}s carried\">\
          <table>\n<thead><tr><th scope=\"col\">way</th><th scope=\"col\">measured</th>\
          {heads}{refused}</tr></thead>\n\
-         <tbody>\n{rows}</tbody></table></div>\n\
+         <tbody>\n{rows}</tbody></table></div>\n{notes}\
          <p class=\"note\">Measured: one cell held so many devices. An estimate is the model's, \
          times what the cells that were foretold cost over what was foretold, in the middle. \
          Behind it stands its interval at 95 %, made of the resampled costs and of how far off \
@@ -106,28 +111,53 @@ fn answer(carry: &CarryOutcome) -> String {
     )
 }
 
-fn row(lane: &LaneShown, unit: &str, shares: usize) -> String {
+/// What cells do not show, said once with a letter, which stands where it is so.
+struct Notes<'c>(Vec<&'c str>);
+
+impl Notes<'_> {
+    fn of(carry: &CarryOutcome) -> Notes<'_> {
+        let floors = carry.lanes.iter().filter_map(|lane| lane.floor.as_ref());
+        let mut all: Vec<&str> = Vec::new();
+        for why in floors.flat_map(|floor| &floor.reservations) {
+            if !all.contains(&why.as_str()) {
+                all.push(why);
+            }
+        }
+        Notes(all)
+    }
+
+    fn letter(nth: usize) -> char {
+        char::from(b'a' + (nth % 26) as u8)
+    }
+
+    fn marks(&self, reservations: &[String]) -> String {
+        let place = |why: &String| self.0.iter().position(|known| *known == why.as_str());
+        let mark = |nth: usize| format!("<sup>{}</sup>", Notes::letter(nth));
+        reservations.iter().filter_map(place).map(mark).collect::<Vec<String>>().join(" ")
+    }
+
+    fn html(&self) -> String {
+        let note = |(nth, why): (usize, &&str)| {
+            let letter = Notes::letter(nth);
+            format!("<p class=\"note\"><sup>{letter}</sup> {}.</p>\n", escape(why))
+        };
+        self.0.iter().enumerate().map(note).collect()
+    }
+}
+
+fn row(lane: &LaneShown, carry: &CarryOutcome, shares: usize, notes: &Notes<'_>) -> String {
+    let unit = escape(&carry.unit);
     let floor = lane.floor.as_ref().map_or("–".to_owned(), |floor| {
         let link = link(&floor.link, &format!("at least {} {unit}s", count(floor.units as u64)));
         let p99 = floor.p99_in_words();
         let all = [floor.in_words(lane), "nothing lost".to_owned(), p99];
         let all: Vec<String> = all.into_iter().filter(|text| !text.is_empty()).collect();
-        let but: String =
-            floor.reservations.iter().map(|why| format!("<br>But {}", escape(why))).collect();
-        format!("{link} ({}){but}", all.join(", "))
+        format!("{link} ({}){}", all.join(", "), notes.marks(&floor.reservations))
     });
-    let unsearched = || "<br>highest rate not searched for".to_owned();
-    let search = lane.search.as_ref().map_or_else(unsearched, |search| {
-        let devices =
-            |end: Option<f64>| end.map_or("–".to_owned(), |devices| count(devices.round() as u64));
-        format!(
-            "<br>{}: {} to {} devices",
-            link(&search.link, "search"),
-            devices(search.low_devices),
-            devices(search.high_devices)
-        )
-    });
-    let carried: String = lane.carried.iter().map(carried).collect();
+    let search = searched(lane, f64::from(carry.sensors), &unit);
+    let of_lane = |family: &&FamilyShown| family.name == lane.family;
+    let is_foretelling = carry.families.iter().find(of_lane).is_some_and(|own| own.is_foretelling);
+    let carried: String = lane.carried.iter().map(|own| carried(own, is_foretelling)).collect();
     let refused = lane.refused.as_ref().map_or(String::new(), |why| match shares {
         // No line has an answer, and there are no columns for one.
         0 => format!("<td>{}</td>", escape(why)),
@@ -137,7 +167,26 @@ fn row(lane: &LaneShown, unit: &str, shares: usize) -> String {
     format!("<tr><th scope=\"row\">{label}</th><td>{floor}{search}</td>{carried}{refused}</tr>\n")
 }
 
-fn carried(carried: &Carried) -> String {
+/// How high a rate was searched for, as that of so many units.
+fn searched(lane: &LaneShown, per_unit: f64, unit: &str) -> String {
+    let Some(search) = &lane.search else {
+        return "<br>highest rate not searched for".to_owned();
+    };
+    let units = |devices: f64| format!("{} {unit}s", count((devices / per_unit) as u64));
+    let found = match (search.low_devices, search.high_devices) {
+        (Some(low), Some(high)) => {
+            format!("the rate of {} met the goals, that of {} did not", units(low), units(high))
+        }
+        (Some(low), None) => format!("the rate of {} met the goals, and no end was found", units(low)),
+        (None, Some(high)) => format!("the rate of {} did not meet the goals", units(high)),
+        (None, None) => "it found nothing".to_owned(),
+    };
+    format!("<br>{}: {found}", link(&search.link, "search"))
+}
+
+/// A figure that does not foretell is told as such where it stands.
+fn carried(carried: &Carried, is_foretelling: bool) -> String {
+    let doubt = if is_foretelling { "" } else { "not to be relied on: " };
     let known = match carried.reach {
         Reach::Measured => "measured",
         Reach::Composed => "put together",
@@ -145,7 +194,7 @@ fn carried(carried: &Carried) -> String {
     };
     let units = |units: Option<f64>| units.map_or("no upper bound".to_owned(), three_digits);
     format!(
-        "<td>{} ({} to {}), {known}</td><td>{}</td>",
+        "<td>{doubt}{} ({} to {}), {known}</td><td>{}</td>",
         units(carried.units),
         units(carried.units_low),
         units(carried.units_high),
@@ -286,7 +335,7 @@ fn picture(carry: &CarryOutcome, is_tls: bool) -> Option<Picture> {
         kind: Kind::Beside,
         subject: carry.id.clone(),
         part: inside.to_owned(),
-        title: format!("{}s against processor time, {inside}", carry.unit),
+        title: format!("Processor time against {}s, {inside}", carry.unit),
         note: NOTE.to_owned(),
         height: 372,
         about: json!({ "unit": "%", "x": format!("{}s", carry.unit), "x_unit": "" }),
