@@ -8,6 +8,7 @@ use weigh_model::condition::Limit;
 use weigh_model::doubt::{DoubtRecord, Severity};
 use weigh_model::event::{Interval, TrialFinished};
 use weigh_model::ledger::NotSentCause;
+use weigh_model::protocol::Guarantee;
 use weigh_model::{Load, Nanos, Pattern};
 
 use crate::planning::limit_load;
@@ -135,12 +136,16 @@ const FROM_DUE: [&str; 2] = ["response_time_ns", "delivery_time_ns"];
 ///
 /// Seen from the intervals of the series: what was confirmed (where it goes to subscribers:
 /// delivered) from the beginning of the window to its end, against what was due in that time less
-/// what was lost. Late confirmations of the warm-up count: a target that keeps up has as much under
+/// what was lost. Where nobody confirms and nobody subscribes, what was handed over: then a target
+/// that does not read is seen when the sockets are full. Late confirmations of the warm-up count: a target that keeps up has as much under
 /// way at the beginning as at the end.
 pub fn backlog_ratio(load: &Load, finished: &TrialFinished, intervals: &[Interval]) -> f64 {
-    let done = |interval: &Interval| match load.delivers() {
-        true => interval.delivered,
-        false => interval.acknowledged,
+    let is_answered =
+        finished.guarantee != Guarantee::AtMostOnce || finished.ledger.acknowledged > 0;
+    let done = |interval: &Interval| match (load.delivers(), is_answered) {
+        (true, _) => interval.delivered,
+        (false, true) => interval.acknowledged,
+        (false, false) => interval.sent,
     };
     let lost = finished.ledger.lost.unwrap_or(0) as f64;
     let under_way = (u64::from(load.connections) * load.copies()) as f64;
@@ -259,6 +264,21 @@ mod tests {
         let heard = Load { pattern: Pattern::Transfer, subscribers: 1, ..load() };
         assert_eq!(ratio(&heard), 0.0);
         assert!(ratio(&Load { subscribers: 0, ..heard }) > 0.9);
+    }
+
+    /// Nobody confirms at QoS 0, and nobody subscribes: what was handed over is done, and what the
+    /// sockets did not take has piled up.
+    #[test]
+    fn a_publish_that_nobody_confirms_is_done_when_it_is_handed_over() {
+        let mut sent = intervals(0);
+        sent.iter_mut().for_each(|interval| interval.sent = 300);
+        let ratio = |guarantee: &str, sent: &[Interval]| {
+            backlog_ratio(&load(), &finished(json!({ "guarantee": guarantee })), sent)
+        };
+        assert_eq!(ratio("at most once", &sent), 0.0);
+        assert!(ratio("at least once", &sent) > 0.9, "there a confirmation is owed");
+        sent.iter_mut().for_each(|interval| interval.sent = 100);
+        assert!(ratio("at most once", &sent) > 0.6);
     }
 
     fn end(trial: &TrialFinished, goal: &str) -> TrialEnd {

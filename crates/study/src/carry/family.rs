@@ -1,12 +1,16 @@
 //! What costs what: the drivers of a server's processor time, fitted to the cells of a family, and
 //! held against cells that were not fitted.
 //!
-//! A message that finds the server asleep costs a wake-up on top. A server that stays awake for a
-//! time `t` after it was woken is woken `r / (1 + r t)` times a second by `r` arrivals, as a
+//! An arrival that finds the server asleep costs a wake-up on top, and the first answer after it
+//! costs more too, so that each kind of message has wake-ups of its own. A server that stays awake
+//! for a time `t` after it was woken is woken `r / (1 + r t)` times a second by `r` arrivals, as a
 //! counter with a dead time counts (W. Feller, 1948, "type I"): many at low rates, and no more
 //! than `1 / t` at any. Without this driver the cost of a message measured at a low rate would
-//! be taken for that at a high one. What opening a connection wakes is part of its own cost: its
-//! packets wait for each other, and a cost that does not shrink errs on the side of fewer devices.
+//! be taken for that at a high one. A connection that is opened is an arrival beside its message.
+//!
+//! With many connections the memory of the next message's is in no cache. An access takes longer
+//! step by step as more memory is worked on (U. Drepper, "What every programmer should know about
+//! memory", 2007, section 3.3.2): here in proportion to the logarithm of the connections.
 
 use weigh_stats::bootstrap::Bootstrap;
 use weigh_stats::cost_model::{Coefficients, CostModel, Row, foretell};
@@ -40,6 +44,13 @@ pub(super) struct Load {
     pub resumed: f64,
 }
 
+impl Load {
+    /// What reaches the server: every message as often as it does, and every connection opened.
+    fn arrivals_per_s(&self) -> f64 {
+        self.messages * self.arrivals + self.opened + self.full + self.resumed
+    }
+}
+
 /// Something that takes processor time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Driver {
@@ -47,8 +58,10 @@ pub(super) enum Driver {
     Process,
     /// A connection that stands, per second.
     Connection,
-    /// A wake-up.
-    Wake,
+    /// A wake-up by what comes with messages of this value of the family's split.
+    Wake(String),
+    /// What comes over a connection that is in no cache, for each doubling of the connections.
+    Cold,
     /// A message of this value of the family's split.
     Message(String),
     /// What TLS adds to a message.
@@ -69,9 +82,13 @@ impl Driver {
         match self {
             Driver::Process => 1.0,
             Driver::Connection => load.connections,
-            Driver::Wake => {
-                let arrivals = load.messages * load.arrivals;
+            Driver::Wake(variant) if *variant == load.variant => {
+                let arrivals = load.arrivals_per_s();
                 arrivals / (1.0 + arrivals * awake_s)
+            }
+            Driver::Wake(_) => 0.0,
+            Driver::Cold => {
+                load.arrivals_per_s() * (1.0 + load.connections / CONNECTIONS_IN_CACHE).log2()
             }
             Driver::Message(variant) if *variant == load.variant => load.messages,
             Driver::Message(_) => 0.0,
@@ -83,11 +100,14 @@ impl Driver {
         }
     }
 
-    fn name(&self, split: Option<&str>) -> String {
+    /// What it is called. `split` is the key whose values have costs of their own, if there is one.
+    pub fn name(&self, split: Option<&str>) -> String {
         match (self, split) {
             (Driver::Process, _) => "the process itself, a second".to_owned(),
             (Driver::Connection, _) => "a connection held, a second".to_owned(),
-            (Driver::Wake, _) => "a wake-up".to_owned(),
+            (Driver::Wake(variant), Some(split)) => format!("a wake-up, {split}={variant}"),
+            (Driver::Wake(_), None) => "a wake-up".to_owned(),
+            (Driver::Cold, _) => "a message, when connections double beyond 1,000".to_owned(),
             (Driver::Message(variant), Some(split)) => format!("a message, {split}={variant}"),
             (Driver::Message(_), None) => "a message".to_owned(),
             (Driver::Sealed, _) => "TLS around a message".to_owned(),
@@ -237,7 +257,8 @@ fn tell(
     asked: &FamilyAsked,
     (fitted, checked): (&[Observed], &[Observed]),
 ) {
-    shown.awake_s = family.drivers.contains(&Driver::Wake).then_some(model.best.shape);
+    let has_wakes = family.drivers.iter().any(|driver| matches!(driver, Driver::Wake(_)));
+    shown.awake_s = has_wakes.then_some(model.best.shape);
     shown.condition = Some(model.condition);
     let term = |(at, driver): (usize, &Driver)| {
         let interval = model.interval(at);
@@ -279,30 +300,41 @@ fn tell(
     shown.correction = Some(family.correction());
 }
 
-/// Fits what there is to fit; without wake-ups where they cannot be told from messages.
+/// Fits what there is to fit; without caches or wake-ups where they cannot be told from messages.
 fn fit(cells: &[Observed]) -> Result<(Vec<Driver>, CostModel), String> {
+    let all = drivers(cells);
+    let fitted = |drivers: Vec<Driver>| {
+        let rows = |shape: f64| rows(cells, &drivers, shape);
+        let model =
+            CostModel::fit_shaped(&SHAPES_S, rows, &groups(cells), FLOOR_CORES, BOOTSTRAP);
+        model.map(|model| (drivers, model))
+    };
+    let is_cold = |driver: &Driver| *driver == Driver::Cold;
+    let is_wake = |driver: &Driver| matches!(driver, Driver::Wake(_));
+    let without = |is_left_out: &dyn Fn(&Driver) -> bool| {
+        all.iter().filter(|driver| !is_left_out(driver)).cloned().collect::<Vec<Driver>>()
+    };
+    fitted(all.clone())
+        .or_else(|_| fitted(without(&is_cold)))
+        .or_else(|_| fitted(without(&is_wake)))
+        .or_else(|_| fitted(without(&|driver| is_cold(driver) || is_wake(driver))))
+        .map_err(|why| why.to_string())
+}
+
+/// What there was some of in these cells.
+fn drivers(cells: &[Observed]) -> Vec<Driver> {
     let loads: Vec<Load> =
         cells.iter().flat_map(|cell| cell.repetitions.iter().map(|each| cell.load(each))).collect();
     let mut variants: Vec<String> = cells.iter().map(|cell| cell.way.variant.clone()).collect();
     variants.sort_unstable();
     variants.dedup();
-    let mut drivers = vec![Driver::Process, Driver::Connection, Driver::Wake];
+    let mut drivers = vec![Driver::Process, Driver::Connection];
+    drivers.extend(variants.iter().cloned().map(Driver::Wake));
     drivers.extend(variants.into_iter().map(Driver::Message));
-    drivers.extend([Driver::Sealed, Driver::Delivery]);
+    drivers.extend([Driver::Cold, Driver::Sealed, Driver::Delivery]);
     drivers.extend([Driver::Opened, Driver::Full, Driver::Resumed]);
     drivers.retain(|driver| loads.iter().any(|load| driver.amount(load, 0.0) > 0.0));
-    let fitted = |drivers: &[Driver]| {
-        let rows = |shape: f64| rows(cells, drivers, shape);
-        CostModel::fit_shaped(&SHAPES_S, rows, &groups(cells), FLOOR_CORES, BOOTSTRAP)
-    };
-    match fitted(&drivers) {
-        Ok(model) => Ok((drivers, model)),
-        Err(_) => {
-            drivers.retain(|driver| *driver != Driver::Wake);
-            let model = fitted(&drivers).map_err(|why| why.to_string())?;
-            Ok((drivers, model))
-        }
-    }
+    drivers
 }
 
 fn rows(cells: &[Observed], drivers: &[Driver], shape: f64) -> Vec<Row> {
@@ -366,6 +398,10 @@ fn memory_shown(memory: &Memory) -> Option<MemoryShown> {
 
 /// How long a woken server may stay awake, seconds: what is tried.
 const SHAPES_S: [f64; 9] = [1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 4e-4, 8e-4, 1.6e-3, 3.2e-3];
+
+/// The state of so many connections, at some 5 kB with the kernel's part of it, is about what the
+/// second-level cache of a core holds.
+const CONNECTIONS_IN_CACHE: f64 = 1e3;
 
 /// Below so many cores runs scatter alike: a fifth of a percent of one.
 const FLOOR_CORES: f64 = 2e-3;

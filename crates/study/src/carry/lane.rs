@@ -133,6 +133,7 @@ fn search(way: &Way, asked: &Asked, runs: &Runs) -> Option<SearchShown> {
             low_devices: goal.lower.map(|rate| rate * interval_s),
             high_devices: goal.upper.map(|rate| rate * interval_s),
             sentence: goal.sentence.clone(),
+            ended_by: goal.ended_by.as_ref().map(|ended| ended.sentence.clone()),
             link: Link {
                 run: name.clone(),
                 folder: made.folder.clone(),
@@ -175,7 +176,9 @@ impl Question<'_> {
             return Some("its costs could not be fitted".to_owned());
         }
         let unknown = self.family.unknown(&self.load(1.0))?;
-        Some(format!("no cell shows what this costs: {unknown:?}").to_lowercase())
+        let asked = self.asked.family.iter().find(|family| family.name == self.lane.family);
+        let split = asked.and_then(|family| family.split.as_deref());
+        Some(format!("no cell shows what this costs: {}", unknown.name(split)))
     }
 
     /// Devices at which so many cores are in use.

@@ -247,6 +247,9 @@ pub struct SearchShown {
     pub high_devices: Option<f64>,
     /// The search's own sentence.
     pub sentence: String,
+    /// What ended it, if something did that is not the goal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<String>,
     /// Where it comes from.
     pub link: Link,
 }

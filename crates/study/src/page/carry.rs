@@ -179,9 +179,10 @@ fn searched(lane: &LaneShown, per_unit: f64, unit: &str) -> String {
         }
         (Some(low), None) => format!("the rate of {} met the goals, and no end was found", units(low)),
         (None, Some(high)) => format!("the rate of {} did not meet the goals", units(high)),
-        (None, None) => "it found nothing".to_owned(),
+        (None, None) => escape(&search.sentence),
     };
-    format!("<br>{}: {found}", link(&search.link, "search"))
+    let ended = search.ended_by.as_ref().map_or(String::new(), |why| format!("; {}", escape(why)));
+    format!("<br>{}: {found}{ended}", link(&search.link, "search"))
 }
 
 /// A figure that does not foretell is told as such where it stands.
