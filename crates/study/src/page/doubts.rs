@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use weigh_report::page::document::escape;
 
 use super::method::run_link;
+use super::prose::{series, shorter};
 use crate::outcome::{DoubtShown, Outcome, RunOutcome};
 use crate::study::Study;
 
@@ -101,7 +102,7 @@ fn seen(code: &[(&RunOutcome, &DoubtShown)]) -> Vec<String> {
     let mut texts: Vec<(&str, Vec<String>)> = Vec::new();
     for (run, doubt) in code {
         let cells = match doubt.cells.len() {
-            1 => escape(&doubt.cells[0]),
+            1 => escape(&shorter(&doubt.cells[0])),
             number => format!("{number} of {} cells", run.cells),
         };
         let place = format!("{} ({cells})", run_link(run));
@@ -125,12 +126,12 @@ fn flags(study: &Study) -> String {
                     is printed and what it was read as</summary>\n<ul>"
         .to_owned();
     for flag in &study.flags {
-        let at = [&flag.table, &flag.series, &flag.x];
+        let at = [flag.table.clone(), series(&flag.series), flag.x.clone()];
         let at: Vec<&str> =
-            at.into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+            at.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
         let _ = writeln!(
             html,
-            "<li>{}: printed {}, read as {}: {} <span>{}</span></li>",
+            "<li>{}: printed {}, read as {}: {} <span>({})</span></li>",
             escape(&at.join(", ")),
             escape(&flag.printed),
             escape(&flag.used),
@@ -153,7 +154,7 @@ pub(super) fn audit(study: &Study) -> String {
         escape(&study.name)
     );
     for rule in study.audit.rules() {
-        let _ = write!(html, "<dt><code>{rule}</code> {}</dt><dd><ul>", escape(rule.title()));
+        let _ = write!(html, "<dt id=\"rule-{rule}\"><code>{rule}</code> {}</dt><dd><ul>", escape(rule.title()));
         for finding in study.audit.findings.iter().filter(|finding| finding.rule == rule) {
             let more = match finding.also.len() {
                 0 => String::new(),
@@ -161,7 +162,7 @@ pub(super) fn audit(study: &Study) -> String {
             };
             let _ = write!(
                 html,
-                "<li>{}{more} <span>{}</span></li>",
+                "<li>{}{more} <span>({})</span></li>",
                 escape(&finding.seen),
                 escape(&finding.place.table)
             );

@@ -12,8 +12,9 @@ use crate::study::Study;
 pub(super) fn section(study: &Study, outcome: &Outcome) -> String {
     let mut html = format!(
         "<pre tabindex=\"0\">{}\nweigh report {}\nweigh study show {}</pre>\n<p>The first command \
-         runs it again, the second makes this page again from the journals, the third shows the \
-         study with all its plans.</p>\n",
+         runs it again, the second makes this page again from the journals (where the runs lie in \
+         another folder than <code>runs</code>, give the path of this page's folder instead), the \
+         third shows the study with all its plans.</p>\n",
         escape(&command(outcome)),
         escape(&outcome.id),
         escape(&outcome.study),

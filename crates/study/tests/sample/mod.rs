@@ -145,6 +145,7 @@ fn claims() -> Vec<ClaimOutcome> {
             because: Some("A closed loop sets its own rate.".to_owned()),
             conditions: vec![judged(Role::Picture), judged(Role::Cause)],
             by_paper: Vec::new(),
+            by_model: Vec::new(),
         })
         .collect()
 }
@@ -159,6 +160,7 @@ fn cell() -> CellShown {
         printed: "87".to_owned(),
         unit: "percent".to_owned(),
         flags: vec![FlagShown {
+            about: String::new(),
             printed: "8700%".to_owned(),
             used: "87".to_owned(),
             reason: "decimal point lost".to_owned(),
@@ -177,6 +179,7 @@ fn judged(role: Role) -> Judged {
     Judged {
         role,
         text: "http / mqtt > 2".to_owned(),
+        words: "CPU by htop, HTTP over MQTT".to_owned(),
         estimate: Some(3.84),
         low: Some(3.60),
         high: Some(4.09),

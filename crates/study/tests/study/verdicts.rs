@@ -64,7 +64,7 @@ fn what_does_not_hold_measured_right_is_contradicted() {
     let outcome = judged(|_| ());
     let claim = claim(&outcome, "C03");
     assert_eq!(claim.verdict, Verdict::Contradicted, "{claim:#?}");
-    let begin = "Measured right it does not hold: lost is 0, asked > 0; slower is ";
+    let begin = "Measured right it does not hold: lost is 0, not more than 0; slower is ";
     assert!(claim.sentence.starts_with(begin), "{}", claim.sentence);
     // Pair by pair of repetitions, from the recorded values.
     let with = [206_920.88, 163_968.72, 462_290.8];
@@ -85,7 +85,7 @@ fn what_takes_something_else_is_not_testable_here() {
     // Three repetitions on a busy machine leave a ratio open, and say so.
     let open = claim(&outcome, "C05");
     assert_eq!(open.verdict, Verdict::NotTestableHere, "{open:#?}");
-    assert!(open.sentence.contains("lies on both sides of in 0.99..1.01"), "{}", open.sentence);
+    assert!(open.sentence.contains("lies partly outside 0.99 to 1.01"), "{}", open.sentence);
     assert_eq!(open.conditions[0].n, Some(3));
     let invalid = claim(&outcome, "C08");
     assert_eq!(invalid.verdict, Verdict::NotTestableHere);
