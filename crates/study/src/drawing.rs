@@ -28,7 +28,8 @@ fn their(series: &TheirSeries, study: &Study) -> Series {
     let cells: Vec<_> = series.cells.iter().map(|at| &study.published.cells[*at]).collect();
     let point = |cell: &&crate::published::Cell| {
         let y = cell.value * series.scale;
-        Some(PointShown { x: cell.x_value()?, y, low: None, high: None, is_valid: true })
+        let x = series.at.or_else(|| cell.x_value())?;
+        Some(PointShown { x, y, low: None, high: None, is_valid: true })
     };
     let place = cells.first().map(|cell| format!("{}, {}", cell.table, cell.series));
     Series {

@@ -43,6 +43,7 @@ pub(crate) fn progress(study: &Study, about: &About, runs: &Runs) -> Outcome {
         ways: about.ways.clone(),
         only: about.only.clone(),
         data: about.data.clone(),
+        runs: about.runs.clone(),
         id: about.id.clone(),
         started: about.started.clone(),
         version: about.version.clone(),

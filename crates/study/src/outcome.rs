@@ -31,6 +31,9 @@ pub struct Outcome {
     /// The folder of targets and studies beside those built in, as an absolute path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
+    /// Where runs are kept, as it was typed; absent for `runs`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<String>,
     /// The id of the study's run: its folder's name.
     pub id: String,
     /// When it started, RFC 3339.

@@ -226,3 +226,69 @@ fn halves(text: &str) -> (&str, &str) {
     let at = text.rfind(" in ").or_else(|| text.find(['<', '>'])).unwrap_or(text.len());
     (text[..at].trim(), text[at..].trim())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(role: Role, answer: Answer, (text, shown): (&str, &str)) -> Judged {
+        Judged {
+            role,
+            text: text.to_owned(),
+            words: String::new(),
+            estimate: None,
+            low: None,
+            high: None,
+            n: None,
+            shown: shown.to_owned(),
+            answer,
+            reasons: Vec::new(),
+            quantities: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_condition_is_told_by_its_answer() {
+        let told = |answer, text: &str, shown: &str| {
+            super::told(&judged(Role::Truth, answer, (text, shown)))
+        };
+        assert_eq!(told(Answer::Yes, "a / b > 2", "3 (2.5 to 3.5)"), "a / b is 3 (2.5 to 3.5), more than 2");
+        assert_eq!(told(Answer::Yes, "lost <= 0", "0"), "lost is 0");
+        assert_eq!(told(Answer::No, "lost > 0", "0"), "lost is 0, not more than 0");
+        assert_eq!(told(Answer::No, "lost <= 0", "7"), "lost is 7, not 0");
+        assert_eq!(told(Answer::No, "a in 1..2", "3"), "a is 3, not between 1 and 2");
+        assert_eq!(told(Answer::Undecided, "a < 2", ""), "a is unknown");
+    }
+
+    /// A claim that does not hold measured right says what became of its authors' picture.
+    #[test]
+    fn what_is_contradicted_says_why_it_is_not_explained() {
+        let beside = |picture, cause, waits| {
+            let conditions = [
+                judged(Role::Picture, picture, ("p > 2", "1")),
+                judged(Role::Cause, cause, ("c > 2", "3")),
+            ];
+            Told { conditions: &conditions, by_paper: &[], by_model: &[] }.beside_the_truth(waits)
+        };
+        use Answer::{No, Undecided, Yes};
+        assert_eq!(beside(No, Yes, false), " Their picture does not appear: p is 1, not more than 2.");
+        assert!(beside(Yes, No, false).ends_with("but not the cause that was looked for."));
+        assert!(beside(Yes, Undecided, false).ends_with("but its cause stays open."));
+        let open = " Whether their way shows their picture stays open";
+        assert_eq!(beside(Undecided, Yes, false), format!("{open}."));
+        assert_eq!(beside(Undecided, Yes, true), format!("{open}: it takes --scale full."));
+    }
+
+    /// What is modelled, and what the paper prints, is never called measured.
+    #[test]
+    fn what_a_sentence_rests_on_is_said() {
+        let conditions = [judged(Role::Truth, Answer::No, ("mah > 2", "1"))];
+        let refuted = |by_paper: &[Role], by_model: &[Role]| {
+            Told { conditions: &conditions, by_paper, by_model }.refuted()
+        };
+        let truth = [Role::Truth];
+        assert!(refuted(&[], &[]).starts_with("Measured right it does not hold"));
+        assert!(refuted(&[], &truth).starts_with("As modelled it does not hold"));
+        assert!(refuted(&truth, &[]).starts_with("By the paper's own figures it does not hold"));
+    }
+}

@@ -18,9 +18,9 @@ fn every_claim_stands_once_with_verdict_figures_and_conditions() {
         let own = html.split(&heading).nth(1).unwrap().split("</article>").next().unwrap();
         for wanted in [
             verdict.name(),
-            "<b>87 %</b> Table 10: HTTP, average cpu, 50 clients",
+            "<b title=\"87\">87 %</b> Table 10: HTTP, average cpu, 50 clients",
             "printed 8700%, read as 87: decimal point lost (near certain)",
-            "http / mqtt &gt; 2",
+            "CPU by htop, HTTP over MQTT<br><code>http / mqtt &gt; 2</code>",
             "3.84",
             "3.60 to 4.09",
             "84.2 % (80.0 to 88.4), n = 3",
@@ -74,11 +74,13 @@ fn it_reads_from_the_question_to_how_to_repeat_it() {
         "Which of the two is lighter?",
         "message size",
         "64 B, because that is a reading",
-        "closed loop against a burst [L16]",
+        "What came of it: <a href=\"#claim-C01\">C01</a> <span class=\"verdict reproduced\">",
+        "closed loop against a burst <abbr title=\"unequal messages in flight\">[L16]</abbr>",
         "data-picture=\"figure-table-10\"",
         "The figures in it",
         "Claims and verdicts",
         "at no stated rate",
+        "Nothing about a network that loses packets",
         "mosquitto is not installed; apt-get install mosquitto",
         "repeat every side at least 5 times",
         "printed 4840%, read as 48.40",
@@ -105,7 +107,7 @@ fn a_cause_that_the_run_does_not_show_is_said_to_be_supposed() {
     assert!(said(|one| one.answer = Answer::No).contains(supposed));
     assert!(said(|one| one.answer = Answer::Undecided).contains(supposed));
     // Nobody asked for a cause, so nothing shows one and nothing fails to.
-    let argument = "An argument beside the verdict:</span> A closed loop sets";
+    let argument = "The replay's remark:</span> A closed loop sets";
     assert!(said(|one| one.role = Role::Truth).contains(argument));
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use weigh_report::page::document::escape;
 
-use super::numbers::with_interval;
+use super::numbers::{printed, with_interval};
 use super::opening::mark;
 use super::prose::{prose, series, shorter};
 use crate::figures::number;
@@ -62,7 +62,7 @@ fn because(claim: &ClaimOutcome) -> String {
     let Some(because) = &claim.because else { return String::new() };
     let supposed = match together(&claim.conditions, Role::Cause) {
         Some(Answer::Yes) => "",
-        None => "<span class=\"note\">An argument beside the verdict:</span> ",
+        None => "<span class=\"note\">The replay's remark:</span> ",
         _ => "<span class=\"note\">The replay supposed (and this run does not show it):</span> ",
     };
     format!("<p>{supposed}{}</p>\n", prose(because))
@@ -81,8 +81,9 @@ fn cells(cells: &[CellShown]) -> String {
         };
         let _ = write!(
             html,
-            "<li><b>{}</b> {}: {}{}",
-            escape(format!("{} {}", cell.printed, unit(&cell.unit)).trim()),
+            "<li><b title=\"{}\">{}</b> {}: {}{}",
+            escape(&cell.printed),
+            escape(&as_printed(cell)),
             escape(&cell.table),
             escape(&series(&cell.series)),
             escape(&x),
@@ -116,11 +117,13 @@ fn flags(cells: &[CellShown]) -> String {
     flags.into_iter().map(item).collect()
 }
 
-fn unit(unit: &str) -> &str {
-    match unit {
-        "percent" => "%",
-        "ratio" => "(ratio)",
-        unit => unit,
+/// A printed figure with its unit, its digits as far as a reader takes them in.
+fn as_printed(cell: &CellShown) -> String {
+    match (cell.printed.parse::<f64>(), cell.unit.as_str()) {
+        (Ok(value), "ratio" | "1" | "") => format!("{} (ratio)", printed(value, "")),
+        (Ok(value), "us") => printed(value, "µs"),
+        (Ok(value), unit) => printed(value, unit),
+        (Err(_), unit) => format!("{} {unit}", cell.printed).trim().to_owned(),
     }
 }
 

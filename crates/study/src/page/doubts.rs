@@ -7,14 +7,24 @@ use std::fmt::Write as _;
 use weigh_report::page::document::escape;
 
 use super::method::run_link;
-use super::prose::{series, shorter};
+use super::prose::{prose, series, shorter, with_times};
 use crate::outcome::{DoubtShown, Outcome, RunOutcome};
 use crate::study::Study;
 
 /// Runs that were skipped with the mend, doubts by code, damaged figures.
 pub(super) fn section(study: &Study, outcome: &Outcome) -> String {
     let runs = distinct(outcome);
-    skipped(&runs) + &doubts(&runs) + &flags(study)
+    limits(study) + &skipped(&runs) + &doubts(&runs) + &flags(study)
+}
+
+/// What those who made the replay say that it does not show.
+fn limits(study: &Study) -> String {
+    if study.limits.is_empty() {
+        return String::new();
+    }
+    let items: String =
+        study.limits.iter().map(|text| format!("<li>{}</li>", prose(text))).collect();
+    format!("<h3>What this replay does not say</h3>\n<ul>{items}</ul>\n")
 }
 
 /// Every run once, though several experiments may share it.
@@ -39,7 +49,7 @@ fn skipped(runs: &[&RunOutcome]) -> String {
         }
     }
     if reasons.is_empty() {
-        return "<p>No experiment was skipped.</p>\n".to_owned();
+        return "<p>No plan was skipped.</p>\n".to_owned();
     }
     let mut html = "<h3>Skipped</h3>\n<ul>".to_owned();
     for (reason, names) in reasons {
@@ -112,7 +122,7 @@ fn seen(code: &[(&RunOutcome, &DoubtShown)]) -> Vec<String> {
         }
     }
     let item = |(text, places): (&str, Vec<String>)| {
-        format!("<li>{} <span>{}</span></li>", escape(text), places.join(", "))
+        format!("<li>{} <span>{}</span></li>", escape(&with_times(text)), places.join(", "))
     };
     texts.into_iter().map(item).collect()
 }

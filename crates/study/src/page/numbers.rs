@@ -53,7 +53,7 @@ fn tail(text: &str) -> &str {
     text.trim_start_matches(|c: char| c.is_ascii_digit() || "-.,".contains(c))
 }
 
-/// A printed figure: no digit more and none less than the paper has.
+/// A printed figure, with the digits that the paper has, up to seven.
 pub(crate) fn printed(value: f64, unit: &str) -> String {
     let number = number_as_written(value);
     match unit {
@@ -67,10 +67,12 @@ pub(crate) fn printed(value: f64, unit: &str) -> String {
     }
 }
 
-/// The shortest text that means the number, less what a factor to another unit adds in the last
-/// of its digits.
+/// The shortest text that means the number to seven digits; large whole numbers in full.
 fn number_as_written(value: f64) -> String {
-    let shortest: f64 = format!("{value:.12e}").parse().unwrap_or(value);
+    let shortest: f64 = match value.fract() == 0.0 {
+        true => value,
+        false => format!("{value:.6e}").parse().unwrap_or(value),
+    };
     let text = shortest.to_string();
     let (whole, rest) = text.split_once('.').map_or((&*text, ""), |(whole, rest)| (whole, rest));
     let whole = match whole.parse::<u64>() {
@@ -123,6 +125,9 @@ mod tests {
             (9985.19, "1/s", "9,985.19/s"),
             (100.0, "%", "100 %"),
             (25.0, "ratio", "25"),
+            (2_135.557_725_803_691, "1/s", "2,135.558/s"),
+            (3_531_270.0, "samples", "3,531,270 samples"),
+            (-0.5, "", "-0.5"),
         ] {
             assert_eq!(printed(value, unit), text);
         }

@@ -66,7 +66,7 @@ fn note(figure: &FigureOutcome) -> String {
     note += match (has(true), has(false)) {
         (_, false) => "",
         (true, true) => " Solid and dotted: ours",
-        (false, true) => " All of it is ours: no figure of the paper is of this kind",
+        (false, true) => " All of it is ours: no figure of the paper is in it",
     };
     note += match (has(false), has_intervals, has_gaps) {
         (true, true, false) => "; intervals at 95 %.",
@@ -108,9 +108,11 @@ fn line(own: &Series, group: usize, nth: usize) -> Value {
         true => THEIR_SYMBOLS[nth % THEIR_SYMBOLS.len()],
         false => SYMBOLS[nth % SYMBOLS.len()],
     };
+    let count = points.len();
     json!({
         "type": "line", "name": own.label, "data": points, "color": colour(group),
-        "symbol": symbol, "symbolSize": 8, "hasIntervals": !own.is_theirs,
+        // A lone point has no line to find it by.
+        "symbol": symbol, "symbolSize": if count == 1 { 11 } else { 8 }, "hasIntervals": !own.is_theirs,
         "lineStyle": { "type": dashes, "width": if own.is_theirs { 1.5 } else { 2.0 } },
         "encode": { "x": 0, "y": 1 },
     })

@@ -27,8 +27,7 @@ pub(super) fn section(study: &Study, outcome: &Outcome, pictures: &[Picture]) ->
             .filter(|figure| !shown.contains(&figure.id.as_str()))
             .filter(|figure| is_of(study, experiment, figure))
             .collect();
-        html += &heading(study, experiment);
-        html += &came_of_it(outcome, experiment);
+        html += &heading(study, experiment, &came_of_it(outcome, experiment));
         let above = outcome.figures.iter().filter(|figure| shown.contains(&figure.id.as_str()));
         html += &pictures_above(above.filter(|figure| is_of(study, experiment, figure)));
         for figure in own {
@@ -60,7 +59,8 @@ fn is_of(study: &Study, experiment: &ExperimentOutcome, figure: &FigureOutcome) 
     links(true).any(|link| tables.iter().any(|table| link.cell.starts_with(table.as_str())))
 }
 
-fn heading(study: &Study, experiment: &ExperimentOutcome) -> String {
+/// What an experiment is, what came of it, what is wrong with it.
+fn heading(study: &Study, experiment: &ExperimentOutcome, came_of_it: &str) -> String {
     let id = escape(&experiment.id);
     let own = study.experiment(&experiment.id);
     let mut html = format!(
@@ -77,6 +77,7 @@ fn heading(study: &Study, experiment: &ExperimentOutcome) -> String {
     if let Some(reason) = &experiment.not_run {
         let _ = writeln!(html, "<p>Not run here: {}</p>", prose(reason));
     }
+    html += came_of_it;
     let flaws = own.map(|own| &own.flaws[..]).unwrap_or_default();
     if !flaws.is_empty() {
         let items = flaws.iter().map(|flaw| format!("<li>{}</li>", with_rules(flaw, study)));

@@ -25,6 +25,7 @@ pub fn study() -> Study {
             "The share of a processor follows from how many clients ask at once.".to_owned(),
             "At equal rates the two differ by less than a factor of two.".to_owned(),
         ],
+        limits: vec!["Nothing about a network that loses packets.".to_owned()],
         paper: Paper {
             title: Some("A comparison of two protocols".to_owned()),
             topic: "CPU of MQTT and HTTP".to_owned(),
@@ -79,6 +80,7 @@ pub fn outcome() -> Outcome {
         ways: Way::ALL.to_vec(),
         only: Vec::new(),
         data: None,
+        runs: None,
         id: "2026-11-21T20-00-00-study-sample".to_owned(),
         started: "2026-11-21T20:00:00Z".to_owned(),
         version: "0.1.0".to_owned(),

@@ -1,7 +1,7 @@
 //! Verdicts by recorded runs: each of the four, and every kind of quantity.
 
 use weigh_study::outcome::{Answer, ClaimOutcome, Judged, Role};
-use weigh_study::{Outcome, RunState, Runs, Scale, Verdict};
+use weigh_study::{Outcome, RunState, Runs, Scale, Study, Verdict};
 
 use crate::fixture::{outcome, runs, study};
 
@@ -33,6 +33,23 @@ fn what_holds_measured_right_is_reproduced() {
     assert!((low - 1288.0).abs() < 1.0 && (high - 1592.0).abs() < 1.0, "{low} {high}");
     let cell = &claim.cells[0];
     assert_eq!((cell.value, cell.unit.as_str(), cell.flags.len()), (7.5, "percent", 1));
+}
+
+/// Words before a condition stand in the sentence, and change nothing else.
+#[test]
+fn a_sentence_says_what_the_words_of_a_condition_say() {
+    let mut texts = crate::fixture::texts();
+    crate::fixture::replace(&mut texts.study, "[\"capacity ", "[\"rate, without loss: capacity ");
+    let study = Study::read(&texts, &crate::fixture::TestWorld)
+        .unwrap_or_else(|wrong| panic!("{}", wrong.render(&texts, false)));
+    let (told, plain) = (crate::fixture::outcome(&study, &runs(), Scale::Full), judged(|_| ()));
+    let (told, plain) = (claim(&told, "C01"), claim(&plain, "C01"));
+    let begin = "Measured right it holds: rate, without loss, is 1,440 (";
+    assert!(told.sentence.starts_with(begin), "{}", told.sentence);
+    assert_eq!(told.sentence.replace("rate, without loss,", "capacity"), plain.sentence);
+    let (own, other) = (condition(told, "capacity"), condition(plain, "capacity"));
+    assert_eq!((own.words.as_str(), other.words.as_str()), ("rate, without loss", ""));
+    assert_eq!((&own.text, own.answer, own.estimate), (&other.text, other.answer, other.estimate));
 }
 
 #[test]
