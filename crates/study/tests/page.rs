@@ -138,6 +138,16 @@ fn a_picture_has_theirs_and_ours_on_the_same_axes() {
     assert_eq!(ours["data"][2]["symbol"], "pin", "a point that must not be used looks it");
     let trend = named("HTTP (paper), trend");
     assert_eq!(trend["data"], serde_json::json!([[5, 19], [60, 96]]));
+    // A straight line is none along a logarithmic axis: halfway between 5 and 60 lies 17.3.
+    let mut outcome = sample::outcome();
+    outcome.figures[0].x.is_log = true;
+    let pictures = weigh_study::page::pictures(&outcome);
+    let series = pictures[0].option["series"].as_array().unwrap();
+    let bent = series.iter().find(|one| one["name"] == "HTTP (paper), trend").unwrap();
+    let middle = &bent["data"][12];
+    let (x, y) = (middle[0].as_f64().unwrap(), middle[1].as_f64().unwrap());
+    assert!((x - 300f64.sqrt()).abs() < 0.01, "{middle}");
+    assert!((y - (12.0 + 1.4 * x)).abs() < 0.1, "{middle}");
     let mut outcome = sample::outcome();
     outcome.figures[0].series.iter_mut().for_each(|one| one.trend = None);
     assert_eq!(

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use weigh_report::figures::count;
 use weigh_report::page::document::escape;
 
 use super::numbers::{printed, with_interval};
@@ -77,7 +78,7 @@ fn cells(cells: &[CellShown]) -> String {
     for cell in cells {
         let x = match (cell.x.as_str(), cell.x_unit.as_str()) {
             ("", _) => String::new(),
-            (x, unit) => format!(", {}", format!("{x} {unit}").trim()),
+            (x, unit) => format!(", {}", format!("{} {unit}", whole(x)).trim()),
         };
         let _ = write!(
             html,
@@ -115,6 +116,11 @@ fn flags(cells: &[CellShown]) -> String {
         )
     };
     flags.into_iter().map(item).collect()
+}
+
+/// A whole number with separators, any other text as it is.
+fn whole(text: &str) -> String {
+    text.parse::<u64>().map_or_else(|_| text.to_owned(), count)
 }
 
 /// A printed figure with its unit, its digits as far as a reader takes them in.

@@ -28,7 +28,7 @@ fn picture(figure: &FigureOutcome) -> Picture {
         let nth = &mut seen[*group][usize::from(own.is_theirs)];
         series.push(line(own, *group, *nth));
         *nth += 1;
-        series.extend(trend(own, *group));
+        series.extend(trend(own, *group, figure));
     }
     let names: Vec<&str> = figure.series.iter().map(|own| own.label.as_str()).collect();
     Picture {
@@ -118,14 +118,28 @@ fn line(own: &Series, group: usize, nth: usize) -> Value {
     })
 }
 
-/// The straight line between the ends of a series.
-fn trend(own: &Series, group: usize) -> Option<Value> {
+/// The straight line between the ends of a series; along a logarithmic axis it is bent.
+fn trend(own: &Series, group: usize, figure: &FigureOutcome) -> Option<Value> {
     let straight = own.trend?;
     let xs = || own.points.iter().map(|point| point.x);
     let (low, high) = (xs().reduce(f64::min)?, xs().reduce(f64::max)?);
-    let at = |x: f64| json!([lean(x), lean(straight.intercept + straight.slope * x)]);
+    let steps = if figure.x.is_log || figure.y.is_log { BENT_STEPS } else { 1 };
+    let place = |step: u32| match f64::from(step) / f64::from(steps) {
+        _ if step == steps => high,
+        part if figure.x.is_log && low > 0.0 => low * (high / low).powf(part),
+        part => low + (high - low) * part,
+    };
+    let line = (0..=steps).map(|step| {
+        let x = place(step);
+        (x, straight.intercept + straight.slope * x)
+    });
+    // A logarithmic axis has no place for 0 and below.
+    let shown = line.filter(|(x, y)| {
+        (*x > 0.0 || !figure.x.is_log) && (*y > 0.0 || !figure.y.is_log)
+    });
+    let data: Vec<Value> = shown.map(|(x, y)| json!([lean(x), lean(y)])).collect();
     Some(json!({
-        "type": "line", "name": format!("{}, trend", own.label), "data": [at(low), at(high)],
+        "type": "line", "name": format!("{}, trend", own.label), "data": data,
         "color": colour(group), "symbol": "none", "silent": true,
         "lineStyle": { "type": "dotted", "width": 1, "opacity": 0.7 },
     }))
@@ -195,6 +209,9 @@ fn y(figure: &FigureOutcome) -> Value {
     y["nameGap"] = json!(12);
     y
 }
+
+/// Pieces of a line that is drawn bent.
+const BENT_STEPS: u32 = 24;
 
 /// Colours before they begin again.
 const COLOURS: usize = 8;
