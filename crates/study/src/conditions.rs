@@ -74,10 +74,7 @@ fn decide(judged: &mut Judged, condition: &Condition, measured: &[Measured]) {
         bound if bound.holds_of_none(ends) => Answer::No,
         bound => {
             let (low, high) = (number(ends.0), number(ends.1));
-            judged.reasons.push(format!(
-                "{low} to {high} {}{NARROWER}",
-                bound.astride()
-            ));
+            judged.reasons.push(format!("{low} to {high} {}{NARROWER}", bound.astride()));
             Answer::Undecided
         }
     };

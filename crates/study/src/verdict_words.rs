@@ -249,15 +249,17 @@ mod tests {
 
     #[test]
     fn a_condition_is_told_by_its_answer() {
-        let told = |answer, text: &str, shown: &str| {
-            super::told(&judged(Role::Truth, answer, (text, shown)))
-        };
-        assert_eq!(told(Answer::Yes, "a / b > 2", "3 (2.5 to 3.5)"), "a / b is 3 (2.5 to 3.5), more than 2");
-        assert_eq!(told(Answer::Yes, "lost <= 0", "0"), "lost is 0");
-        assert_eq!(told(Answer::No, "lost > 0", "0"), "lost is 0, not more than 0");
-        assert_eq!(told(Answer::No, "lost <= 0", "7"), "lost is 7, not 0");
-        assert_eq!(told(Answer::No, "a in 1..2", "3"), "a is 3, not between 1 and 2");
-        assert_eq!(told(Answer::Undecided, "a < 2", ""), "a is unknown");
+        let said =
+            |answer, text: &str, shown: &str| told(&judged(Role::Truth, answer, (text, shown)));
+        assert_eq!(
+            said(Answer::Yes, "a / b > 2", "3 (2.5 to 3.5)"),
+            "a / b is 3 (2.5 to 3.5), more than 2"
+        );
+        assert_eq!(said(Answer::Yes, "lost <= 0", "0"), "lost is 0");
+        assert_eq!(said(Answer::No, "lost > 0", "0"), "lost is 0, not more than 0");
+        assert_eq!(said(Answer::No, "lost <= 0", "7"), "lost is 7, not 0");
+        assert_eq!(said(Answer::No, "a in 1..2", "3"), "a is 3, not between 1 and 2");
+        assert_eq!(said(Answer::Undecided, "a < 2", ""), "a is unknown");
     }
 
     /// A claim that does not hold measured right says what became of its authors' picture.
@@ -271,7 +273,10 @@ mod tests {
             Told { conditions: &conditions, by_paper: &[], by_model: &[] }.beside_the_truth(waits)
         };
         use Answer::{No, Undecided, Yes};
-        assert_eq!(beside(No, Yes, false), " Their picture does not appear: p is 1, not more than 2.");
+        assert_eq!(
+            beside(No, Yes, false),
+            " Their picture does not appear: p is 1, not more than 2."
+        );
         assert!(beside(Yes, No, false).ends_with("but not the cause that was looked for."));
         assert!(beside(Yes, Undecided, false).ends_with("but its cause stays open."));
         let open = " Whether their way shows their picture stays open";

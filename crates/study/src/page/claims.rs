@@ -223,7 +223,8 @@ fn link(link: &Link) -> String {
         0 => String::new(),
         _ => format!(" title=\"trials {}\"", escape(&link.trials.join(", "))),
     };
-    let cell = if link.cell.is_empty() { String::new() } else { format!(": {}", shorter(&link.cell)) };
+    let cell =
+        if link.cell.is_empty() { String::new() } else { format!(": {}", shorter(&link.cell)) };
     format!(
         "<a href=\"{}/report.html#overview\"{trials}>{}{}</a>",
         escape(&link.folder),

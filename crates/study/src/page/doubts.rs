@@ -137,8 +137,7 @@ fn flags(study: &Study) -> String {
         .to_owned();
     for flag in &study.flags {
         let at = [flag.table.clone(), series(&flag.series), flag.x.clone()];
-        let at: Vec<&str> =
-            at.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+        let at: Vec<&str> = at.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
         let _ = writeln!(
             html,
             "<li>{}: printed {}, read as {}: {} <span>({})</span></li>",
@@ -164,7 +163,11 @@ pub(super) fn audit(study: &Study) -> String {
         escape(&study.name)
     );
     for rule in study.audit.rules() {
-        let _ = write!(html, "<dt id=\"rule-{rule}\"><code>{rule}</code> {}</dt><dd><ul>", escape(rule.title()));
+        let _ = write!(
+            html,
+            "<dt id=\"rule-{rule}\"><code>{rule}</code> {}</dt><dd><ul>",
+            escape(rule.title())
+        );
         for finding in study.audit.findings.iter().filter(|finding| finding.rule == rule) {
             let more = match finding.also.len() {
                 0 => String::new(),

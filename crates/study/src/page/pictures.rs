@@ -134,9 +134,8 @@ fn trend(own: &Series, group: usize, figure: &FigureOutcome) -> Option<Value> {
         (x, straight.intercept + straight.slope * x)
     });
     // A logarithmic axis has no place for 0 and below.
-    let shown = line.filter(|(x, y)| {
-        (*x > 0.0 || !figure.x.is_log) && (*y > 0.0 || !figure.y.is_log)
-    });
+    let shown =
+        line.filter(|(x, y)| (*x > 0.0 || !figure.x.is_log) && (*y > 0.0 || !figure.y.is_log));
     let data: Vec<Value> = shown.map(|(x, y)| json!([lean(x), lean(y)])).collect();
     Some(json!({
         "type": "line", "name": format!("{}, trend", own.label), "data": data,

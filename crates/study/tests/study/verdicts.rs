@@ -42,7 +42,7 @@ fn a_sentence_says_what_the_words_of_a_condition_say() {
     crate::fixture::replace(&mut texts.study, "[\"capacity ", "[\"rate, without loss: capacity ");
     let study = Study::read(&texts, &crate::fixture::TestWorld)
         .unwrap_or_else(|wrong| panic!("{}", wrong.render(&texts, false)));
-    let (told, plain) = (crate::fixture::outcome(&study, &runs(), Scale::Full), judged(|_| ()));
+    let (told, plain) = (outcome(&study, &runs(), Scale::Full), judged(|_| ()));
     let (told, plain) = (claim(&told, "C01"), claim(&plain, "C01"));
     let begin = "Measured right it holds: rate, without loss, is 1,440 (";
     assert!(told.sentence.starts_with(begin), "{}", told.sentence);
@@ -208,7 +208,7 @@ fn figures_of_the_same_trials_go_together() {
     let other = mqtt("target_cpu_us_per_message", "mqtt");
     let half = mqtt("service_time_ns.mean", "http");
     crate::fixture::replace(&mut texts.study, &other, &half);
-    let read = weigh_study::Study::read(&texts, &crate::fixture::TestWorld);
+    let read = Study::read(&texts, &crate::fixture::TestWorld);
     let study = read.unwrap_or_else(|wrong| panic!("{}", wrong.render(&texts, false)));
     let mut runs = runs();
     let Some(RunState::Made(made)) = runs.get_mut("right/cost") else { panic!() };
@@ -246,7 +246,7 @@ fn lanes_of_one_title_are_drawn_apart() {
     let goal = "goal = \"loss <= 0\" }";
     let at = "goal = \"loss <= 0\", at = { \"load.connections\" = 20 } }";
     crate::fixture::replace(&mut texts.study, goal, at);
-    let read = weigh_study::Study::read(&texts, &crate::fixture::TestWorld);
+    let read = Study::read(&texts, &crate::fixture::TestWorld);
     let study = read.unwrap_or_else(|wrong| panic!("{}", wrong.render(&texts, false)));
     let mut runs = runs();
     let Some(RunState::Made(made)) = runs.get_mut("right/burst-limit") else { panic!() };
