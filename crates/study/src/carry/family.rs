@@ -305,8 +305,7 @@ fn fit(cells: &[Observed]) -> Result<(Vec<Driver>, CostModel), String> {
     let all = drivers(cells);
     let fitted = |drivers: Vec<Driver>| {
         let rows = |shape: f64| rows(cells, &drivers, shape);
-        let model =
-            CostModel::fit_shaped(&SHAPES_S, rows, &groups(cells), FLOOR_CORES, BOOTSTRAP);
+        let model = CostModel::fit_shaped(&SHAPES_S, rows, &groups(cells), FLOOR_CORES, BOOTSTRAP);
         model.map(|model| (drivers, model))
     };
     let is_cold = |driver: &Driver| *driver == Driver::Cold;

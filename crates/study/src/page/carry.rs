@@ -177,7 +177,9 @@ fn searched(lane: &LaneShown, per_unit: f64, unit: &str) -> String {
         (Some(low), Some(high)) => {
             format!("the rate of {} met the goals, that of {} did not", units(low), units(high))
         }
-        (Some(low), None) => format!("the rate of {} met the goals, and no end was found", units(low)),
+        (Some(low), None) => {
+            format!("the rate of {} met the goals, and no end was found", units(low))
+        }
         (None, Some(high)) => format!("the rate of {} did not meet the goals", units(high)),
         (None, None) => escape(&search.sentence),
     };
