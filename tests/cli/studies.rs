@@ -158,6 +158,25 @@ fn dry_tells_the_plans_and_starts_nothing() {
     assert!(place.runs().is_empty());
 }
 
+/// What a study answers beside its claims is asked for by its own id: its plans, and no others.
+#[test]
+fn a_question_of_how_many_can_be_asked_for_alone() {
+    let place = Place::new("study-how-many");
+    let words = ["study", "run", "hydroponics", "--only", "farms", "--dry", "--json"];
+    let dry = place.weigh(&words).with(0).json();
+    let plans = dry["studies"][0]["plans"].as_array().expect("plans");
+    let names: Vec<&str> = plans.iter().filter_map(|own| own["plan"].as_str()).collect();
+    assert!(names.contains(&"right/farms-many") && names.len() > 3, "{names:?}");
+    assert!(names.iter().all(|name| name.starts_with("right/farms-")), "{names:?}");
+    let shown = place.weigh(&["study", "show", "hydroponics", "--experiment", "farms"]).with(0);
+    for part in ["# farms: How many farms", "right/farms-idle: ", "pattern = \"hold\""] {
+        assert!(shown.stdout.contains(part), "{part:?} is not in:\n{}", shown.stdout);
+    }
+    let words = ["study", "run", "hydroponics", "--only", "farm", "--dry"];
+    place.weigh(&words).with(2).saying(&["farm: ", "or E7 or farms"]);
+    assert!(place.runs().is_empty());
+}
+
 /// A plan whose server is not there is left out and said, before anything starts and in the result;
 /// its claims are not testable here, with what to type; the others have verdicts.
 #[test]
