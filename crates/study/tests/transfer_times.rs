@@ -192,8 +192,7 @@ fn the_sizes_are_those_of_the_study() {
         let found = path.iter().fold(plans.get(plan).cloned(), |at, key| of(at.as_ref(), key));
         found.and_then(|value| value.as_integer()).unwrap_or_else(|| panic!("{plan} {path:?}"))
     };
-    for (plan, quick) in
-        [("iterations-quiet", REPETITIONS[0]), ("iterations-busy", REPETITIONS[1])]
+    for (plan, quick) in [("iterations-quiet", REPETITIONS[0]), ("iterations-busy", REPETITIONS[1])]
     {
         assert_eq!(number(plan, &["load", "messages"]), TRANSFERS as i64);
         assert_eq!(number(plan, &["quick", "repeat", "at_least"]), quick as i64);
