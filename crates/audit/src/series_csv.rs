@@ -111,14 +111,18 @@ fn read_row(
         is_claim,
         value: value * by,
         rounding: half_digit(y) * by,
-        printed: format!("{y} {}", sign(y_unit)),
+        printed: format!("{y}{}", sign(y_unit)),
     });
     Ok(())
 }
 
-/// A unit as it stands behind a figure.
-fn sign(unit: &str) -> &str {
-    if unit == "percent" { "%" } else { unit }
+/// A unit as it stands behind a figure: ` %`, `/s`, ` ms`.
+fn sign(unit: &str) -> String {
+    match unit.strip_prefix("1/") {
+        Some(each) => format!("/{each}"),
+        None if unit == "percent" => " %".to_owned(),
+        None => format!(" {unit}"),
+    }
 }
 
 /// A series, taken apart.

@@ -134,7 +134,7 @@ fn claims(evidence: &Evidence) -> Vec<Worked> {
         .filter_map(|claim| {
             let words = words_of(claim.place.series.trim_start_matches("claim="));
             let (made, how) = again(evidence, &words)?;
-            let printed = claim.printed.split(' ').next()?;
+            let printed = claim.printed.split([' ', '/']).next()?;
             let printed_value = count(printed)?;
             let slack = half_digit(printed) + MADE_SLACK * made.abs();
             let holds = (made - printed_value).abs() <= slack;
@@ -189,7 +189,7 @@ fn mean_of(
             && figure.subjects.len() == 1
             && plain(&figure.subjects[0]) == plain(subject)
     })?;
-    Some((count(found.printed.split(' ').next()?)?, found.printed.clone()))
+    Some((count(found.printed.split([' ', '/']).next()?)?, found.printed.clone()))
 }
 
 /// Mean currents of batteries that lasted so long, and what their rating may mean.

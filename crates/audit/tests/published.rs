@@ -144,14 +144,14 @@ fn jmeter_lab_is_found_with_its_arithmetic() {
             "(3 ms mean + 20 ms pause) gives 4,348/s, the table says 1,017/s: 0.2339x, 23.39 in",
             "a ramp of 100 s to 100 clients, which ends after 49.4 s",
             "a ramp of 50 s to 450 clients, 100 % of the window of 50 s",
-            "70583 1/s counts what was handed over, 677 1/s of HTTP what was answered",
+            "70583/s counts what was handed over, 677/s of HTTP what was answered",
             "0 % errors say nothing of messages that are only handed over",
             "42.83 % of the samples are errors, and nothing says that they are not in the mean",
-            "588 1/s against HTTP 677 1/s is -13.1 %, and two runs of HTTP gave 489.4 and 678: \
+            "588/s against HTTP 677/s is -13.1 %, and two runs of HTTP gave 489.4 and 678: \
              38.54 % apart",
-            "651 1/s against HTTP 677 1/s is -3.8 %",
+            "651/s against HTTP 677/s is -3.8 %",
             "HTTP: one connection for every message",
-            "100000 1/s is called a limit, and nothing shows that the generator was not the limit",
+            "100000/s is called a limit, and nothing shows that the generator was not the limit",
             "3531270 samples at 70,583/s is a window of 50.03 s",
         ],
     );

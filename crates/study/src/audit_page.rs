@@ -115,8 +115,9 @@ fn matrix(papers: &[Paper<'_>]) -> String {
             "<tr><th scope=\"row\"><a href=\"#rule-{rule}\">{rule}</a> {title}</th>{cells}</tr>"
         );
     }
-    html + "</tbody></table></div>\n<p class=\"note\">How many figures break the rule. <b>!</b> \
-            they contradict each other. <b>0</b> the rule could be asked and nothing was found. \
+    html + "</tbody></table></div>\n<p class=\"note\">How many findings the \
+            rule makes; a figure may be in several. <b>!</b> figures contradict each other. <b>0</b> \
+            the rule could be asked and nothing was found. \
             <b>–</b> the figures do not carry what it asks for: no clean bill.</p>\n"
 }
 
@@ -208,7 +209,7 @@ fn fact(fact: &Fact) -> String {
     let of: Vec<&str> = of.into_iter().flatten().collect();
     let of = if of.is_empty() { "all of it".to_owned() } else { of.join(", ") };
     format!(
-        "<li>{}: {} {} <span>{}</span></li>",
+        "<li>{}: {}: {} <span>({})</span></li>",
         escape(&of),
         escape(&fact.key.replace('_', " ")),
         escape(&fact.value),

@@ -164,7 +164,7 @@ impl Bound {
     pub fn in_words(self) -> String {
         match self {
             Bound::Below(most) => format!("less than {}", plain(most)),
-            Bound::AtMost(most) if most == 0.0 => "0".to_owned(),
+            Bound::AtMost(0.0) => "0".to_owned(),
             Bound::AtMost(most) => format!("at most {}", plain(most)),
             Bound::Above(least) => format!("more than {}", plain(least)),
             Bound::AtLeast(least) => format!("at least {}", plain(least)),

@@ -205,8 +205,12 @@ fn read(folder: &StudyFolder) -> Result<(About, Runs), Stop> {
 
 /// Where the runs lie among which this one is, as it was typed; `None` for the default.
 fn place_of(folder: &StudyFolder) -> Option<String> {
-    let runs = folder.path().parent().map(|runs| runs.display().to_string());
-    runs.filter(|runs| !runs.is_empty() && runs != DEFAULT_RUNS)
+    let runs = folder.path().parent()?.display().to_string();
+    match runs.as_str() {
+        "" => Some(".".to_owned()),
+        DEFAULT_RUNS => None,
+        _ => Some(runs),
+    }
 }
 
 /// The same folder from wherever the program is started to go on.

@@ -138,6 +138,6 @@ fn runs_of<'e>(all: &[&'e Figure], base: &Figure) -> Option<(&'e Figure, &'e Fig
 
 /// The factor from the unit in which a figure is printed to that of its value.
 fn unit_of(figure: &Figure) -> f64 {
-    let printed = figure.printed.split(' ').next().and_then(count).unwrap_or(figure.value);
+    let printed = figure.printed.split([' ', '/']).next().and_then(count).unwrap_or(figure.value);
     if printed == 0.0 { 1.0 } else { figure.value / printed }
 }

@@ -25,11 +25,12 @@ pub(super) fn stated_spans(bench: &mut Bench<'_>) {
                 continue;
             }
             let seen = format!(
-                "{subject}: {} messages of {} over {} clients take {}, the table says {} to {}; \
+                "{subject}: {} messages of {} over {} client{} take {}, the table says {} to {}; \
                  the sum of their latencies is {}",
                 words::number(work.messages),
                 work.latency.printed,
                 words::number(work.clients),
+                if work.clients == 1.0 { "" } else { "s" },
                 words::time(work.wall_s),
                 least.printed,
                 most.printed,

@@ -30,7 +30,8 @@ fn picture(figure: &FigureOutcome) -> Picture {
         *nth += 1;
         series.extend(trend(own, *group, figure));
     }
-    let names: Vec<&str> = figure.series.iter().map(|own| own.label.as_str()).collect();
+    let drawn = figure.series.iter().filter(|own| !own.points.is_empty());
+    let names: Vec<&str> = drawn.map(|own| own.label.as_str()).collect();
     Picture {
         name: name_of(figure),
         kind: Kind::Beside,
@@ -192,13 +193,20 @@ fn x(figure: &FigureOutcome) -> Value {
 }
 
 fn y(figure: &FigureOutcome) -> Value {
-    let ys = || figure.series.iter().flat_map(|own| own.points.iter().map(|point| point.y));
+    let points = || figure.series.iter().flat_map(|own| &own.points);
+    let ys = || points().map(|point| point.y);
+    let most = ys().fold(0.0, f64::max);
+    // The ends of intervals have their place too, but one that is endless must not hide the rest.
+    let ends = points().filter_map(|point| point.high).filter(|end| *end <= ENDS_MAX * most);
     let positive = ys().filter(|y| *y > 0.0);
-    let (low, high) = (positive.fold(f64::INFINITY, f64::min), ys().fold(0.0, f64::max));
+    let (low, high) = (positive.fold(f64::INFINITY, f64::min), ends.fold(most, f64::max));
     let mut y = match figure.y.is_log && low.is_finite() {
         true => scale::logarithmic(low, high),
         false => json!({ "type": "value", "axisLabel": { "formatter": "@mark" } }),
     };
+    if !figure.y.is_log && high > most {
+        y["max"] = lean(round_above(high));
+    }
     if figure.y.unit == "B" {
         y["axisLabel"]["formatter"] = json!("@octets");
     }
@@ -208,6 +216,15 @@ fn y(figure: &FigureOutcome) -> Value {
     y["nameGap"] = json!(12);
     y
 }
+
+/// The next number above that an axis may end with: 1, 1.5, 2 ... 9.5 times a power of ten.
+fn round_above(value: f64) -> f64 {
+    let step = 10f64.powf(value.log10().floor()) / 2.0;
+    (value / step).ceil() * step
+}
+
+/// Intervals that end beyond so many times the largest figure are drawn as far as the axis goes.
+const ENDS_MAX: f64 = 3.0;
 
 /// Pieces of a line that is drawn bent.
 const BENT_STEPS: u32 = 24;
