@@ -151,11 +151,7 @@ const CLAIMS: &[(&str, &str, &str)] = &[
         "first = \"< 1\", even_limited = true }",
         "even_limited means nothing beside",
     ),
-    (
-        "statistic = \"sd\" }",
-        "statistic = \"sd\", fit = \"slope\" }",
-        "fit means nothing beside",
-    ),
+    ("statistic = \"sd\" }", "statistic = \"sd\", fit = \"slope\" }", "fit means nothing beside"),
     (
         "statistic = \"sd\"",
         "statistic = \"sd\", over = \"load.connections\"",
