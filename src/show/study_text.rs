@@ -169,6 +169,7 @@ mod tests {
         let judged = Judged {
             role: Role::Truth,
             text: "a / b > 2".to_owned(),
+            words: String::new(),
             estimate: Some(3.94),
             low: Some(3.61),
             high: Some(4.2),

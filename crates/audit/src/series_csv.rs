@@ -111,9 +111,14 @@ fn read_row(
         is_claim,
         value: value * by,
         rounding: half_digit(y) * by,
-        printed: format!("{y} {y_unit}"),
+        printed: format!("{y} {}", sign(y_unit)),
     });
     Ok(())
+}
+
+/// A unit as it stands behind a figure.
+fn sign(unit: &str) -> &str {
+    if unit == "percent" { "%" } else { unit }
 }
 
 /// A series, taken apart.

@@ -231,7 +231,7 @@ fn lives(evidence: &Evidence) -> Vec<Worked> {
     let lives: Vec<&Figure> = evidence.results().filter(is_life).collect();
     let gain = evidence.figures.iter().find(|figure| {
         let series = &figure.place.series;
-        figure.is_claim && series.contains("speed_gain") && figure.printed.ends_with("percent")
+        figure.is_claim && series.contains("speed_gain") && figure.printed.ends_with('%')
     });
     let mut worked = Vec::new();
     for pair in lives.windows(2) {

@@ -42,23 +42,23 @@ fn hydroponics_is_found_with_its_arithmetic() {
         &[
             "all 11 times along messages are whole multiples of 1 s plus 343.5 ms (deviation \
              12.71 ms)",
-            "8.51 percent of the stated 5,000 would be 425.5 messages",
+            "8.51 % of the stated 5,000 would be 425.5 messages",
             "of the 5,040 in Table 2 it is 429",
             "429, 1,422, 545, 1,363, 573, 1,038 arrived: the counts do not go with what was sent \
              (correlation 0.16)",
-            "the maximum is 22.7 percent (Table 15), below the mean of 28.35 percent (Table 13)",
-            "the maximum is 95.3 percent (Table 14), below the mean of 97 percent (Table 10)",
+            "the maximum is 22.7 % (Table 15), below the mean of 28.35 % (Table 13)",
+            "the maximum is 95.3 % (Table 14), below the mean of 97 % (Table 10)",
             "whether its times end when messages were handed over or when they arrived is not",
-            "MQTT took 1.371 s and HTTP 56.343 s, but of the first 3.46 percent arrived",
-            "94 percent of HTTP is at 491.8/s, 28.35 percent of MQTT at 11,919/s: 24.24x apart",
-            "from 21.68 percent to 94 percent along messages the runs take from 3.315 s to \
+            "MQTT took 1.371 s and HTTP 56.343 s, but of the first 3.46 % arrived",
+            "94 % of HTTP is at 491.8/s, 28.35 % of MQTT at 11,919/s: 24.24x apart",
+            "from 21.68 % to 94 % along messages the runs take from 3.315 s to \
              20.335 s",
-            "messages are 1.762 ms apart at 97 percent (Table 16), so that one takes 1.709 ms of \
-             the processor; 17.75 percent at 5 clients is then 103.9/s, a cycle of 48.14 ms",
+            "messages are 1.762 ms apart at 97 % (Table 16), so that one takes 1.709 ms of \
+             the processor; 17.75 % at 5 clients is then 103.9/s, a cycle of 48.14 ms",
             "in a closed loop the clients set the share",
-            "all well at 1,625 messages, 6.67 percent at 1,750: a step of 7.143 %",
+            "all well at 1,625 messages, 6.67 % at 1,750: a step of 7.143 %",
             "1680 messages is called the most without loss, and all of 1,760 arrived in Table 19",
-            "97 percent in Table 10 and 94 percent in Table 12, 3.093 % apart",
+            "97 % in Table 10 and 94 % in Table 12, 3.093 % apart",
             "from 0.002 to 0.2857 (7 messages a client at the end)",
             "MQTT has as many as the socket takes in flight, HTTP 1",
             "not stated whether the generator of the load ran on the same processor",
@@ -83,8 +83,8 @@ fn flespi_is_found_with_its_arithmetic() {
             "2000 mAh over 170 min is a mean current of 706 mA",
             "2000 mAh over 353 min is a mean current of 340 mA",
             "2000 mAh over 381 min is a mean current of 315 mA",
-            "lasts 1.069x as long as curl(HTTPS); with the 15 percent of speed that is 1.23x",
-            "lasts 1.079x as long as curl(HTTPS); with the 15 percent of speed that is 1.241x",
+            "lasts 1.069x as long as curl(HTTPS); with the 15 % of speed that is 1.23x",
+            "lasts 1.079x as long as curl(HTTPS); with the 15 % of speed that is 1.241x",
         ],
     );
 }
@@ -145,7 +145,7 @@ fn jmeter_lab_is_found_with_its_arithmetic() {
             "a ramp of 100 s to 100 clients, which ends after 49.4 s",
             "a ramp of 50 s to 450 clients, 100 % of the window of 50 s",
             "70583 1/s counts what was handed over, 677 1/s of HTTP what was answered",
-            "0 percent errors say nothing of messages that are only handed over",
+            "0 % errors say nothing of messages that are only handed over",
             "42.83 % of the samples are errors, and nothing says that they are not in the mean",
             "588 1/s against HTTP 677 1/s is -13.1 %, and two runs of HTTP gave 489.4 and 678: \
              38.54 % apart",

@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn every_finding_stands_with_its_place_and_every_rule_is_explained() {
         let html = made();
-        assert!(html.contains("the maximum is 95.3 percent, below the mean of 97 percent"));
+        assert!(html.contains("the maximum is 95.3 %, below the mean of 97 %"));
         assert!(html.contains("t.csv:3 [T &lt;1&gt;]") && html.contains("A &amp; B"));
         assert!(!html.contains("T <1>"), "what is printed is escaped");
         for rule in Rule::ALL {

@@ -19,6 +19,7 @@ pub(crate) fn judge(
     let mut judged = Judged {
         role,
         text: condition.to_string(),
+        words: condition.words().to_owned(),
         estimate: None,
         low: None,
         high: None,
@@ -73,13 +74,14 @@ fn decide(judged: &mut Judged, condition: &Condition, measured: &[Measured]) {
         bound if bound.holds_of_none(ends) => Answer::No,
         bound => {
             let (low, high) = (number(ends.0), number(ends.1));
-            judged.reasons.push(format!(
-                "{low} to {high} lies on both sides of {bound}: more repetitions would narrow it"
-            ));
+            judged.reasons.push(format!("{low} to {high} {}{NARROWER}", bound.astride()));
             Answer::Undecided
         }
     };
 }
+
+/// What would decide what an interval leaves open.
+pub(crate) const NARROWER: &str = ": more repetitions would narrow it";
 
 /// The mean of the expression over repetitions and its t interval, where all that is uncertain in
 /// it was measured in the same trials: two figures of one trial vary together, and taken apart

@@ -28,7 +28,8 @@ fn their(series: &TheirSeries, study: &Study) -> Series {
     let cells: Vec<_> = series.cells.iter().map(|at| &study.published.cells[*at]).collect();
     let point = |cell: &&crate::published::Cell| {
         let y = cell.value * series.scale;
-        Some(PointShown { x: cell.x_value()?, y, low: None, high: None, is_valid: true })
+        let x = series.at.or_else(|| cell.x_value())?;
+        Some(PointShown { x, y, low: None, high: None, is_valid: true })
     };
     let place = cells.first().map(|cell| format!("{}, {}", cell.table, cell.series));
     Series {
@@ -78,16 +79,29 @@ fn our(series: &OurSeries, measuring: &Measuring<'_>) -> Series {
         shown.links.push(link);
     }
     shown.points.sort_by(|left, right| left.x.total_cmp(&right.x));
-    if without > 0 {
-        shown.missing = Some(format!("{without} cells have no {}", series.metric));
-    }
+    shown.missing = missing(without, &series.metric);
     shown
 }
 
-/// The straight line through the valid points.
+/// What is said of cells that have no such figure.
+fn missing(cells: usize, metric: &str) -> Option<String> {
+    match cells {
+        0 => None,
+        1 => Some(format!("one cell has no {metric}")),
+        more => Some(format!("{more} cells have no {metric}")),
+    }
+}
+
+/// The straight line through the valid points; through two of them any line goes.
 fn trend(points: &[PointShown]) -> Option<Line> {
     let valid = points.iter().filter(|point| point.is_valid);
     let points: Vec<(f64, f64)> = valid.map(|point| (point.x, point.y)).collect();
+    if points.len() < LINE_POINTS_MIN {
+        return None;
+    }
     let Fitted { slope, intercept, .. } = Fitted::through(&points)?;
     Some(Line { slope, intercept })
 }
+
+/// Points that a straight line says something of.
+const LINE_POINTS_MIN: usize = 3;

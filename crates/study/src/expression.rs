@@ -5,10 +5,13 @@ use std::fmt;
 use std::ops::Range;
 
 use exmex::{BinOp, Express, FlatEx, MakeOperators, MatchLiteral, Operator};
+use weigh_report::figures::count;
 
-/// A condition: an expression, and where its value must lie.
+/// A condition: an expression, and where its value must lie; before it may stand what the
+/// expression is, in words: `CPU by htop, HTTP over MQTT: http / mqtt > 2`.
 #[derive(Clone, Debug)]
 pub struct Condition {
+    words: String,
     text: String,
     parsed: FlatEx<f64, Words, Numbers>,
     bound: Bound,
@@ -92,6 +95,10 @@ impl Condition {
     /// # Errors
     /// What is wrong with it, a colon, and what to type instead.
     pub fn read(text: &str) -> Result<Condition, String> {
+        let (words, text) = match text.rsplit_once(": ") {
+            Some((words, text)) => (words.trim(), text),
+            None => ("", text),
+        };
         let (left, bound) = split(text)?;
         let refused =
             |error: exmex::ExError| format!("{left:?} is no expression ({error}): {EXPRESSION}");
@@ -99,7 +106,12 @@ impl Condition {
             return Err(format!("{left:?} has a {wrong:?} in it: {EXPRESSION}"));
         }
         let parsed = FlatEx::<f64, Words, Numbers>::parse(left).map_err(refused)?;
-        Ok(Condition { text: text.trim().to_owned(), parsed, bound })
+        Ok(Condition { words: words.to_owned(), text: text.trim().to_owned(), parsed, bound })
+    }
+
+    /// What its expression is, in words; empty where nobody wrote any.
+    pub fn words(&self) -> &str {
+        &self.words
     }
 
     /// The names of its expression, in order.
@@ -126,7 +138,7 @@ impl Condition {
 
 impl PartialEq for Condition {
     fn eq(&self, other: &Condition) -> bool {
-        self.text == other.text
+        (&self.words, &self.text) == (&other.words, &other.text)
     }
 }
 
@@ -145,6 +157,30 @@ impl Bound {
         match split(&format!("x {text}")) {
             Ok(("x", bound)) => Ok(bound),
             _ => Err(format!("{text:?} is no bound: type for example \"< 1\" or \"in 1..2\"")),
+        }
+    }
+
+    /// As a sentence says it: `more than 2`, `between 0.5 and 2`.
+    pub fn in_words(self) -> String {
+        match self {
+            Bound::Below(most) => format!("less than {}", plain(most)),
+            Bound::AtMost(most) if most == 0.0 => "0".to_owned(),
+            Bound::AtMost(most) => format!("at most {}", plain(most)),
+            Bound::Above(least) => format!("more than {}", plain(least)),
+            Bound::AtLeast(least) => format!("at least {}", plain(least)),
+            Bound::Within(least, most) => format!("between {} and {}", plain(least), plain(most)),
+        }
+    }
+
+    /// How an interval that neither lies there wholly nor wholly elsewhere is placed to it.
+    pub(crate) fn astride(self) -> String {
+        match self {
+            Bound::Below(end) | Bound::AtMost(end) | Bound::Above(end) | Bound::AtLeast(end) => {
+                format!("lies on both sides of {}", plain(end))
+            }
+            Bound::Within(least, most) => {
+                format!("lies partly outside {} to {}", plain(least), plain(most))
+            }
         }
     }
 
@@ -186,6 +222,12 @@ impl fmt::Display for Bound {
             Bound::Within(least, most) => write!(f, "in {least}..{most}"),
         }
     }
+}
+
+/// A bound as it was written, whole thousands with separators.
+fn plain(bound: f64) -> String {
+    let is_long = bound.fract() == 0.0 && (1000.0..1e15).contains(&bound);
+    if is_long { count(bound as u64) } else { bound.to_string() }
 }
 
 /// The expression of a condition, and where its value must lie.
@@ -305,5 +347,33 @@ mod tests {
         assert_eq!(condition.names(), ["e", "http", "mqtt_0"]);
         assert_eq!(condition.expression(), "http / max(mqtt_0, e)");
         assert_eq!(condition.to_string(), "http / max(mqtt_0, e) > 2");
+    }
+
+    /// Words change what is said and nothing that is asked.
+    #[test]
+    fn words_before_a_condition_are_no_part_of_it() {
+        let plain = Condition::read("a / b in 1..2").unwrap();
+        let told = Condition::read("CPU in % (< 100), A over B: a / b in 1..2").unwrap();
+        assert_eq!((plain.words(), told.words()), ("", "CPU in % (< 100), A over B"));
+        assert_eq!((told.to_string(), told.names()), (plain.to_string(), plain.names()));
+        assert_eq!((told.bound(), told.value(&[3.0, 2.0])), (plain.bound(), 1.5));
+        assert!(Condition::read("words alone: ").is_err());
+    }
+
+    #[test]
+    fn bounds_are_said_as_sentences_have_them() {
+        for (text, words) in [
+            ("< 0.5", "less than 0.5"),
+            ("<= 0", "0"),
+            ("<= 3", "at most 3"),
+            ("> 1.075", "more than 1.075"),
+            (">= 12000", "at least 12,000"),
+            ("in 875..3500", "between 875 and 3,500"),
+            ("in -0.5..0.5", "between -0.5 and 0.5"),
+        ] {
+            assert_eq!(Bound::read(text).unwrap().in_words(), words);
+        }
+        assert_eq!(Bound::Above(1.82).astride(), "lies on both sides of 1.82");
+        assert_eq!(Bound::Within(0.75, 1.34).astride(), "lies partly outside 0.75 to 1.34");
     }
 }

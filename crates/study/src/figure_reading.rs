@@ -52,11 +52,22 @@ fn axis(written: &AxisFile) -> AxisShown {
 }
 
 fn their(written: &TheirsFile, around: &Around<'_>) -> Result<TheirSeries, Slip> {
-    let cells = around.published.along(&written.table, &written.series);
+    let TheirsFile { label, table, series, x, scale } = written;
+    let none = || no_cell(table, series, "");
+    let cells = match x {
+        // A figure that the paper prints of no place, drawn at this one.
+        Some(_) => vec![around.published.find(table, series, "").ok_or_else(none)?],
+        None => around.published.along(table, series),
+    };
     if cells.is_empty() {
-        return Err(no_cell(&written.table, &written.series, ""));
+        return Err(none());
     }
-    Ok(TheirSeries { label: written.label.clone(), cells, scale: written.scale })
+    let place = |at: &usize| around.published.cells[*at].x_value();
+    if let Some(pair) = cells.windows(2).find(|pair| place(&pair[0]) == place(&pair[1])) {
+        let text = format!("{series} has two figures at x = {}", around.published.cells[pair[0]].x);
+        return Err((text, "let * stand for fewer of them".to_owned()));
+    }
+    Ok(TheirSeries { label: label.clone(), cells, at: *x, scale: *scale })
 }
 
 fn our(written: &OursFile, around: &Around<'_>) -> Result<OurSeries, Slip> {

@@ -12,7 +12,7 @@ use crate::runs::{NOT_ASKED, RunState, Runs};
 use crate::scale::{Scale, Way};
 use crate::study::{About, Claim, Experiment, Study};
 use crate::verdict::Verdict;
-use crate::verdict_words;
+use crate::verdict_words::{self, Told};
 
 /// All of it.
 pub(crate) fn outcome(study: &Study, about: &About, runs: &Runs) -> Outcome {
@@ -43,6 +43,7 @@ pub(crate) fn progress(study: &Study, about: &About, runs: &Runs) -> Outcome {
         ways: about.ways.clone(),
         only: about.only.clone(),
         data: about.data.clone(),
+        runs: about.runs.clone(),
         id: about.id.clone(),
         started: about.started.clone(),
         version: about.version.clone(),
@@ -105,8 +106,9 @@ fn judge(claim: &Claim, study: &Study, measuring: &Measuring<'_>, scale: Scale) 
         .map(|(role, condition)| conditions::judge(*role, condition, claim, measuring))
         .collect();
     let verdict = verdict(claim, &conditions);
-    let by_paper = by_paper(claim);
-    let judged = (&conditions[..], &by_paper[..]);
+    let (by_paper, by_model) = (by_paper(claim), by_model(claim));
+    let told = Told { conditions: &conditions, by_paper: &by_paper, by_model: &by_model };
+    let sentence = verdict_words::sentence(claim, verdict, &told, scale);
     ClaimOutcome {
         id: claim.id.clone(),
         source: claim.source.clone(),
@@ -114,10 +116,11 @@ fn judge(claim: &Claim, study: &Study, measuring: &Measuring<'_>, scale: Scale) 
         experiments: claim.experiments.clone(),
         cells: claim.cells.iter().map(|at| cell(study, *at)).collect(),
         verdict,
-        sentence: verdict_words::sentence(claim, verdict, judged, scale),
+        sentence,
         because: claim.because.clone(),
         conditions,
         by_paper,
+        by_model,
     }
 }
 
@@ -128,7 +131,17 @@ fn by_paper(claim: &Claim) -> Vec<Role> {
         let mut names = own.flat_map(|(_, condition)| condition.names()).peekable();
         names.peek().is_some() && names.all(|name| claim.quantities[name].run().is_none())
     };
-    [Role::Picture, Role::Cause, Role::Truth].into_iter().filter(is_by_paper).collect()
+    Role::ALL.into_iter().filter(is_by_paper).collect()
+}
+
+/// The roles in which a figure is modelled.
+fn by_model(claim: &Claim) -> Vec<Role> {
+    let is_by_model = |role: &Role| {
+        let own = claim.conditions.iter().filter(|(of, _)| of == role);
+        let mut names = own.flat_map(|(_, condition)| condition.names());
+        names.any(|name| claim.quantities[name].is_modelled())
+    };
+    Role::ALL.into_iter().filter(is_by_model).collect()
 }
 
 /// The verdict, from the conditions alone (decision 35).
@@ -168,6 +181,7 @@ pub(crate) fn cell(study: &Study, at: usize) -> CellShown {
         flag.table == cell.table && (is_here || is_of_table(&flag.series))
     });
     let shown = flags.map(|flag| FlagShown {
+        about: if flag.series == cell.series { String::new() } else { flag.series.clone() },
         printed: flag.printed.clone(),
         used: flag.used.clone(),
         reason: flag.reason.clone(),
@@ -193,6 +207,7 @@ mod tests {
         Judged {
             role,
             text: String::new(),
+            words: String::new(),
             estimate: None,
             low: None,
             high: None,
@@ -293,6 +308,7 @@ mod tests {
             because: None,
             conditions,
             by_paper: Vec::new(),
+            by_model: Vec::new(),
         };
         let certainty = Certainty::of(&[outcome]);
         assert_eq!((certainty.judged, certainty.uncertain), (3, 2));

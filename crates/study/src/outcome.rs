@@ -31,6 +31,9 @@ pub struct Outcome {
     /// The folder of targets and studies beside those built in, as an absolute path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
+    /// Where runs are kept, as it was typed; absent for `runs`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<String>,
     /// The id of the study's run: its folder's name.
     pub id: String,
     /// When it started, RFC 3339.
@@ -145,6 +148,9 @@ pub struct ClaimOutcome {
     /// findings of the audit. No run of ours says anything to them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_paper: Vec<Role>,
+    /// The roles whose conditions rest on a figure that is modelled and not measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_model: Vec<Role>,
 }
 
 /// A published figure.
@@ -172,6 +178,9 @@ pub struct CellShown {
 /// What is doubtful about a printed figure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlagShown {
+    /// What of the table it is about, where that is not the figure itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
     /// As it is printed.
     pub printed: String,
     /// What it is read as.
@@ -205,6 +214,11 @@ pub enum Role {
     Truth,
 }
 
+impl Role {
+    /// All three.
+    pub const ALL: [Role; 3] = [Role::Picture, Role::Cause, Role::Truth];
+}
+
 /// What a run says to a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -224,6 +238,9 @@ pub struct Judged {
     pub role: Role,
     /// The condition, as the study has it.
     pub text: String,
+    /// What its expression is, in words; empty where the study has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub words: String,
     /// The value of its expression; null where there is none.
     pub estimate: Option<f64>,
     /// Lower end of the 95 % interval; null where there is none or nothing bounds it.

@@ -88,15 +88,22 @@ impl Published {
         self.cells.iter().position(|cell| cell.is(table, series, x))
     }
 
-    /// The indices of a series that has numbers along, in their order.
+    /// The indices of a series that has numbers along, in their order. The first `*` in its name
+    /// stands for any text without a semicolon.
     pub fn along(&self, table: &str, series: &str) -> Vec<usize> {
-        let of = |cell: &Cell| cell.table == table && cell.series == series;
+        let of = |cell: &Cell| cell.table == table && is_named(&cell.series, series);
         let found = self.cells.iter().enumerate().filter(|(_, cell)| of(cell));
         let mut found: Vec<(usize, f64)> =
             found.filter_map(|(at, cell)| Some((at, cell.x_value()?))).collect();
         found.sort_by(|left, right| left.1.total_cmp(&right.1));
         found.into_iter().map(|(at, _)| at).collect()
     }
+}
+
+fn is_named(series: &str, pattern: &str) -> bool {
+    let Some((begin, end)) = pattern.split_once('*') else { return series == pattern };
+    let rest = series.strip_prefix(begin).and_then(|rest| rest.strip_suffix(end));
+    rest.is_some_and(|any| !any.contains(';'))
 }
 
 impl Cell {

@@ -130,13 +130,21 @@ impl Quantity {
             _ => None,
         }
     }
+
+    /// True for a figure of the energy model, which no run has measured.
+    pub(crate) fn is_modelled(&self) -> bool {
+        let (Quantity::Cell { source, .. } | Quantity::Along { source, .. }) = self else {
+            return false;
+        };
+        matches!(source, Source::Metric(name) if name.starts_with("modelled_"))
+    }
 }
 
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Source::Metric(name) => f.write_str(name),
-            Source::Ledger(name) => write!(f, "{name} messages"),
+            Source::Ledger(name) => write!(f, "messages counted as {name}"),
         }
     }
 }

@@ -69,13 +69,14 @@ pub(crate) fn read(texts: &StudyTexts, world: &dyn World) -> Result<Study, Study
     if !problems.is_empty() {
         return Err(problems);
     }
-    let StudyFile { source, question, finding, paper, environment, .. } = file;
+    let StudyFile { source, question, finding, limits, paper, environment, .. } = file;
     let stated = environment.stated.iter();
     Ok(Study {
         name: texts.name.clone(),
         source,
         question,
         finding,
+        limits,
         paper: Paper {
             title: paper.title,
             topic: paper.topic,

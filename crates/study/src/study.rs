@@ -28,6 +28,8 @@ pub struct Study {
     pub question: String,
     /// What replaying it teaches, sentence by sentence.
     pub finding: Vec<String>,
+    /// What replaying it does not say.
+    pub limits: Vec<String>,
     /// The paper.
     pub paper: Paper,
     /// What it was done with.
@@ -150,6 +152,8 @@ pub struct TheirSeries {
     pub label: String,
     /// Its figures, as indices of [`Published::cells`], in their order along x.
     pub cells: Vec<usize>,
+    /// Where its one figure is drawn, if the paper gives it no place.
+    pub at: Option<f64>,
     /// Factor to the unit of y.
     pub scale: f64,
 }
@@ -201,6 +205,8 @@ pub struct About {
     pub only: Vec<String>,
     /// The folder of targets and studies beside those built in, as an absolute path.
     pub data: Option<String>,
+    /// Where runs are kept, as it was typed; `None` for `runs`.
+    pub runs: Option<String>,
     /// The id of the study's run.
     pub id: String,
     /// When it started, RFC 3339.

@@ -22,6 +22,9 @@ pub(crate) struct StudyFile {
     /// Two to four sentences: what replaying it teaches.
     #[serde(default)]
     pub finding: Vec<String>,
+    /// What the replay does not say, for the doubts of its report.
+    #[serde(default)]
+    pub limits: Vec<String>,
     /// The paper.
     pub paper: PaperFile,
     /// What it was done with.
@@ -128,7 +131,8 @@ pub(crate) struct ClaimFile {
     /// full, where its figures are only measured there.
     #[schemars(with = "Option<ScaleFile>")]
     pub scale: Option<Spanned<ScaleFile>>,
-    /// Our run as published shows what they saw.
+    /// Our run as published shows what they saw: "EXPRESSION > N", or "WORDS: EXPRESSION > N" with
+    /// what the expression is, in words, for whoever reads the report.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub picture: Vec<Spanned<String>>,
@@ -327,8 +331,10 @@ pub(crate) struct TheirsFile {
     pub label: String,
     /// Its table.
     pub table: String,
-    /// Its series.
+    /// Its series; one `*` stands for any text without a semicolon, so that several make one line.
     pub series: String,
+    /// Where a figure is drawn that has no x in published.csv.
+    pub x: Option<f64>,
     /// Factor to the unit of y; 1 if left out.
     #[serde(default = "one")]
     pub scale: f64,

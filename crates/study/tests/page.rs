@@ -18,12 +18,12 @@ fn every_claim_stands_once_with_verdict_figures_and_conditions() {
         let own = html.split(&heading).nth(1).unwrap().split("</article>").next().unwrap();
         for wanted in [
             verdict.name(),
-            "<b>87 %</b> Table 10: protocol=HTTP, stat=average_cpu, 50 clients",
+            "<b title=\"87\">87 %</b> Table 10: HTTP, average cpu, 50 clients",
             "printed 8700%, read as 87: decimal point lost (near certain)",
-            "http / mqtt &gt; 2",
+            "CPU by htop, HTTP over MQTT<br><code>http / mqtt &gt; 2</code>",
             "3.84",
             "3.60 to 4.09",
-            "84.2 % (80.0 % to 88.4 %), n = 3",
+            "84.2 % (80.0 to 88.4), n = 3",
             "href=\"published-E1-http/report.html#overview\"",
         ] {
             assert!(own.contains(wanted), "{}: {wanted}\n{own}", claim.id);
@@ -74,11 +74,13 @@ fn it_reads_from_the_question_to_how_to_repeat_it() {
         "Which of the two is lighter?",
         "message size",
         "64 B, because that is a reading",
-        "closed loop against a burst [L16]",
+        "What came of it: <a href=\"#claim-C01\">C01</a> <span class=\"verdict reproduced\">",
+        "closed loop against a burst <abbr title=\"unequal messages in flight\">[L16]</abbr>",
         "data-picture=\"figure-table-10\"",
         "The figures in it",
         "Claims and verdicts",
         "at no stated rate",
+        "Nothing about a network that loses packets",
         "mosquitto is not installed; apt-get install mosquitto",
         "repeat every side at least 5 times",
         "printed 4840%, read as 48.40",
@@ -104,8 +106,9 @@ fn a_cause_that_the_run_does_not_show_is_said_to_be_supposed() {
     assert!(said(|_| ()).contains("<p>A closed loop sets its own rate.</p>"));
     assert!(said(|one| one.answer = Answer::No).contains(supposed));
     assert!(said(|one| one.answer = Answer::Undecided).contains(supposed));
-    // Nobody asked for a cause, so nothing shows one.
-    assert!(said(|one| one.role = Role::Truth).contains(supposed));
+    // Nobody asked for a cause, so nothing shows one and nothing fails to.
+    let argument = "The replay's remark:</span> A closed loop sets";
+    assert!(said(|one| one.role = Role::Truth).contains(argument));
 }
 
 #[test]
@@ -135,6 +138,16 @@ fn a_picture_has_theirs_and_ours_on_the_same_axes() {
     assert_eq!(ours["data"][2]["symbol"], "pin", "a point that must not be used looks it");
     let trend = named("HTTP (paper), trend");
     assert_eq!(trend["data"], serde_json::json!([[5, 19], [60, 96]]));
+    // A straight line is none along a logarithmic axis: halfway between 5 and 60 lies 17.3.
+    let mut outcome = sample::outcome();
+    outcome.figures[0].x.is_log = true;
+    let pictures = weigh_study::page::pictures(&outcome);
+    let series = pictures[0].option["series"].as_array().unwrap();
+    let bent = series.iter().find(|one| one["name"] == "HTTP (paper), trend").unwrap();
+    let middle = &bent["data"][12];
+    let (x, y) = (middle[0].as_f64().unwrap(), middle[1].as_f64().unwrap());
+    assert!((x - 300f64.sqrt()).abs() < 0.01, "{middle}");
+    assert!((y - (12.0 + 1.4 * x)).abs() < 0.1, "{middle}");
     let mut outcome = sample::outcome();
     outcome.figures[0].series.iter_mut().for_each(|one| one.trend = None);
     assert_eq!(

@@ -51,6 +51,7 @@ impl Kept {
             ways: asked.ways.clone(),
             only: asked.only.clone(),
             data: data.map(|data| absolute(data).display().to_string()),
+            runs: place_of(&folder),
         };
         Ok(Kept { folder, about, runs: Runs::new(), _lock: lock })
     }
@@ -197,8 +198,15 @@ fn read(folder: &StudyFolder) -> Result<(About, Runs), Stop> {
         ways: outcome.ways,
         only: outcome.only,
         data: outcome.data,
+        runs: place_of(folder),
     };
     Ok((about, runs))
+}
+
+/// Where the runs lie among which this one is, as it was typed; `None` for the default.
+fn place_of(folder: &StudyFolder) -> Option<String> {
+    let runs = folder.path().parent().map(|runs| runs.display().to_string());
+    runs.filter(|runs| !runs.is_empty() && runs != DEFAULT_RUNS)
 }
 
 /// The same folder from wherever the program is started to go on.
@@ -237,3 +245,6 @@ pub const INTERRUPTED: &str = "interrupted";
 
 /// One that could not be recorded any more.
 pub const FAILED: &str = "failed";
+
+/// Where runs are kept unless somebody says otherwise.
+const DEFAULT_RUNS: &str = "runs";

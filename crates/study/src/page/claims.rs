@@ -3,11 +3,13 @@
 
 use std::fmt::Write as _;
 
+use weigh_report::figures::count;
 use weigh_report::page::document::escape;
 
+use super::numbers::{printed, with_interval};
 use super::opening::mark;
-use super::prose::prose;
-use super::{in_unit, interval};
+use super::prose::{prose, series, shorter};
+use crate::figures::number;
 use crate::judging::together;
 use crate::outcome::{
     Answer, CellShown, ClaimOutcome, FlagShown, Judged, Link, Outcome, QuantityShown, Role,
@@ -51,16 +53,17 @@ fn claim(claim: &ClaimOutcome) -> String {
     html += &cells(&claim.cells);
     let _ = writeln!(html, "<p><b>{}</b></p>", prose(&claim.sentence));
     html += &because(claim);
-    html += &conditions(&claim.conditions, &claim.by_paper);
+    html += &conditions(claim);
     html + "</article>\n"
 }
 
 /// The study's own explanation: a fact where this run shows the cause, else what it is, a text that
-/// was written beforehand.
+/// was written beforehand; where no cause was asked for, an argument that no condition tests.
 fn because(claim: &ClaimOutcome) -> String {
     let Some(because) = &claim.because else { return String::new() };
     let supposed = match together(&claim.conditions, Role::Cause) {
         Some(Answer::Yes) => "",
+        None => "<span class=\"note\">The replay's remark:</span> ",
         _ => "<span class=\"note\">The replay supposed (and this run does not show it):</span> ",
     };
     format!("<p>{supposed}{}</p>\n", prose(because))
@@ -75,14 +78,15 @@ fn cells(cells: &[CellShown]) -> String {
     for cell in cells {
         let x = match (cell.x.as_str(), cell.x_unit.as_str()) {
             ("", _) => String::new(),
-            (x, unit) => format!(", {}", format!("{x} {unit}").trim()),
+            (x, unit) => format!(", {}", format!("{} {unit}", whole(x)).trim()),
         };
         let _ = write!(
             html,
-            "<li><b>{}</b> {}: {}{}",
-            escape(format!("{} {}", cell.printed, unit(&cell.unit)).trim()),
+            "<li><b title=\"{}\">{}</b> {}: {}{}",
+            escape(&cell.printed),
+            escape(&as_printed(cell)),
             escape(&cell.table),
-            escape(&cell.series.replace(';', ", ")),
+            escape(&series(&cell.series)),
             escape(&x),
         );
         html += "</li>\n";
@@ -99,8 +103,12 @@ fn flags(cells: &[CellShown]) -> String {
         }
     }
     let item = |flag: &FlagShown| {
+        let about = match flag.about.as_str() {
+            "" => String::new(),
+            about => format!("elsewhere in this table, {}: ", escape(&series(about))),
+        };
         format!(
-            "<li class=\"flag\">printed {}, read as {}: {} ({})</li>\n",
+            "<li class=\"flag\">{about}printed {}, read as {}: {} ({})</li>\n",
             escape(&flag.printed),
             escape(&flag.used),
             escape(&flag.reason),
@@ -110,17 +118,24 @@ fn flags(cells: &[CellShown]) -> String {
     flags.into_iter().map(item).collect()
 }
 
-fn unit(unit: &str) -> &str {
-    match unit {
-        "percent" => "%",
-        "ratio" => "(ratio)",
-        unit => unit,
+/// A whole number with separators, any other text as it is.
+fn whole(text: &str) -> String {
+    text.parse::<u64>().map_or_else(|_| text.to_owned(), count)
+}
+
+/// A printed figure with its unit, its digits as far as a reader takes them in.
+fn as_printed(cell: &CellShown) -> String {
+    match (cell.printed.parse::<f64>(), cell.unit.as_str()) {
+        (Ok(value), "ratio" | "1" | "") => format!("{} (ratio)", printed(value, "")),
+        (Ok(value), "us") => printed(value, "µs"),
+        (Ok(value), unit) => printed(value, unit),
+        (Err(_), unit) => format!("{} {unit}", cell.printed).trim().to_owned(),
     }
 }
 
-/// What was asked with what the runs say to it; `by_paper` are the roles to which no run of ours
-/// says anything.
-fn conditions(conditions: &[Judged], by_paper: &[Role]) -> String {
+/// What was asked with what the runs say to it.
+fn conditions(claim: &ClaimOutcome) -> String {
+    let conditions = &claim.conditions;
     if conditions.is_empty() {
         return String::new();
     }
@@ -132,20 +147,16 @@ fn conditions(conditions: &[Judged], by_paper: &[Role]) -> String {
                     scope=\"col\" class=\"text\">holds</th></tr></thead>\n<tbody>\n"
         .to_owned();
     for judged in conditions {
-        let number = |value: Option<f64>| value.map_or("–".to_owned(), |v| in_unit(v, "1"));
         let is_exact = judged.n.is_none() && judged.low == judged.high;
-        let between = match is_exact {
-            true => String::new(),
-            false => interval(judged.low, judged.high, "1"),
-        };
         let _ = writeln!(
             html,
-            "<tr><th scope=\"row\"><code>{}</code></th><td class=\"text\">{}</td><td>{}</td>\
+            "<tr><th scope=\"row\">{}<code>{}</code></th><td class=\"text\">{}</td><td>{}</td>\
              <td>{}</td><td>{}</td><td class=\"text\">{}{}</td></tr>",
+            in_words(&judged.words),
             escape(&judged.text),
-            asks_for(judged.role, by_paper.contains(&judged.role)),
-            number(judged.estimate),
-            if between.is_empty() { "–" } else { &between },
+            asks_for(judged.role, claim),
+            judged.estimate.map_or("–".to_owned(), number),
+            if is_exact { "–".to_owned() } else { between(judged) },
             rests_on(judged, is_exact),
             answer(judged.answer),
             reasons(&judged.reasons),
@@ -165,6 +176,20 @@ fn conditions(conditions: &[Judged], by_paper: &[Role]) -> String {
     html + "</details>\n"
 }
 
+fn in_words(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!("{}<br>", prose(words)) }
+}
+
+/// The interval of a condition's value: `0.640 to 1.03`, `at least 0`.
+fn between(judged: &Judged) -> String {
+    match (judged.low, judged.high) {
+        (Some(low), Some(high)) => format!("{} to {}", number(low), number(high)),
+        (Some(low), None) => format!("at least {}", number(low)),
+        (None, Some(high)) => format!("at most {}", number(high)),
+        (None, None) => "–".to_owned(),
+    }
+}
+
 /// How many repetitions, or what else it rests on.
 fn rests_on(judged: &Judged, is_exact: bool) -> String {
     match judged.n {
@@ -176,16 +201,15 @@ fn rests_on(judged: &Judged, is_exact: bool) -> String {
 }
 
 fn quantity_item(quantity: &QuantityShown) -> String {
-    let value = quantity.value.map_or("–".to_owned(), |value| in_unit(value, &quantity.unit));
-    let between = interval(quantity.low, quantity.high, &quantity.unit);
-    let between = if between.is_empty() { between } else { format!(" ({between})") };
+    let told = |value| with_interval(value, (quantity.low, quantity.high), &quantity.unit);
+    let value = quantity.value.map_or("–".to_owned(), told);
     let n = quantity.n.map_or(String::new(), |n| format!(", n = {n}"));
     let links: Vec<String> = quantity.links.iter().map(link).collect();
     format!(
         "<li><code>{}</code> = {}{n}: {} {}</li>\n",
         escape(&quantity.name),
-        escape(&(value + &between)),
-        escape(&quantity.text),
+        escape(&value),
+        escape(&series(&quantity.text)),
         links.join(", ")
     )
 }
@@ -193,13 +217,14 @@ fn quantity_item(quantity: &QuantityShown) -> String {
 /// A run's report, at the table of its cells, with the cell and its trials by name.
 fn link(link: &Link) -> String {
     if link.folder.is_empty() {
-        return format!("<span class=\"note\">{}</span>", escape(&link.cell));
+        return format!("<span class=\"note\">{}</span>", escape(&series(&link.cell)));
     }
     let trials = match link.trials.len() {
         0 => String::new(),
         _ => format!(" title=\"trials {}\"", escape(&link.trials.join(", "))),
     };
-    let cell = if link.cell.is_empty() { String::new() } else { format!(": {}", link.cell) };
+    let cell =
+        if link.cell.is_empty() { String::new() } else { format!(": {}", shorter(&link.cell)) };
     format!(
         "<a href=\"{}/report.html#overview\"{trials}>{}{}</a>",
         escape(&link.folder),
@@ -215,14 +240,18 @@ fn reasons(reasons: &[String]) -> String {
     }
 }
 
-fn asks_for(role: Role, is_by_paper: bool) -> &'static str {
-    match (role, is_by_paper) {
-        (Role::Picture, false) => "their picture",
-        (Role::Picture, true) => "their picture, in their own figures",
-        (Role::Cause, false) => "its cause",
-        (Role::Cause, true) => "its cause, in their own figures",
-        (Role::Truth, false) => "the sentence, measured right",
-        (Role::Truth, true) => "the sentence, by their own figures",
+fn asks_for(role: Role, claim: &ClaimOutcome) -> String {
+    let by_paper = claim.by_paper.contains(&role);
+    let by_model = claim.by_model.contains(&role);
+    let (what, beside) = match role {
+        Role::Picture => ("their picture", ""),
+        Role::Cause => ("its cause", ""),
+        Role::Truth => ("the sentence", ", measured right"),
+    };
+    match (by_paper, by_model) {
+        (true, _) => format!("{what}, by their own figures"),
+        (false, true) => format!("{what}, in part modelled"),
+        (false, false) => format!("{what}{beside}"),
     }
 }
 

@@ -7,13 +7,24 @@ use std::fmt::Write as _;
 use weigh_report::page::document::escape;
 
 use super::method::run_link;
+use super::prose::{prose, series, shorter, with_times};
 use crate::outcome::{DoubtShown, Outcome, RunOutcome};
 use crate::study::Study;
 
 /// Runs that were skipped with the mend, doubts by code, damaged figures.
 pub(super) fn section(study: &Study, outcome: &Outcome) -> String {
     let runs = distinct(outcome);
-    skipped(&runs) + &doubts(&runs) + &flags(study)
+    limits(study) + &skipped(&runs) + &doubts(&runs) + &flags(study)
+}
+
+/// What those who made the replay say that it does not show.
+fn limits(study: &Study) -> String {
+    if study.limits.is_empty() {
+        return String::new();
+    }
+    let items: String =
+        study.limits.iter().map(|text| format!("<li>{}</li>", prose(text))).collect();
+    format!("<h3>What this replay does not say</h3>\n<ul>{items}</ul>\n")
 }
 
 /// Every run once, though several experiments may share it.
@@ -38,7 +49,7 @@ fn skipped(runs: &[&RunOutcome]) -> String {
         }
     }
     if reasons.is_empty() {
-        return "<p>No experiment was skipped.</p>\n".to_owned();
+        return "<p>No plan was skipped.</p>\n".to_owned();
     }
     let mut html = "<h3>Skipped</h3>\n<ul>".to_owned();
     for (reason, names) in reasons {
@@ -101,7 +112,7 @@ fn seen(code: &[(&RunOutcome, &DoubtShown)]) -> Vec<String> {
     let mut texts: Vec<(&str, Vec<String>)> = Vec::new();
     for (run, doubt) in code {
         let cells = match doubt.cells.len() {
-            1 => escape(&doubt.cells[0]),
+            1 => escape(&shorter(&doubt.cells[0])),
             number => format!("{number} of {} cells", run.cells),
         };
         let place = format!("{} ({cells})", run_link(run));
@@ -111,7 +122,7 @@ fn seen(code: &[(&RunOutcome, &DoubtShown)]) -> Vec<String> {
         }
     }
     let item = |(text, places): (&str, Vec<String>)| {
-        format!("<li>{} <span>{}</span></li>", escape(text), places.join(", "))
+        format!("<li>{} <span>{}</span></li>", escape(&with_times(text)), places.join(", "))
     };
     texts.into_iter().map(item).collect()
 }
@@ -125,12 +136,11 @@ fn flags(study: &Study) -> String {
                     is printed and what it was read as</summary>\n<ul>"
         .to_owned();
     for flag in &study.flags {
-        let at = [&flag.table, &flag.series, &flag.x];
-        let at: Vec<&str> =
-            at.into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+        let at = [flag.table.clone(), series(&flag.series), flag.x.clone()];
+        let at: Vec<&str> = at.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
         let _ = writeln!(
             html,
-            "<li>{}: printed {}, read as {}: {} <span>{}</span></li>",
+            "<li>{}: printed {}, read as {}: {} <span>({})</span></li>",
             escape(&at.join(", ")),
             escape(&flag.printed),
             escape(&flag.used),
@@ -153,7 +163,11 @@ pub(super) fn audit(study: &Study) -> String {
         escape(&study.name)
     );
     for rule in study.audit.rules() {
-        let _ = write!(html, "<dt><code>{rule}</code> {}</dt><dd><ul>", escape(rule.title()));
+        let _ = write!(
+            html,
+            "<dt id=\"rule-{rule}\"><code>{rule}</code> {}</dt><dd><ul>",
+            escape(rule.title())
+        );
         for finding in study.audit.findings.iter().filter(|finding| finding.rule == rule) {
             let more = match finding.also.len() {
                 0 => String::new(),
@@ -161,7 +175,7 @@ pub(super) fn audit(study: &Study) -> String {
             };
             let _ = write!(
                 html,
-                "<li>{}{more} <span>{}</span></li>",
+                "<li>{}{more} <span>({})</span></li>",
                 escape(&finding.seen),
                 escape(&finding.place.table)
             );

@@ -53,7 +53,13 @@ pub(super) fn method(study: &Study, outcome: &Outcome) -> String {
     );
     html += &environment(study);
     html += &host(outcome);
-    html += "<h3>The experiments, as published and done right</h3>\n<div class=\"wide\" \
+    let common = common_words(study, outcome);
+    html += "<h3>The experiments, as published and done right</h3>\n<p class=\"note\">Each plan \
+             by its name, with what it varies and holds, in the keys of plans.";
+    if !common.is_empty() {
+        html += &format!(" In all of them: {}.", escape(&common.join("; ")));
+    }
+    html += "</p>\n<div class=\"wide\" \
              tabindex=\"0\" role=\"region\" aria-label=\"The experiments\"><table \
              class=\"study\">\n<thead><tr><th scope=\"col\">experiment</th><th scope=\"col\" \
              class=\"text\">as published</th><th scope=\"col\" class=\"text\">done right</th></tr>\
@@ -63,7 +69,11 @@ pub(super) fn method(study: &Study, outcome: &Outcome) -> String {
         let mut of = |way: Way| -> String {
             let runs = experiment.runs.iter().filter(|run| run.way == way);
             // A run that several experiments share is told where it stands first.
-            runs.map(|run| run_words(study, outcome, run, told.insert(&run.name))).collect()
+            runs.map(|run| match told.insert(&run.name) {
+                true => run_words(run, &words_of(study, outcome, run), &common),
+                false => format!("<p>{}, as above</p>", run_link(run)),
+            })
+            .collect()
         };
         let (own, right) = (of(Way::Published), of(Way::Right));
         let _ = writeln!(
@@ -90,13 +100,28 @@ fn or_dash(html: String) -> String {
     if html.is_empty() { "–".to_owned() } else { html }
 }
 
-/// A run: its name, which leads to its report, and what its plan does if that was not told yet.
-fn run_words(study: &Study, outcome: &Outcome, run: &RunOutcome, is_first: bool) -> String {
-    if !is_first {
-        return format!("<p>{}, as above</p>", run_link(run));
-    }
+/// What the plan of a run holds and varies.
+fn words_of(study: &Study, outcome: &Outcome, run: &RunOutcome) -> Vec<String> {
     let plan = study.plan(&run.name).and_then(|plan| plan.scales.get(&outcome.scale));
-    let words = plan.map(|planned| plan_words::words(planned).join("; ")).unwrap_or_default();
+    plan.map(plan_words::words).unwrap_or_default()
+}
+
+/// What the plans of all runs hold alike, where there are several.
+fn common_words(study: &Study, outcome: &Outcome) -> Vec<String> {
+    let runs = outcome.experiments.iter().flat_map(|experiment| &experiment.runs);
+    let mut all = runs.map(|run| words_of(study, outcome, run)).filter(|words| !words.is_empty());
+    let (Some(first), Some(second)) = (all.next(), all.next()) else { return Vec::new() };
+    let both = |known: Vec<String>, words: Vec<String>| {
+        known.into_iter().filter(|word| words.contains(word)).collect()
+    };
+    all.fold(both(first, second), both)
+}
+
+/// A run: its name, which leads to its report, and what its plan does beside what all do.
+fn run_words(run: &RunOutcome, words: &[String], common: &[String]) -> String {
+    let own: Vec<&str> =
+        words.iter().filter(|word| !common.contains(word)).map(String::as_str).collect();
+    let words = own.join("; ");
     let state = match &run.skipped {
         Some(_) => " <b class=\"invalid\">skipped</b>".to_owned(),
         None => String::new(),
@@ -115,15 +140,17 @@ pub(super) fn run_link(run: &RunOutcome) -> String {
 
 fn environment(study: &Study) -> String {
     let environment = &study.environment;
-    let mut html = "<table class=\"facts\"><tbody>\n".to_owned();
-    for (key, value) in &environment.stated {
-        let name = escape(&key.replace('_', " "));
-        let value = prose(value);
-        let _ = writeln!(html, "<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>");
-    }
-    for (name, values) in
-        [("not stated", &environment.not_stated), ("what we set", &environment.ours)]
-    {
+    let mut html = "<h3>The environment, theirs and ours</h3>\n<table \
+                    class=\"facts\"><tbody>\n"
+        .to_owned();
+    let stated = environment.stated.iter();
+    let stated: Vec<String> =
+        stated.map(|(key, value)| format!("{}: {value}", key.replace('_', " "))).collect();
+    for (name, values) in [
+        ("the paper states", &stated),
+        ("it does not state", &environment.not_stated),
+        ("what we set", &environment.ours),
+    ] {
         if !values.is_empty() {
             let items = values.iter().map(|value| format!("<li>{}</li>", prose(value)));
             let items: String = items.collect();

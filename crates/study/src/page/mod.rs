@@ -22,7 +22,7 @@ use crate::study::Study;
 
 pub use pictures::pictures;
 
-pub(crate) use numbers::{in_unit, interval};
+pub(crate) use numbers::in_unit;
 
 /// The page of what came of `study`. Links to runs are relative to the page: it stands in the
 /// folder of the study's run.

@@ -22,14 +22,13 @@ pub(super) fn name_of(figure: &FigureOutcome) -> String {
 fn picture(figure: &FigureOutcome) -> Picture {
     let groups = groups(&figure.series);
     let mut series: Vec<Value> = Vec::new();
-    let mut ours_seen = vec![0; figure.series.len()];
+    // How many of the group's were seen, of theirs and of ours.
+    let mut seen = vec![[0; 2]; figure.series.len()];
     for (own, group) in figure.series.iter().zip(&groups) {
-        let nth = ours_seen[*group];
-        if !own.is_theirs {
-            ours_seen[*group] += 1;
-        }
-        series.push(line(own, *group, nth));
-        series.extend(trend(own, *group));
+        let nth = &mut seen[*group][usize::from(own.is_theirs)];
+        series.push(line(own, *group, *nth));
+        *nth += 1;
+        series.extend(trend(own, *group, figure));
     }
     let names: Vec<&str> = figure.series.iter().map(|own| own.label.as_str()).collect();
     Picture {
@@ -56,8 +55,9 @@ fn picture(figure: &FigureOutcome) -> Picture {
 
 /// How to read it, what to see in it, and what is missing.
 fn note(figure: &FigureOutcome) -> String {
-    let has_intervals =
-        figure.series.iter().flat_map(|own| &own.points).any(|point| point.low.is_some());
+    let ours = || figure.series.iter().filter(|own| !own.is_theirs).flat_map(|own| &own.points);
+    let has_intervals = ours().any(|point| point.low.is_some());
+    let has_gaps = ours().any(|point| point.low.is_none());
     let mut note = figure.caption.trim().replace('`', "");
     let has = |theirs: bool| figure.series.iter().any(|own| own.is_theirs == theirs);
     if has(true) {
@@ -66,12 +66,15 @@ fn note(figure: &FigureOutcome) -> String {
     note += match (has(true), has(false)) {
         (_, false) => "",
         (true, true) => " Solid and dotted: ours",
-        (false, true) => " All of it is ours, since the paper has no figure to draw here",
+        (false, true) => " All of it is ours: no figure of the paper is in it",
     };
-    note += match (has(false), has_intervals) {
-        (false, _) => "",
-        (true, true) => ", with intervals at 95 %.",
-        (true, false) => ", without intervals.",
+    note += match (has(false), has_intervals, has_gaps) {
+        (true, true, false) => "; intervals at 95 %.",
+        (true, true, true) => {
+            "; intervals at 95 % where a point rests on three repetitions or more."
+        }
+        (true, false, true) => "; no point rests on three repetitions, so none has an interval.",
+        _ => "",
     };
     if figure.series.iter().any(|own| own.trend.is_some()) {
         note += " Thin and dotted: least squares.";
@@ -101,23 +104,41 @@ fn line(own: &Series, group: usize, nth: usize) -> Value {
         })
         .collect();
     let dashes = if own.is_theirs { json!("dashed") } else { DASHES[nth % DASHES.len()].into() };
-    let symbol = if own.is_theirs { "emptyCircle" } else { SYMBOLS[nth % SYMBOLS.len()] };
+    let symbol = match own.is_theirs {
+        true => THEIR_SYMBOLS[nth % THEIR_SYMBOLS.len()],
+        false => SYMBOLS[nth % SYMBOLS.len()],
+    };
+    let count = points.len();
     json!({
         "type": "line", "name": own.label, "data": points, "color": colour(group),
-        "symbol": symbol, "symbolSize": 8, "hasIntervals": !own.is_theirs,
+        // A lone point has no line to find it by.
+        "symbol": symbol, "symbolSize": if count == 1 { 11 } else { 8 }, "hasIntervals": !own.is_theirs,
         "lineStyle": { "type": dashes, "width": if own.is_theirs { 1.5 } else { 2.0 } },
         "encode": { "x": 0, "y": 1 },
     })
 }
 
-/// The straight line between the ends of a series.
-fn trend(own: &Series, group: usize) -> Option<Value> {
+/// The straight line between the ends of a series; along a logarithmic axis it is bent.
+fn trend(own: &Series, group: usize, figure: &FigureOutcome) -> Option<Value> {
     let straight = own.trend?;
     let xs = || own.points.iter().map(|point| point.x);
     let (low, high) = (xs().reduce(f64::min)?, xs().reduce(f64::max)?);
-    let at = |x: f64| json!([lean(x), lean(straight.intercept + straight.slope * x)]);
+    let steps = if figure.x.is_log || figure.y.is_log { BENT_STEPS } else { 1 };
+    let place = |step: u32| match f64::from(step) / f64::from(steps) {
+        _ if step == steps => high,
+        part if figure.x.is_log && low > 0.0 => low * (high / low).powf(part),
+        part => low + (high - low) * part,
+    };
+    let line = (0..=steps).map(|step| {
+        let x = place(step);
+        (x, straight.intercept + straight.slope * x)
+    });
+    // A logarithmic axis has no place for 0 and below.
+    let shown =
+        line.filter(|(x, y)| (*x > 0.0 || !figure.x.is_log) && (*y > 0.0 || !figure.y.is_log));
+    let data: Vec<Value> = shown.map(|(x, y)| json!([lean(x), lean(y)])).collect();
     Some(json!({
-        "type": "line", "name": format!("{}, trend", own.label), "data": [at(low), at(high)],
+        "type": "line", "name": format!("{}, trend", own.label), "data": data,
         "color": colour(group), "symbol": "none", "silent": true,
         "lineStyle": { "type": "dotted", "width": 1, "opacity": 0.7 },
     }))
@@ -188,9 +209,15 @@ fn y(figure: &FigureOutcome) -> Value {
     y
 }
 
+/// Pieces of a line that is drawn bent.
+const BENT_STEPS: u32 = 24;
+
 /// Colours before they begin again.
 const COLOURS: usize = 8;
 
 /// Lines and marks of our series that share a colour.
 const DASHES: [&str; 2] = ["solid", "dotted"];
 const SYMBOLS: [&str; 3] = ["circle", "rect", "triangle"];
+
+/// Marks of their series that share a colour.
+const THEIR_SYMBOLS: [&str; 3] = ["emptyCircle", "emptyRect", "emptyTriangle"];

@@ -11,10 +11,11 @@ use crate::study::Study;
 /// Commands, and what they rest on.
 pub(super) fn section(study: &Study, outcome: &Outcome) -> String {
     let mut html = format!(
-        "<pre tabindex=\"0\">{}\nweigh report {}\nweigh study show {}</pre>\n<p>The first command \
-         runs it again, the second makes this page again from the journals, the third shows the \
-         study with all its plans.</p>\n",
+        "<pre tabindex=\"0\">{}\nweigh report {}/{}\nweigh study show {}</pre>\n<p>The first \
+         command runs it again, the second makes this page again from the journals, the third \
+         shows the study with all its plans. Type them where the run was started.</p>\n",
         escape(&command(outcome)),
+        escape(outcome.runs.as_deref().unwrap_or("runs")),
         escape(&outcome.id),
         escape(&outcome.study),
     );
@@ -53,6 +54,9 @@ fn command(outcome: &Outcome) -> String {
     }
     for experiment in &outcome.only {
         command += &format!(" --only {experiment}");
+    }
+    if let Some(runs) = &outcome.runs {
+        command += &format!(" --runs {runs}");
     }
     if let Some(data) = &outcome.data {
         command += &format!(" --data {data}");

@@ -3,14 +3,17 @@
 
 use std::fmt::Write as _;
 
+use weigh_model::Rule;
 use weigh_report::page::document::{escape, figure};
 use weigh_report::pictures::Picture;
 
+use super::in_unit;
 use super::method::run_link;
+use super::numbers::{printed, with_interval};
+use super::opening::mark;
 use super::pictures::name_of;
 use super::prose::prose;
-use super::{in_unit, interval};
-use crate::outcome::{ExperimentOutcome, FigureOutcome, Outcome, Series};
+use crate::outcome::{AxisShown, ExperimentOutcome, FigureOutcome, Outcome, Series};
 use crate::study::Study;
 
 /// All experiments; pictures that belong to none of them stand at the end.
@@ -24,7 +27,9 @@ pub(super) fn section(study: &Study, outcome: &Outcome, pictures: &[Picture]) ->
             .filter(|figure| !shown.contains(&figure.id.as_str()))
             .filter(|figure| is_of(study, experiment, figure))
             .collect();
-        html += &heading(study, experiment);
+        html += &heading(study, experiment, &came_of_it(outcome, experiment));
+        let above = outcome.figures.iter().filter(|figure| shown.contains(&figure.id.as_str()));
+        html += &pictures_above(above.filter(|figure| is_of(study, experiment, figure)));
         for figure in own {
             shown.push(&figure.id);
             html += &drawn(figure, pictures);
@@ -54,7 +59,8 @@ fn is_of(study: &Study, experiment: &ExperimentOutcome, figure: &FigureOutcome) 
     links(true).any(|link| tables.iter().any(|table| link.cell.starts_with(table.as_str())))
 }
 
-fn heading(study: &Study, experiment: &ExperimentOutcome) -> String {
+/// What an experiment is, what came of it, what is wrong with it.
+fn heading(study: &Study, experiment: &ExperimentOutcome, came_of_it: &str) -> String {
     let id = escape(&experiment.id);
     let own = study.experiment(&experiment.id);
     let mut html = format!(
@@ -71,9 +77,10 @@ fn heading(study: &Study, experiment: &ExperimentOutcome) -> String {
     if let Some(reason) = &experiment.not_run {
         let _ = writeln!(html, "<p>Not run here: {}</p>", prose(reason));
     }
+    html += came_of_it;
     let flaws = own.map(|own| &own.flaws[..]).unwrap_or_default();
     if !flaws.is_empty() {
-        let items = flaws.iter().map(|flaw| format!("<li>{}</li>", prose(flaw)));
+        let items = flaws.iter().map(|flaw| format!("<li>{}</li>", with_rules(flaw, study)));
         let _ = writeln!(
             html,
             "<p>What is wrong with how it was done:</p>\n<ul>{}</ul>",
@@ -83,16 +90,61 @@ fn heading(study: &Study, experiment: &ExperimentOutcome) -> String {
     html
 }
 
+/// A flaw, each rule in it with its name; a rule that the audit finds broken leads there.
+fn with_rules(flaw: &str, study: &Study) -> String {
+    let mut html = prose(flaw);
+    for rule in Rule::ALL {
+        let written = format!("[{rule}]");
+        let title = escape(rule.title());
+        let shown = match study.audit.rules().contains(&rule) {
+            true => format!("<a href=\"#rule-{rule}\" title=\"{title}\">[{rule}]</a>"),
+            false => format!("<abbr title=\"{title}\">[{rule}]</abbr>"),
+        };
+        html = html.replace(&written, &shown);
+    }
+    html
+}
+
+/// The claims that rest on the experiment, each with its verdict.
+fn came_of_it(outcome: &Outcome, experiment: &ExperimentOutcome) -> String {
+    let claims = outcome.claims.iter().filter(|claim| claim.experiments.contains(&experiment.id));
+    let items: Vec<String> = claims
+        .map(|claim| {
+            let id = escape(&claim.id);
+            format!("<a href=\"#claim-{id}\">{id}</a> {}", mark(claim.verdict))
+        })
+        .collect();
+    match items.is_empty() {
+        true => String::new(),
+        false => format!("<p>What came of it: {}.</p>\n", items.join(", ")),
+    }
+}
+
+/// Where the pictures are that an experiment shares with one before it.
+fn pictures_above<'f>(figures: impl Iterator<Item = &'f FigureOutcome>) -> String {
+    let link = |figure: &FigureOutcome| {
+        let (name, title) = (escape(&name_of(figure)), escape(&figure.title));
+        format!("<a href=\"#{name}\">{title}</a>")
+    };
+    let links: Vec<String> = figures.map(link).collect();
+    match links.is_empty() {
+        true => String::new(),
+        false => format!("<p>Drawn above: {}.</p>\n", links.join(", ")),
+    }
+}
+
 /// A picture with the table of its figures; where nothing can be drawn, why.
 fn drawn(own: &FigureOutcome, pictures: &[Picture]) -> String {
     let name = name_of(own);
     match pictures.iter().find(|picture| picture.name == name) {
         Some(picture) => {
             let drawn = figure(&picture.name, &picture.title, &picture.note);
-            drawn.replace("<h3>", "<h4>").replace("</h3>", "</h4>") + &table(own)
+            let heading = format!("<h4 id=\"{}\">", escape(&name));
+            drawn.replace("<h3>", &heading).replace("</h3>", "</h4>") + &table(own)
         }
         None => format!(
-            "<p><b>{}</b>: there is nothing to draw. {}</p>\n",
+            "<p id=\"{}\"><b>{}</b>: there is nothing to draw. {}</p>\n",
+            escape(&name),
             escape(&own.title),
             escape(&missing(own))
         ),
@@ -123,7 +175,7 @@ fn table(own: &FigureOutcome) -> String {
          tabindex=\"0\" role=\"region\" aria-label=\"Figures of {}\"><table>\n<thead><tr>\
          <th scope=\"col\">{}</th>{heads}</tr></thead>\n<tbody>\n",
         escape(&own.title),
-        escape(&own.x.label)
+        escape(&own.x.label),
     );
     for x in xs {
         let cells: String = own.series.iter().map(|series| cell(series, x, &own.y.unit)).collect();
@@ -135,10 +187,10 @@ fn table(own: &FigureOutcome) -> String {
         if let Some(trend) = series.trend {
             let _ = writeln!(
                 html,
-                "<p class=\"note\">{}: least squares, slope {} for each {}, {} at 0.</p>",
+                "<p class=\"note\">{}: least squares, slope {} for {}, {} at 0.</p>",
                 escape(&series.label),
                 escape(&in_unit(trend.slope, &own.y.unit)),
-                escape(singular(&own.x.label)),
+                escape(&each(&own.x)),
                 escape(&in_unit(trend.intercept, &own.y.unit)),
             );
         }
@@ -146,8 +198,12 @@ fn table(own: &FigureOutcome) -> String {
     html + "</details>\n"
 }
 
-fn singular(label: &str) -> &str {
-    label.strip_suffix('s').unwrap_or(label)
+/// One more on an axis: `each client`, `1.00 s more of poll period`.
+fn each(axis: &AxisShown) -> String {
+    match axis.unit.as_str() {
+        "" => format!("each {}", axis.label.strip_suffix('s').unwrap_or(&axis.label)),
+        unit => format!("{} more of {}", in_unit(1.0, unit), axis.label),
+    }
 }
 
 /// The figure of a series at `x`, with its interval.
@@ -155,10 +211,12 @@ fn cell(series: &Series, x: f64, unit: &str) -> String {
     let Some(point) = series.points.iter().find(|point| point.x == x) else {
         return "<td>–</td>".to_owned();
     };
-    let between = interval(point.low, point.high, unit);
-    let between = if between.is_empty() { between } else { format!(" ({between})") };
+    let text = match series.is_theirs {
+        true => printed(point.y, unit),
+        false => with_interval(point.y, (point.low, point.high), unit),
+    };
     let (class, mark) = if point.is_valid { ("", "") } else { (" class=\"invalid\"", "! ") };
-    format!("<td{class}>{mark}{}</td>", escape(&(in_unit(point.y, unit) + &between)))
+    format!("<td{class}>{mark}{}</td>", escape(&text))
 }
 
 /// Whole numbers without a unit in full, all else with three digits.

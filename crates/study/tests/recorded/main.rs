@@ -51,6 +51,7 @@ impl Recorded {
             ways: self.recording.ways.clone(),
             only: Vec::new(),
             data: None,
+            runs: None,
             id: format!("recorded-study-{}", study.name),
             started: "2026-01-01T00:00:00Z".to_owned(),
             version: "0.1.0".to_owned(),

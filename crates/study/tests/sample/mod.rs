@@ -25,6 +25,7 @@ pub fn study() -> Study {
             "The share of a processor follows from how many clients ask at once.".to_owned(),
             "At equal rates the two differ by less than a factor of two.".to_owned(),
         ],
+        limits: vec!["Nothing about a network that loses packets.".to_owned()],
         paper: Paper {
             title: Some("A comparison of two protocols".to_owned()),
             topic: "CPU of MQTT and HTTP".to_owned(),
@@ -79,6 +80,7 @@ pub fn outcome() -> Outcome {
         ways: Way::ALL.to_vec(),
         only: Vec::new(),
         data: None,
+        runs: None,
         id: "2026-11-21T20-00-00-study-sample".to_owned(),
         started: "2026-11-21T20:00:00Z".to_owned(),
         version: "0.1.0".to_owned(),
@@ -145,6 +147,7 @@ fn claims() -> Vec<ClaimOutcome> {
             because: Some("A closed loop sets its own rate.".to_owned()),
             conditions: vec![judged(Role::Picture), judged(Role::Cause)],
             by_paper: Vec::new(),
+            by_model: Vec::new(),
         })
         .collect()
 }
@@ -159,6 +162,7 @@ fn cell() -> CellShown {
         printed: "87".to_owned(),
         unit: "percent".to_owned(),
         flags: vec![FlagShown {
+            about: String::new(),
             printed: "8700%".to_owned(),
             used: "87".to_owned(),
             reason: "decimal point lost".to_owned(),
@@ -177,6 +181,7 @@ fn judged(role: Role) -> Judged {
     Judged {
         role,
         text: "http / mqtt > 2".to_owned(),
+        words: "CPU by htop, HTTP over MQTT".to_owned(),
         estimate: Some(3.84),
         low: Some(3.60),
         high: Some(4.09),

@@ -97,6 +97,7 @@ pub fn outcome(study: &Study, runs: &Runs, scale: Scale) -> Outcome {
         ways: Way::ALL.to_vec(),
         only: Vec::new(),
         data: None,
+        runs: None,
         id: "2026-01-01T00-00-00-study-fixture".to_owned(),
         started: "2026-01-01T00:00:00Z".to_owned(),
         version: "0.1.0".to_owned(),

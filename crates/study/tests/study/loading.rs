@@ -1,6 +1,8 @@
 //! Every slip of a study is named at its place, with the mend, before anything starts.
 
-use crate::fixture::{replace, study, wrong};
+use weigh_study::{Scale, Study};
+
+use crate::fixture::{TestWorld, outcome, replace, runs, study, texts, wrong};
 
 #[test]
 fn the_fixture_is_read_as_it_is_written() {
@@ -52,6 +54,45 @@ fn slips_of_experiments_and_figures() {
         "[[figure]]\nid = \"empty\"\ntitle = \"\"\nx = { label = \"\" }\ny = { label = \"\" }\n";
     assert!(wrong(|texts| texts.study.push_str(text)).contains("has no series"));
 }
+
+/// Two figures of two series make one line, and one without a place stands where it is put.
+#[test]
+fn printed_figures_of_several_series_and_of_no_place_are_drawn() {
+    let mut texts = texts();
+    texts.published += SCATTERED;
+    texts.study += FIGURE;
+    let study = Study::read(&texts, &TestWorld)
+        .unwrap_or_else(|wrong| panic!("{}", wrong.render(&texts, false)));
+    let drawn = &outcome(&study, &runs(), Scale::Full).figures[1].series;
+    let places = |series: usize| {
+        let points = drawn[series].points.iter();
+        points.map(|point| (point.x, point.y)).collect::<Vec<_>>()
+    };
+    assert_eq!(places(0), [(1.0, 10.0), (2.0, 12.0)]);
+    assert_eq!(places(1), [(3.0, 11.0)]);
+    // Two points make no trend.
+    assert!(drawn.iter().all(|series| series.trend.is_none()));
+    let told = wrong(|texts| {
+        texts.published += &SCATTERED.replace(",2,run", ",1,run");
+        texts.study += FIGURE;
+    });
+    assert!(told.contains("has two figures at x = 1"), "{told}");
+    let told = wrong(|texts| {
+        texts.published += SCATTERED;
+        texts.study += &FIGURE.replace("commit=c", "commit=a");
+    });
+    assert!(told.contains("no figure in"), "{told}");
+}
+
+const SCATTERED: &str = "900-fixture,Table 5,commit=a;stat=mean_rtt,1,run,10,us\n\
+    900-fixture,Table 5,commit=b;stat=mean_rtt,2,run,12,us\n\
+    900-fixture,Table 5,commit=c;stat=mean_rtt,,,11,us\n";
+
+const FIGURE: &str = "\n[[figure]]\nid = \"table-5\"\ntitle = \"\"\ntrend = \"linear\"\n\
+    x = { label = \"runs\" }\ny = { label = \"time\", unit = \"us\" }\n\
+    [[figure.theirs]]\nlabel = \"all\"\ntable = \"Table 5\"\nseries = \"commit=*;stat=mean_rtt\"\n\
+    [[figure.theirs]]\nlabel = \"last\"\ntable = \"Table 5\"\n\
+    series = \"commit=c;stat=mean_rtt\"\nx = 3\n";
 
 #[test]
 fn slips_of_published_figures_are_told_at_their_line() {

@@ -2,7 +2,7 @@
 
 use weigh_model::Doubt;
 use weigh_study::outcome::{Answer, ClaimOutcome, Judged, Role};
-use weigh_study::{Outcome, RunState, Runs, Scale, Verdict};
+use weigh_study::{Outcome, RunState, Runs, Scale, Study, Verdict};
 
 use crate::fixture::{outcome, runs, study};
 
@@ -36,6 +36,23 @@ fn what_holds_measured_right_is_reproduced() {
     assert_eq!((cell.value, cell.unit.as_str(), cell.flags.len()), (7.5, "percent", 1));
 }
 
+/// Words before a condition stand in the sentence, and change nothing else.
+#[test]
+fn a_sentence_says_what_the_words_of_a_condition_say() {
+    let mut texts = crate::fixture::texts();
+    crate::fixture::replace(&mut texts.study, "[\"capacity ", "[\"rate, without loss: capacity ");
+    let study = Study::read(&texts, &crate::fixture::TestWorld)
+        .unwrap_or_else(|wrong| panic!("{}", wrong.render(&texts, false)));
+    let (told, plain) = (outcome(&study, &runs(), Scale::Full), judged(|_| ()));
+    let (told, plain) = (claim(&told, "C01"), claim(&plain, "C01"));
+    let begin = "Measured right it holds: rate, without loss, is 1,440 (";
+    assert!(told.sentence.starts_with(begin), "{}", told.sentence);
+    assert_eq!(told.sentence.replace("rate, without loss,", "capacity"), plain.sentence);
+    let (own, other) = (condition(told, "capacity"), condition(plain, "capacity"));
+    assert_eq!((own.words.as_str(), other.words.as_str()), ("rate, without loss", ""));
+    assert_eq!((&own.text, own.answer, own.estimate), (&other.text, other.answer, other.estimate));
+}
+
 #[test]
 fn a_picture_with_its_cause_is_explained_although_the_sentence_is_wrong() {
     let outcome = judged(|_| ());
@@ -65,7 +82,7 @@ fn what_does_not_hold_measured_right_is_contradicted() {
     let outcome = judged(|_| ());
     let claim = claim(&outcome, "C03");
     assert_eq!(claim.verdict, Verdict::Contradicted, "{claim:#?}");
-    let begin = "Measured right it does not hold: lost is 0, asked > 0; slower is ";
+    let begin = "Measured right it does not hold: lost is 0, not more than 0; slower is ";
     assert!(claim.sentence.starts_with(begin), "{}", claim.sentence);
     // Pair by pair of repetitions, from the recorded values.
     let with = [206_920.88, 163_968.72, 462_290.8];
@@ -86,7 +103,7 @@ fn what_takes_something_else_is_not_testable_here() {
     // Three repetitions on a busy machine leave a ratio open, and say so.
     let open = claim(&outcome, "C05");
     assert_eq!(open.verdict, Verdict::NotTestableHere, "{open:#?}");
-    assert!(open.sentence.contains("lies on both sides of in 0.99..1.01"), "{}", open.sentence);
+    assert!(open.sentence.contains("lies partly outside 0.99 to 1.01"), "{}", open.sentence);
     assert_eq!(open.conditions[0].n, Some(3));
     let invalid = claim(&outcome, "C08");
     assert_eq!(invalid.verdict, Verdict::NotTestableHere);
@@ -226,7 +243,7 @@ fn figures_of_the_same_trials_go_together() {
     let other = mqtt("target_cpu_us_per_message", "mqtt");
     let half = mqtt("service_time_ns.mean", "http");
     crate::fixture::replace(&mut texts.study, &other, &half);
-    let read = weigh_study::Study::read(&texts, &crate::fixture::TestWorld);
+    let read = Study::read(&texts, &crate::fixture::TestWorld);
     let study = read.unwrap_or_else(|wrong| panic!("{}", wrong.render(&texts, false)));
     let mut runs = runs();
     let Some(RunState::Made(made)) = runs.get_mut("right/cost") else { panic!() };
@@ -264,7 +281,7 @@ fn lanes_of_one_title_are_drawn_apart() {
     let goal = "goal = \"loss <= 0\" }";
     let at = "goal = \"loss <= 0\", at = { \"load.connections\" = 20 } }";
     crate::fixture::replace(&mut texts.study, goal, at);
-    let read = weigh_study::Study::read(&texts, &crate::fixture::TestWorld);
+    let read = Study::read(&texts, &crate::fixture::TestWorld);
     let study = read.unwrap_or_else(|wrong| panic!("{}", wrong.render(&texts, false)));
     let mut runs = runs();
     let Some(RunState::Made(made)) = runs.get_mut("right/burst-limit") else { panic!() };
