@@ -157,7 +157,8 @@ pub struct Sent {
 pub enum Sought {
     /// So many messages per second.
     Rate(f64),
-    /// As many as it sends as a rule: the median over its intervals.
+    /// As many as it sends as a rule while somebody measures: the median over its intervals in the
+    /// window. Before and after it a closed loop that shares a server has that server alone.
     OwnRate,
     /// So many connections.
     Connections(u64),
@@ -193,8 +194,12 @@ pub fn overlap(intervals: &[Sent], window_ns: u64, sought: Sought) -> f64 {
         Sought::Rate(_) | Sought::OwnRate => {
             let per_s = match sought {
                 Sought::Rate(per_s) => per_s,
-                _ => median_per_s(intervals),
+                _ => median_per_s(intervals, window),
             };
+            if per_s <= 0.0 {
+                // A closed loop that was silent for all of the window.
+                return 0.0;
+            }
             let joined = joined(intervals, per_s / 1e9);
             let is_there = |part: &&Sent| {
                 let expected = per_s / 1e9 * length_ns(part);
@@ -241,9 +246,11 @@ fn joined(intervals: &[Sent], per_ns: f64) -> Vec<Sent> {
     parts
 }
 
-/// The median of the intervals' own rates, of those in which anything was sent.
-fn median_per_s(intervals: &[Sent]) -> f64 {
-    let sending = intervals.iter().filter(|told| told.sent > 0 && told.to_ns > told.from_ns);
+/// The median of the intervals' own rates, of those in which anything was sent and that lie in the
+/// window, at least in part.
+fn median_per_s(intervals: &[Sent], window: i64) -> f64 {
+    let is_within = |told: &&Sent| told.from_ns < window && told.to_ns > 0.max(told.from_ns);
+    let sending = intervals.iter().filter(|told| told.sent > 0).filter(is_within);
     let mut rates: Vec<f64> =
         sending.map(|told| told.sent as f64 * 1e9 / length_ns(told)).collect();
     rates.sort_by(f64::total_cmp);
@@ -345,6 +352,22 @@ mod tests {
         let held = tenths(-10, 15, 0);
         assert_eq!(overlap(&held, 2_000_000_000, Sought::Connections(3)), 0.75);
         assert_eq!(overlap(&held, 2_000_000_000, Sought::Connections(4)), 0.0);
+    }
+
+    /// Ten loops beneath ten others at one server: half as fast while both are there as alone. Most
+    /// of what they do lies after a short window, when the trial waits for its messages to be
+    /// counted.
+    #[test]
+    fn a_closed_loop_that_is_alone_before_and_after_was_there_all_the_time() {
+        let beneath = [tenths(-5, 0, 430), tenths(0, 6, 210), tenths(6, 30, 500)].concat();
+        assert_eq!(overlap(&beneath, 600_000_000, Sought::OwnRate), 1.0);
+        // One that ended within the window is found as before, however fast it was.
+        let ended = [tenths(-5, 0, 430), tenths(0, 3, 210)].concat();
+        assert_eq!(overlap(&ended, 600_000_000, Sought::OwnRate), 0.5);
+        let paused = [tenths(-5, 4, 210), tenths(4, 6, 0), tenths(6, 30, 500)].concat();
+        assert_eq!(overlap(&paused, 500_000_000, Sought::OwnRate), 0.8);
+        let missed = [tenths(-5, 0, 430), tenths(0, 6, 0), tenths(6, 30, 500)].concat();
+        assert_eq!(overlap(&missed, 600_000_000, Sought::OwnRate), 0.0);
     }
 
     #[test]

@@ -133,13 +133,18 @@ impl Cell {
     /// The doubt for which `metric` of this cell must not be used, if there is one: one that spoils
     /// everything, or one that spoils times from the due time where it is one of those.
     pub fn spoilt_by(&self, metric: &str) -> Option<&DoubtRecord> {
+        self.spoiling(metric).next()
+    }
+
+    /// Every doubt because of which a figure of this cell is not to be taken.
+    pub fn spoiling(&self, metric: &str) -> impl Iterator<Item = &DoubtRecord> {
         let is_from_due = FROM_DUE.contains(&metric.split('.').next().unwrap_or_default());
-        let spoils = |doubt: &&DoubtRecord| match doubt.severity {
+        let spoils = move |doubt: &&DoubtRecord| match doubt.severity {
             Severity::Invalid => true,
             Severity::InvalidTimes => is_from_due,
             Severity::Doubt => false,
         };
-        self.doubts.iter().find(spoils)
+        self.doubts.iter().filter(spoils)
     }
 
     /// False if a doubt spoils times from the due time and leaves the rest.

@@ -210,8 +210,8 @@ fn quantity_of(
     };
     let Some(over) = &written.over else {
         around.check_cells(plan, &at, Meant::One, needs_full)?;
-        let statistic = statistic(written.statistic);
-        return Ok(Quantity::Cell { run, source, at, statistic });
+        let (statistic, even_limited) = (statistic(written.statistic), written.even_limited);
+        return Ok(Quantity::Cell { run, source, at, statistic, even_limited });
     };
     let over = around.axis(plan, over)?;
     let what = along(written)?;
@@ -236,6 +236,7 @@ fn check_keys(written: &QuantityFile) -> Result<(), Slip> {
         ("fit", own.fit.is_some()),
         ("first", own.first.is_some()),
         ("statistic", own.statistic.is_some()),
+        ("even_limited", own.even_limited),
         ("table", own.table.is_some()),
         ("series", own.series.is_some()),
         ("x", own.x.is_some()),
@@ -249,8 +250,10 @@ fn check_keys(written: &QuantityFile) -> Result<(), Slip> {
         &["run", "limit", "goal", "at"]
     } else if own.interference.is_some() {
         &["run", "interference", "at"]
-    } else {
+    } else if own.over.is_some() {
         &["run", "metric", "ledger", "at", "over", "fit", "first", "statistic"]
+    } else {
+        &["run", "metric", "ledger", "at", "statistic", "even_limited"]
     };
     let stray = said.iter().find(|(key, is_said)| *is_said && !allowed.contains(key));
     match stray {

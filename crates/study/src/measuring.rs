@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use weigh_model::doubt::DoubtRecord;
 use weigh_model::trial::Point;
 use weigh_report::interference::Interference;
 use weigh_report::limits::Limit;
@@ -77,6 +78,8 @@ struct Found<'r> {
     made: &'r RunMade,
     cell: &'r Cell,
     point: Point,
+    /// Whether its figures are taken even where the generator was the limit.
+    even_limited: bool,
 }
 
 impl<'a> Measuring<'a> {
@@ -87,10 +90,13 @@ impl<'a> Measuring<'a> {
     /// What a quantity is.
     pub(crate) fn measure(&self, quantity: &Quantity) -> Result<Measured, Absent> {
         match quantity {
-            Quantity::Cell { run, source, at, statistic } => {
-                let found = self.cells(run, at)?;
-                match &found[..] {
-                    [one] => self.of_cell(one, source, *statistic),
+            Quantity::Cell { run, source, at, statistic, even_limited } => {
+                let mut found = self.cells(run, at)?;
+                match &mut found[..] {
+                    [one] => {
+                        one.even_limited = *even_limited;
+                        self.of_cell(one, source, *statistic)
+                    }
                     _ => Err(self.no_cell(run, at)),
                 }
             }
@@ -147,7 +153,7 @@ impl<'a> Measuring<'a> {
         let plan = &made.summary.run.plan;
         let of = |cell: &'a Cell| {
             let point = selector::whole(plan, &cell.point);
-            Found { run, made, cell, point }
+            Found { run, made, cell, point, even_limited: false }
         };
         let all = made.summary.cells.iter().map(of);
         Ok(all.filter(|found| at.fits(&found.point)).collect())
@@ -213,7 +219,7 @@ impl<'a> Measuring<'a> {
             repeated: is_paired.then_some(Repeated { place, values }),
             unit,
             links,
-            note: None,
+            note: found.limited(),
         })
     }
 
@@ -372,8 +378,7 @@ impl<'a> Measuring<'a> {
             let reason = format!("{run}{at}: there is no baseline beside it");
             return Err(Absent { reason, links });
         };
-        let without =
-            Found { run: with.run, made: with.made, cell: without, point: Point::default() };
+        let without = Found { cell: without, point: Point::default(), ..*with };
         links.push(without.link());
         let absent = |reason: String| Absent { reason, links: links.clone() };
         if own.overlap_ratio < OVERLAP_MIN {
@@ -451,10 +456,22 @@ impl Found<'_> {
         }
     }
 
+    /// The doubt for which this figure is not to be taken.
+    fn spoilt_by(&self, figure: &str) -> Option<&DoubtRecord> {
+        let is_allowed = |doubt: &DoubtRecord| self.even_limited && doubt.code == LIMITED;
+        self.cell.spoiling(figure).find(|doubt| !is_allowed(doubt))
+    }
+
+    /// That the generator was its limit, where it is taken nevertheless.
+    fn limited(&self) -> Option<String> {
+        let doubt = self.cell.doubts.iter().find(|doubt| doubt.code == LIMITED);
+        doubt.filter(|_| self.even_limited).map(|doubt| doubt.text.clone())
+    }
+
     /// The values of its repetitions.
     fn values(&self, metric: &str) -> Result<Vec<f64>, String> {
         let place = format!("{}, {}", self.run, self.cell.name);
-        if let Some(doubt) = self.cell.spoilt_by(metric) {
+        if let Some(doubt) = self.spoilt_by(metric) {
             return Err(format!("{place} is not valid: {}", doubt.text));
         }
         let Some(found) = self.cell.metrics.get(metric) else {
@@ -467,7 +484,7 @@ impl Found<'_> {
     /// A count of its ledger.
     fn counted(&self, name: &str) -> Result<f64, String> {
         let place = format!("{}, {}", self.run, self.cell.name);
-        if let Some(doubt) = self.cell.spoilt_by(name) {
+        if let Some(doubt) = self.spoilt_by(name) {
             return Err(format!("{place} is not valid: {}", doubt.text));
         }
         let ledger = serde_json::to_value(&self.cell.ledger).unwrap_or_default();
@@ -542,6 +559,9 @@ fn seed(key: &str) -> u64 {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
+
+/// The doubt about a result that the generator limited.
+const LIMITED: &str = "generator-limited";
 
 /// Nothing is impossible.
 const ANY: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);

@@ -19,6 +19,8 @@ pub enum Quantity {
         at: Selector,
         /// What over its repetitions.
         statistic: Statistic,
+        /// Whether it is taken even where the generator was the limit.
+        even_limited: bool,
     },
     /// Something about several cells along an axis.
     Along {
@@ -174,11 +176,15 @@ impl fmt::Display for Along {
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Quantity::Cell { run, source, at, statistic: Statistic::Mean } => {
-                write!(f, "{source} of {run}{at}")
-            }
-            Quantity::Cell { run, source, at, statistic } => {
-                write!(f, "{statistic} of {source} over the repetitions of {run}{at}")
+            Quantity::Cell { run, source, at, statistic, even_limited } => {
+                match statistic {
+                    Statistic::Mean => write!(f, "{source} of {run}{at}"),
+                    other => write!(f, "{other} of {source} over the repetitions of {run}{at}"),
+                }?;
+                match even_limited {
+                    true => f.write_str(", even if the generator was the limit"),
+                    false => Ok(()),
+                }
             }
             Quantity::Along { run, source, at, over, what: Along::First(bound) } => {
                 write!(f, "{over} from which {source} is {bound}, {run}{at}")

@@ -210,6 +210,9 @@ pub(crate) struct QuantityFile {
     pub first: Option<String>,
     /// What is taken over the repetitions, or along published figures; the mean if left out.
     pub statistic: Option<StatisticFile>,
+    /// True to take it even where our own generator was the limit: for claims about just that.
+    #[serde(default)]
+    pub even_limited: bool,
     /// A published table.
     pub table: Option<String>,
     /// A series in it.

@@ -183,6 +183,17 @@ const CLAIMS: &[(&str, &str, &str)] = &[
         "metric means nothing beside",
     ),
     (
+        "interference = \"service_time_ns.mean\" }",
+        "interference = \"service_time_ns.mean\", even_limited = true }",
+        "even_limited means nothing beside",
+    ),
+    (
+        "first = \"< 1\" }",
+        "first = \"< 1\", even_limited = true }",
+        "even_limited means nothing beside",
+    ),
+    ("statistic = \"sd\" }", "statistic = \"sd\", fit = \"slope\" }", "fit means nothing beside"),
+    (
         "statistic = \"sd\"",
         "statistic = \"sd\", over = \"load.connections\"",
         "not what is taken over",

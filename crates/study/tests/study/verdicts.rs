@@ -1,5 +1,6 @@
 //! Verdicts by recorded runs: each of the four, and every kind of quantity.
 
+use weigh_model::Doubt;
 use weigh_study::outcome::{Answer, ClaimOutcome, Judged, Role};
 use weigh_study::{Outcome, RunState, Runs, Scale, Study, Verdict};
 
@@ -107,6 +108,40 @@ fn what_takes_something_else_is_not_testable_here() {
     let invalid = claim(&outcome, "C08");
     assert_eq!(invalid.verdict, Verdict::NotTestableHere);
     assert!(invalid.sentence.contains("is not valid"), "{}", invalid.sentence);
+}
+
+/// Where the generator was the limit a figure says nothing of the target: it decides a claim that
+/// is about just this and says so, and no other.
+#[test]
+fn a_cell_that_the_generator_limited_decides_only_what_is_about_that() {
+    let mut runs = runs();
+    let Some(RunState::Made(made)) = runs.get_mut("right/cost") else { panic!() };
+    for cell in &mut made.summary.cells {
+        cell.doubts.push(Doubt::GeneratorLimited(99.0).record());
+    }
+    let plain = outcome(&study(), &runs, Scale::Full);
+    let open = claim(&plain, "C05");
+    assert_eq!(open.verdict, Verdict::NotTestableHere);
+    assert!(open.sentence.contains("is not valid: the generator used 99 %"), "{}", open.sentence);
+    let mut texts = crate::fixture::texts();
+    for figure in ["target_cpu_us_per_message", "response_time_ns.mean"] {
+        for protocol in ["http", "mqtt"] {
+            let at = format!("metric = \"{figure}\", at = {{ protocol = \"{protocol}\" }}");
+            texts.study = texts.study.replace(&at, &format!("{at}, even_limited = true"));
+        }
+    }
+    let read = weigh_study::Study::read(&texts, &crate::fixture::TestWorld);
+    let study = read.unwrap_or_else(|wrong| panic!("{}", wrong.render(&texts, false)));
+    let about = outcome(&study, &runs, Scale::Full);
+    let told = condition(claim(&about, "C05"), "http / mqtt");
+    assert!(told.estimate.is_some(), "{told:?}");
+    let reason = "http: the generator used 99 % of its core: it was the limit";
+    assert!(told.reasons.iter().any(|own| own == reason), "{told:?}");
+    assert!(told.quantities[0].text.ends_with(", even if the generator was the limit"));
+    // What else spoils a figure spoils it still.
+    let late = claim(&about, "C08");
+    assert_eq!(late.verdict, Verdict::NotTestableHere);
+    assert!(late.sentence.contains("is not valid: send lag"), "{}", late.sentence);
 }
 
 #[test]
