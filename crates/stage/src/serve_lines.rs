@@ -9,9 +9,9 @@
 //! child  → parent  error: "anything else" is no request: type report
 //! ```
 //!
-//! The child ends when its stdin ends, or on SIGTERM. All else it has to say goes to stderr. A stage
-//! of the pipeline takes the same request; the hops of all that it counts in its answer are in their
-//! file by then.
+//! The child ends when its stdin ends, or on SIGTERM. All else it has to say goes to stderr.
+//! A stage of the pipeline takes the same request; by its answer the hops of all that it counts
+//! there are in their file.
 
 use std::net::IpAddr;
 
