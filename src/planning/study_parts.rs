@@ -18,6 +18,7 @@ use weigh_study::{Scale, Study, Way};
 use crate::exit::Stop;
 use crate::planning::cases::{Case, Secrets, decide};
 use crate::planning::lanes::Against;
+use crate::planning::share::{StandIns, TargetShare};
 use crate::planning::{energy, forecast, preflight, searches};
 use crate::run::stage::Footing;
 use crate::show::terminal::rough;
@@ -84,6 +85,9 @@ pub struct Part {
     pub energy: Option<Box<EnergyBasis>>,
     /// What must be there.
     needs: Vec<String>,
+    /// What stands in for what this machine cannot enforce of its targets' shares, once that was
+    /// looked at, and the mend.
+    pub remark: Option<String>,
     /// How many trials, at least.
     pub trials: u64,
     /// How long it takes, at least.
@@ -142,7 +146,8 @@ impl Part {
         let searches = searches.map_err(said)?;
         let (trials, time) = expected(&plan, &cases, searches.as_deref(), ground.catalogue);
         let (name, needs) = (own.name.clone(), own.needs.clone());
-        Ok(Part { name, plan, cases, searches, secrets, energy: basis, needs, trials, time })
+        let remark = None;
+        Ok(Part { name, plan, cases, searches, secrets, energy: basis, needs, remark, trials, time })
     }
 
     /// The cases that the machine must bear.
@@ -168,6 +173,21 @@ impl Part {
     /// Threads of its generator.
     pub fn shards(&self) -> u32 {
         preflight::shards(&self.largest(), None)
+    }
+
+    /// Looks what of its targets' shares this machine cannot enforce. It can be run all the same:
+    /// each of its trials says so too.
+    pub fn look_at_shares(&mut self, known: &mut StandIns) {
+        let asked = self.cases.iter().map(|case| case.share).filter(TargetShare::is_asked);
+        let mut missing: Vec<String> = Vec::new();
+        for share in asked {
+            for why in known.of(share) {
+                if !missing.contains(why) {
+                    missing.push(why.clone());
+                }
+            }
+        }
+        self.remark = (!missing.is_empty()).then(|| format!("{}; {MEND}", missing.join("; ")));
     }
 
     /// Why it cannot be run here; `None` where it can.
@@ -210,10 +230,7 @@ fn no_groups() -> Option<String> {
     let share = Share { cores: None, memory_bytes: Some(PROBED_BYTES) };
     let made = Enclosure::make(&share);
     let why = made.missing().first()?;
-    Some(format!(
-        "it needs a control group that bounds its target: {why}; run it as root, or in a group \
-         that you may divide"
-    ))
+    Some(format!("it needs a control group that bounds its target: {why}; {MEND}"))
 }
 
 fn not_installed(target: &str, catalogue: &Catalogue) -> Option<String> {
@@ -247,6 +264,9 @@ fn expected(
 fn plural(number: u64) -> &'static str {
     if number == 1 { "" } else { "s" }
 }
+
+/// What gives a program control groups.
+const MEND: &str = "run it as root, or in a group that you may divide";
 
 /// A bound to try whether any can be set.
 const PROBED_BYTES: u64 = 64 << 20;
