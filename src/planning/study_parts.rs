@@ -19,7 +19,7 @@ use crate::exit::Stop;
 use crate::planning::cases::{Case, Secrets, decide};
 use crate::planning::lanes::Against;
 use crate::planning::share::{StandIns, TargetShare};
-use crate::planning::{energy, forecast, preflight, searches};
+use crate::planning::{energy, forecast, overhead, preflight, searches};
 use crate::run::stage::Footing;
 use crate::show::terminal::rough;
 
@@ -241,8 +241,8 @@ fn not_installed(target: &str, catalogue: &Catalogue) -> Option<String> {
     }
 }
 
-/// How many trials a plan has at least, and how long they take. A search takes its budget, or,
-/// where it has none, what two decided loads of every lane take.
+/// How many trials a plan has at least, and how long they take. A search decides two loads in every
+/// lane at least, and takes what it usually does.
 fn expected(
     plan: &Plan,
     cases: &[Case],
@@ -253,11 +253,9 @@ fn expected(
         let times = forecast::times(plan, cases, catalogue);
         return (times.trials_least, times.time_least);
     };
-    let decided = |search: &Search| {
-        let sums = search.goals.iter().map(|goal| Nanos(2 * goal.duration_sum.0));
-        search.budget.unwrap_or(sums.max().unwrap_or_default())
-    };
-    let time = searches.iter().map(decided).fold(Nanos(0), |sum, time| sum + time);
+    let lanes = cases.iter().zip(searches);
+    let time = lanes.map(|(case, search)| overhead::search(case, search, catalogue));
+    let time = time.fold(Nanos(0), |sum, time| sum + time);
     (2 * searches.len() as u64, time)
 }
 
