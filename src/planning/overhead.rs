@@ -2,6 +2,7 @@
 //! studies took on a quiet machine of two cores, in a release build.
 
 use weigh_limit::{Goal, Search};
+use weigh_model::hop::HopStage;
 use weigh_model::{Nanos, tls};
 use weigh_plan::forecast::{Expected, round_trip};
 use weigh_stage::catalogue::Catalogue;
@@ -76,7 +77,12 @@ fn started(against: &Against, catalogue: &Catalogue) -> Nanos {
     match against {
         Against::Foreign(_) => Nanos(0),
         Against::Reference => PROCESS,
-        Against::Pipeline(own) => times(PROCESS, own.assembly.stages.len() as u64) + SETTLING,
+        Against::Pipeline(own) => {
+            let stages = &own.assembly.stages;
+            let has_broker = stages.contains(&HopStage::Gateway);
+            let settling = if has_broker { FORWARDING } else { Nanos(0) };
+            times(PROCESS, stages.len() as u64 + u64::from(has_broker)) + settling
+        }
         Against::Managed(name) if tells_in_topics(name) => COUNTED,
         Against::Managed(_) => MANAGED,
     }
@@ -101,8 +107,8 @@ fn times(each: Nanos, number: u64) -> Nanos {
 /// A server of ours: study 000, `right/window`, took so long beside its messages.
 const PROCESS: Nanos = Nanos::from_millis(45);
 
-/// Waiting until the stages of a pipeline have written down what they know.
-const SETTLING: Nanos = Nanos::from_millis(20);
+/// Waiting until a gateway and what is behind it stand still.
+const FORWARDING: Nanos = Nanos::from_millis(600);
 
 /// A real server that tells no counters in topics: study 000, `right/cost-real`, with nginx.
 const MANAGED: Nanos = Nanos::from_millis(430);
