@@ -99,7 +99,7 @@ fn answered(load: &Load, path: Option<&Path>) -> Option<Nanos> {
     let exchanges = of_client.div_ceil(u64::from(load.batch_size()));
     let in_a_row = exchanges.div_ceil(u64::from(load.window_within(u32::MAX)));
     let trips = if load.pattern == Pattern::Session { SESSION_TRIPS } else { 1 };
-    let travel = path.map_or(Nanos(0), round_trip).0.saturating_mul(trips);
+    let travel = Nanos(path.map_or(Nanos(0), round_trip).0.saturating_mul(trips));
     let lines = path.map_or(Nanos(0), |path| transmission(load, path));
     let all = (travel + lines).0.saturating_mul(in_a_row);
     let pauses = load.think.0.saturating_mul(exchanges);
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::load::LoadWords;
     use weigh_model::plan::Repeat;
-    use weigh_model::{Pattern, Rate};
+    use weigh_model::Rate;
 
     const START: Nanos = Nanos::from_millis(300);
 
