@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde_json::json;
-use weigh_model::plan::Plan;
 use weigh_model::Nanos;
+use weigh_model::plan::Plan;
 use weigh_plan::forecast as time;
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::find;

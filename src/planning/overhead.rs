@@ -22,9 +22,10 @@ pub fn expected<'c>(case: &'c Case, is_heard: bool, catalogue: &Catalogue) -> Ex
 pub fn search(lane: &Case, search: &Search, catalogue: &Catalogue) -> Nanos {
     let beside = beside(lane, false, catalogue) + lane.load.warmup;
     let of = |goal: &Goal| {
-        let trials = goal.duration_sum.0.div_ceil(goal.final_trial_duration.0.max(1));
         let loads = loads(search.axis.max() / search.axis.min(), goal.width).ceil() as u64;
-        Nanos(loads.saturating_mul(goal.duration_sum.0 + trials.saturating_mul(beside.0)))
+        // A trial shows of most loads on which side they lie; the two bounds need all of theirs.
+        let more = goal.duration_sum.0.div_ceil(goal.final_trial_duration.0.max(1)) - 1;
+        times(goal.final_trial_duration + beside, loads + BOUNDS * more)
     };
     let longest = search.goals.iter().map(of).max().unwrap_or_default();
     search.budget.map_or(longest, |budget| budget.min(longest))
@@ -103,6 +104,9 @@ fn opening_trips(case: &Case) -> u64 {
 fn times(each: Nanos, number: u64) -> Nanos {
     Nanos(each.0.saturating_mul(number))
 }
+
+/// What a search ends with: the highest load that is carried, and the lowest that is not.
+const BOUNDS: u64 = 2;
 
 /// A server of ours: study 000, `right/window`, took so long beside its messages.
 const PROCESS: Nanos = Nanos::from_millis(45);

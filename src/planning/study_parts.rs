@@ -147,7 +147,18 @@ impl Part {
         let (trials, time) = expected(&plan, &cases, searches.as_deref(), ground.catalogue);
         let (name, needs) = (own.name.clone(), own.needs.clone());
         let remark = None;
-        Ok(Part { name, plan, cases, searches, secrets, energy: basis, needs, remark, trials, time })
+        Ok(Part {
+            name,
+            plan,
+            cases,
+            searches,
+            secrets,
+            energy: basis,
+            needs,
+            remark,
+            trials,
+            time,
+        })
     }
 
     /// The cases that the machine must bear.

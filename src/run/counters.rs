@@ -81,12 +81,7 @@ fn listen(server: &ManagedServer, load: &Load, vault: &Vault) -> Option<BTreeMap
         target: String::new(),
         endpoint: Some(server.endpoint().clone()),
         // One reader, whose name therefore needs no number, of messages and not of pieces of them.
-        load: Load {
-            pattern: Pattern::Deliver,
-            connections: 1,
-            subscribers: 1,
-            ..load.clone()
-        },
+        load: Load { pattern: Pattern::Deliver, connections: 1, subscribers: 1, ..load.clone() },
         settings,
     };
     let dial = protocol.dial(&trial).ok()?;

@@ -133,8 +133,8 @@ const HTOP_LOOKS: Nanos = Nanos::from_millis(1_500);
 mod tests {
     use super::*;
     use crate::load::LoadWords;
-    use weigh_model::plan::Repeat;
     use weigh_model::Rate;
+    use weigh_model::plan::Repeat;
 
     const START: Nanos = Nanos::from_millis(300);
 
@@ -206,8 +206,10 @@ mod tests {
     fn a_closed_loop_waits_for_the_round_trips_of_its_path() {
         let words = LoadWords { messages: Some(200), connections: Some(4), ..LoadWords::default() };
         let plain = load(words);
-        let far = path("[up]\ndelay = \"20ms\"\n[down]\ndelay = \"20ms\"\n\
-                        jitter = { distribution = \"uniform\", width = \"20ms\" }\n");
+        let far = path(
+            "[up]\ndelay = \"20ms\"\n[down]\ndelay = \"20ms\"\n\
+                        jitter = { distribution = \"uniform\", width = \"20ms\" }\n",
+        );
         let time = |load: &Load| answered(load, Some(&far)).map(|time| time.0 / 1_000_000);
         // 50 of each client, 50 ms each; ten of them together; ten in one exchange.
         assert_eq!(time(&plain), Some(2_500));
