@@ -182,13 +182,17 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
 fn obey(count: impl Fn() -> Result<String, String>) {
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
-        let answer = match Request::parse(&line) {
-            Ok(Request::Report) => count().unwrap_or_else(|error| error_line(&error)),
-            Err(error) => error_line(&error),
-        };
-        if say(&answer).is_err() {
+        if say(&answer(&line, &count)).is_err() {
             return;
         }
+    }
+}
+
+/// The answer to a request.
+pub fn answer(request: &str, count: impl Fn() -> Result<String, String>) -> String {
+    match Request::parse(request) {
+        Ok(Request::Report) => count().unwrap_or_else(|error| error_line(&error)),
+        Err(error) => error_line(&error),
     }
 }
 

@@ -1,7 +1,9 @@
 //! `weigh serve store`, `api`, `gateway` and `pipeline`: the services of the storage pipeline.
 
+use std::io::BufRead;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -13,8 +15,9 @@ use weigh_pipeline::{
     ApiSettings, Durability, Failed, GatewaySettings, Gathering, Holding, Place, Running,
     StoreSettings,
 };
+use weigh_stage::serve_lines::report_line;
 
-use super::serve::{address, say};
+use super::serve::{address, answer, say};
 use crate::exit::{Exit, Stop};
 use crate::run::pipeline;
 
@@ -69,6 +72,9 @@ pub struct StoreFlags {
     /// File to which a record is appended for every message that carries our mark
     #[arg(long, value_name = "FILE")]
     hops: Option<PathBuf>,
+    /// Takes requests on stdin and ends when it ends: for whoever started this stage
+    #[arg(long, hide = true)]
+    control: bool,
 }
 
 /// How readings are kept.
@@ -105,6 +111,9 @@ pub struct ApiFlags {
     /// File to which a record is appended for every message that carries our mark
     #[arg(long, value_name = "FILE")]
     hops: Option<PathBuf>,
+    /// Takes requests on stdin and ends when it ends: for whoever started this stage
+    #[arg(long, hide = true)]
+    control: bool,
 }
 
 /// The flags of `weigh serve gateway`.
@@ -123,6 +132,9 @@ pub struct GatewayFlags {
     /// File to which a record is appended for every message that carries our mark
     #[arg(long, value_name = "FILE")]
     hops: Option<PathBuf>,
+    /// Takes requests on stdin and ends when it ends: for whoever started this stage
+    #[arg(long, hide = true)]
+    control: bool,
 }
 
 /// What the gateway asks of the broker.
@@ -180,14 +192,14 @@ pub enum PipelineStage {
 }
 
 impl Stage {
-    /// Serves until SIGINT or SIGTERM.
+    /// Serves until SIGINT, SIGTERM or, when controlled, the end of stdin.
     pub fn run(self) -> Result<Exit, Stop> {
         // The limit of open files; where it cannot be raised, clients wait.
         let _ = weigh_engine::io::descriptors::raise();
         match self {
-            Stage::Store(flags) => hold("store", || flags.start()),
-            Stage::Api(flags) => hold("api", || flags.start()),
-            Stage::Gateway(flags) => hold("gateway", || flags.start()),
+            Stage::Store(flags) => hold("store", flags.control, || flags.start()),
+            Stage::Api(flags) => hold("api", flags.control, || flags.start()),
+            Stage::Gateway(flags) => hold("gateway", flags.control, || flags.start()),
             Stage::Pipeline(flags) => pipeline::run(&flags),
         }
     }
@@ -195,7 +207,7 @@ impl Stage {
 
 impl StoreFlags {
     fn start(self) -> Result<Running, Stop> {
-        let StoreFlags { listen, keeping, gathering, hops } = self;
+        let StoreFlags { listen, keeping, gathering, hops, .. } = self;
         let (place, is_unique) = (keeping.place()?, keeping.unique);
         let gathering = gathering.into();
         StoreSettings { listen, place, is_unique, gathering, hops }.start().map_err(Stop::from)
@@ -229,7 +241,7 @@ impl KeepingFlags {
 
 impl ApiFlags {
     fn start(self) -> Result<Running, Stop> {
-        let ApiFlags { listen, store, keep, gathering, hops } = self;
+        let ApiFlags { listen, store, keep, gathering, hops, .. } = self;
         let holding = if store == MEMORY {
             Holding::Memory { kept_max: keep }
         } else if keep != KEPT_MAX {
@@ -245,7 +257,7 @@ impl ApiFlags {
 
 impl GatewayFlags {
     fn start(self) -> Result<Running, Stop> {
-        let GatewayFlags { mut broker, to, subscription, gathering, hops } = self;
+        let GatewayFlags { mut broker, to, subscription, gathering, hops, .. } = self;
         let SubscriptionFlags { filter, qos, client_id } = subscription;
         // As their help says.
         let filter = filter.unwrap_or_else(|| "#".to_owned());
@@ -279,11 +291,16 @@ impl From<Failed> for Stop {
 }
 
 /// Runs one stage in the foreground.
-fn hold(name: &str, start: impl FnOnce() -> Result<Running, Stop>) -> Result<Exit, Stop> {
+fn hold(
+    name: &str,
+    is_controlled: bool,
+    start: impl FnOnce() -> Result<Running, Stop>,
+) -> Result<Exit, Stop> {
     // Before anything is open, so that a signal that comes early is not lost.
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let running = start()?;
     eprintln!("weigh serve {name}: {}", running.settings_line());
+    let requests = is_controlled.then(requests).transpose()?;
     say(running.first_line())?;
     let is_told = loop {
         if signals.pending().next().is_some() {
@@ -292,13 +309,36 @@ fn hold(name: &str, start: impl FnOnce() -> Result<Running, Stop>) -> Result<Exi
         if running.is_over() {
             break false;
         }
-        std::thread::sleep(LOOK_EVERY);
+        let Some(requests) = &requests else {
+            std::thread::sleep(LOOK_EVERY);
+            continue;
+        };
+        match requests.recv_timeout(LOOK_EVERY) {
+            Ok(request) => say(&answer(&request, || report_line(&running.report())))?,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break true,
+        }
     };
     say(&running.finish().to_string())?;
     if is_told {
         return Ok(Exit::Done);
     }
     Err(Stop::new(Exit::Target, format!("{name}: its work has ended by itself")))
+}
+
+/// What is asked on stdin, until it ends.
+fn requests() -> Result<Receiver<String>, Stop> {
+    let (asked, requests) = channel();
+    let read = move || {
+        let lines = std::io::stdin().lock().lines();
+        for line in lines.map_while(Result::ok) {
+            if asked.send(line).is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new().name("requests".to_owned()).spawn(read)?;
+    Ok(requests)
 }
 
 fn broker(text: &str) -> Result<Endpoint, String> {

@@ -3,18 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::sync::Arc;
 
 use serde_json::json;
+use weigh_model::Nanos;
 use weigh_model::plan::Plan;
-use weigh_model::{Load, Nanos};
 use weigh_plan::forecast as time;
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::find;
 
-use crate::planning::background::BackgroundCase;
 use crate::planning::cases::Case;
 use crate::planning::lanes::Against;
+use crate::planning::overhead;
 
 /// What a plan would do.
 pub struct Forecast<'f> {
@@ -129,8 +128,9 @@ impl<'f> Forecast<'f> {
 
 /// How many trials a plan with these cases has, and how long they take.
 pub fn times(plan: &Plan, cases: &[Case], catalogue: &Catalogue) -> time::Forecast {
-    let expected: Vec<(&Load, Nanos)> =
-        cases.iter().map(|case| (&case.load, starts(case, catalogue))).collect();
+    let is_heard = plan.observe.wire || plan.observe.pcap;
+    let expected = |case| overhead::expected(case, is_heard, catalogue);
+    let expected: Vec<time::Expected<'_>> = cases.iter().map(expected).collect();
     time::forecast(plan, &expected)
 }
 
@@ -163,27 +163,6 @@ fn state(against: &Against, catalogue: &Catalogue) -> String {
                 None => format!("not installed; {}", find::mend(choice.target)),
             },
         },
-    }
-}
-
-/// What a trial takes beside its load; a background is up for a while before it begins.
-fn starts(case: &Case, catalogue: &Catalogue) -> Nanos {
-    let own = start(&case.lane.against, catalogue);
-    let of = |beneath: &Arc<BackgroundCase>| {
-        beneath.asked.lead + start(&beneath.lane.against, catalogue)
-    };
-    own + case.background.as_ref().map_or(Nanos(0), of)
-}
-
-/// What a trial takes beside its load: an estimate, from trials of 200 ms on a machine of two
-/// cores. They took 0.09 s longer than that against the reference server, 0.1 s against nginx,
-/// and 3.9 s against Mosquitto, whose counters come once a second and are waited for.
-fn start(against: &Against, catalogue: &Catalogue) -> Nanos {
-    let counts =
-        |name: &str| catalogue.choose(name).is_ok_and(|choice| !choice.target.counters.is_empty());
-    match against {
-        Against::Managed(name) if counts(name) => Nanos::from_millis(3_900),
-        _ => Nanos::from_millis(100),
     }
 }
 

@@ -14,6 +14,7 @@ pub mod limit_length;
 pub mod limit_load;
 pub mod material;
 pub mod options;
+pub mod overhead;
 pub mod pipeline;
 pub mod plan_file;
 pub mod preflight;

@@ -19,6 +19,24 @@ pub struct TargetShare {
     memory_bytes: Option<u64>,
 }
 
+/// What this machine has no means to enforce, share by share: each is tried once.
+#[derive(Default)]
+pub struct StandIns(Vec<(TargetShare, Vec<String>)>);
+
+impl StandIns {
+    /// What stands in for what of a share cannot be enforced here, and why; empty where all can.
+    pub fn of(&mut self, share: TargetShare) -> &[String] {
+        let place = match self.0.iter().position(|(known, _)| *known == share) {
+            Some(place) => place,
+            None => {
+                self.0.push((share, share.missing()));
+                self.0.len() - 1
+            }
+        };
+        &self.0[place].1
+    }
+}
+
 impl TargetShare {
     /// From the keys of a case.
     ///
@@ -54,6 +72,13 @@ impl TargetShare {
         let share =
             Share { cores: self.cores.map(|_| cores.clone()), memory_bytes: self.memory_bytes };
         self.is_asked().then(|| Arc::new(Enclosure::make(&share)))
+    }
+
+    /// What cannot be enforced of it, by making it and taking it away again.
+    fn missing(&self) -> Vec<String> {
+        let Ok(allowed) = CoreSet::allowed() else { return Vec::new() };
+        let made = self.enclose(&self.pinning(&allowed, 1).target);
+        made.map_or_else(Vec::new, |made| made.missing().to_vec())
     }
 
     /// Puts what the target was given into the record of a trial, and what it was not.

@@ -19,7 +19,8 @@ use weigh_study::{Scale, Study, Way};
 use crate::exit::Stop;
 use crate::planning::cases::{Case, Secrets, decide};
 use crate::planning::lanes::Against;
-use crate::planning::{energy, forecast, preflight, searches};
+use crate::planning::share::{StandIns, TargetShare};
+use crate::planning::{energy, forecast, overhead, preflight, searches};
 use crate::run::stage::Footing;
 use crate::show::terminal::rough;
 
@@ -83,6 +84,9 @@ pub struct Part {
     pub energy: Option<Box<EnergyBasis>>,
     /// What must be there.
     needs: Vec<String>,
+    /// What stands in for what this machine cannot enforce of its targets' shares, once that was
+    /// looked at, and the mend.
+    pub remark: Option<String>,
     /// How many trials, at least.
     pub trials: u64,
     /// How long it takes, at least.
@@ -141,7 +145,19 @@ impl Part {
         let searches = searches.map_err(said)?;
         let (trials, time) = expected(&plan, &cases, searches.as_deref(), ground.catalogue);
         let (name, needs) = (own.name.clone(), own.needs.clone());
-        Ok(Part { name, plan, cases, searches, secrets, energy: basis, needs, trials, time })
+        let remark = None;
+        Ok(Part {
+            name,
+            plan,
+            cases,
+            searches,
+            secrets,
+            energy: basis,
+            needs,
+            remark,
+            trials,
+            time,
+        })
     }
 
     /// The cases that the machine must bear.
@@ -167,6 +183,21 @@ impl Part {
     /// Threads of its generator.
     pub fn shards(&self) -> u32 {
         preflight::shards(&self.largest(), None)
+    }
+
+    /// Looks what of its targets' shares this machine cannot enforce. It can be run all the same:
+    /// each of its trials says so too.
+    pub fn look_at_shares(&mut self, known: &mut StandIns) {
+        let asked = self.cases.iter().map(|case| case.share).filter(TargetShare::is_asked);
+        let mut missing: Vec<String> = Vec::new();
+        for share in asked {
+            for why in known.of(share) {
+                if !missing.contains(why) {
+                    missing.push(why.clone());
+                }
+            }
+        }
+        self.remark = (!missing.is_empty()).then(|| format!("{}; {MEND}", missing.join("; ")));
     }
 
     /// Why it cannot be run here; `None` where it can.
@@ -209,10 +240,7 @@ fn no_groups() -> Option<String> {
     let share = Share { cores: None, memory_bytes: Some(PROBED_BYTES) };
     let made = Enclosure::make(&share);
     let why = made.missing().first()?;
-    Some(format!(
-        "it needs a control group that bounds its target: {why}; run it as root, or in a group \
-         that you may divide"
-    ))
+    Some(format!("it needs a control group that bounds its target: {why}; {MEND}"))
 }
 
 fn not_installed(target: &str, catalogue: &Catalogue) -> Option<String> {
@@ -223,8 +251,8 @@ fn not_installed(target: &str, catalogue: &Catalogue) -> Option<String> {
     }
 }
 
-/// How many trials a plan has at least, and how long they take. A search takes its budget, or,
-/// where it has none, what two decided loads of every lane take.
+/// How many trials a plan has at least, and how long they take. A search decides two loads in every
+/// lane at least, and takes what it usually does.
 fn expected(
     plan: &Plan,
     cases: &[Case],
@@ -235,17 +263,18 @@ fn expected(
         let times = forecast::times(plan, cases, catalogue);
         return (times.trials_least, times.time_least);
     };
-    let decided = |search: &Search| {
-        let sums = search.goals.iter().map(|goal| Nanos(2 * goal.duration_sum.0));
-        search.budget.unwrap_or(sums.max().unwrap_or_default())
-    };
-    let time = searches.iter().map(decided).fold(Nanos(0), |sum, time| sum + time);
+    let lanes = cases.iter().zip(searches);
+    let time = lanes.map(|(case, search)| overhead::search(case, search, catalogue));
+    let time = time.fold(Nanos(0), |sum, time| sum + time);
     (2 * searches.len() as u64, time)
 }
 
 fn plural(number: u64) -> &'static str {
     if number == 1 { "" } else { "s" }
 }
+
+/// What gives a program control groups.
+const MEND: &str = "run it as root, or in a group that you may divide";
 
 /// A bound to try whether any can be set.
 const PROBED_BYTES: u64 = 64 << 20;

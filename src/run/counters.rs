@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use weigh_model::protocol::{Role, Seat};
 use weigh_model::trial::Settings;
 use weigh_model::wire::{Outbox, Signal};
-use weigh_model::{Load, Nanos, Trial};
+use weigh_model::{Load, Nanos, Pattern, Trial};
 use weigh_protocols as registry;
 use weigh_stage::counter::{Counter, CounterKind};
 use weigh_stage::hosts::Scene;
@@ -80,8 +80,8 @@ fn listen(server: &ManagedServer, load: &Load, vault: &Vault) -> Option<BTreeMap
         protocol: protocol.name().to_owned(),
         target: String::new(),
         endpoint: Some(server.endpoint().clone()),
-        // One reader, whose name therefore needs no number.
-        load: Load { connections: 1, subscribers: 1, ..load.clone() },
+        // One reader, whose name therefore needs no number, of messages and not of pieces of them.
+        load: Load { pattern: Pattern::Deliver, connections: 1, subscribers: 1, ..load.clone() },
         settings,
     };
     let dial = protocol.dial(&trial).ok()?;

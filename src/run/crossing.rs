@@ -64,7 +64,7 @@ impl<'s> Crossing<'s> {
             true => session::notes(subscribers),
             false => Notes::default(),
         };
-        let listening = || Hearing::begin(scene, port, stage, (is_secured, notes));
+        let listening = || Hearing::begin(scene, port, stage, (is_secured, notes, &trial.load));
         let hearing = stage.is_heard.then(listening).transpose()?;
         let linger = stage.path.as_ref().map_or(Duration::ZERO, round_trip);
         Ok(Crossing { scene: Some(scene), before, hearing, relay, crossed, linger })

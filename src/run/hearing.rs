@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use weigh_model::Doubt;
+use weigh_model::{Doubt, Load, Pattern};
 use weigh_stage::hosts::{Host, Offloads, Scene};
 use weigh_wire::account::Notes;
 use weigh_wire::doubt::Doubt as Missed;
@@ -46,7 +46,7 @@ impl Hearing {
         scene: &Scene,
         port: u16,
         stage: &Stage,
-        (is_secured, notes): (bool, Notes),
+        (is_secured, notes, load): (bool, Notes, &Load),
     ) -> Result<Hearing, Stop> {
         if let Some(folder) = stage.file.as_ref().and_then(|file| file.parent()) {
             std::fs::create_dir_all(folder).map_err(|error| {
@@ -58,6 +58,7 @@ impl Hearing {
             options.file = Some(file.clone());
             options.snap_bytes = Options::new(Host::INTERFACE, Settings::default()).snap_bytes;
         }
+        options.ring_bytes = ring_bytes(options.snap_bytes, load);
         let start = || -> Result<_, WireError> {
             Ok((Tap::open(&options)?, KernelWatch::start(&[port], Some(TCP_EVERY))?))
         };
@@ -70,7 +71,7 @@ impl Hearing {
         }
         let keys = stage.file.as_ref().filter(|_| is_secured).and_then(|file| Keys::of(file));
         let clients = Capture::of(taps, options).map_err(|error| wrong(&error))?;
-        let behind = || listen_behind(scene, stage.offloads, is_secured);
+        let behind = || listen_behind(scene, stage.offloads, (is_secured, load));
         let second = stage.has_relay.then(behind).transpose()?;
         Ok(Hearing { clients, watches, second, keys })
     }
@@ -157,12 +158,39 @@ fn options(filter: Filter, offloads: Offloads, is_secured: bool, notes: Notes) -
     options
 }
 
+/// Memory for a second of many packets of which so much is copied: the kernel has to clear all of it
+/// before every trial.
+/// Where a trial has less than that to say, for all of what it has to say.
+fn ring_bytes(snap_bytes: u32, load: &Load) -> usize {
+    let second = |snap_bytes: u32| PACKETS * (FRAME_BYTES + snap_bytes.min(PACKET_BYTES)) as usize;
+    let all = said_bytes(load).map_or(usize::MAX, |bytes| bytes.max(second(HEADERS_BYTES)));
+    second(snap_bytes).min(all).next_multiple_of(RING_STEP)
+}
+
+/// What a trial puts on a wire at most, each message in a session of its own; `None` where nobody
+/// knows how many there will be, or how large.
+fn said_bytes(load: &Load) -> Option<usize> {
+    let body = match load.size {
+        Some(size) => size.0,
+        None if load.pattern == Pattern::Transfer => return None,
+        None => CONTENT_BYTES,
+    };
+    let wires = 1 + u64::from(load.subscribers);
+    let all = load.messages?.saturating_mul(body + SESSION_BYTES).saturating_mul(wires);
+    usize::try_from(all).ok()
+}
+
 /// Listens on the relay's wire to what is not of the first hop: what the relay and the target say
 /// to each other.
-fn listen_behind(scene: &Scene, offloads: Offloads, is_secured: bool) -> Result<Capture, Stop> {
+fn listen_behind(
+    scene: &Scene,
+    offloads: Offloads,
+    (is_secured, load): (bool, &Load),
+) -> Result<Capture, Stop> {
     let target = scene.host(TARGET).map_err(|error| wrong(&error))?;
     let filter = Filter { ports: Vec::new(), addresses: vec![target.address().into()] };
-    let options = options(filter, offloads, is_secured, Notes::default());
+    let mut options = options(filter, offloads, is_secured, Notes::default());
+    options.ring_bytes = ring_bytes(options.snap_bytes, load);
     let relay = scene.host(RELAY).map_err(|error| wrong(&error))?;
     let started = relay.inside(|| Ok(Capture::start(options)));
     started.map_err(|error| wrong(&error))?.map_err(|error| wrong(&error))
@@ -228,5 +256,48 @@ const HEADERS_BYTES: u32 = 128;
 /// What is copied where packets are to be named too: a head of HTTP, or several packets in one.
 const NAMED_BYTES: u32 = 512;
 
+/// As many as our forwarder carries in a third of a second; what finds no room is counted, and a
+/// doubt.
+const PACKETS: usize = 40_000;
+
+/// What the kernel keeps beside what it copies of a packet, rounded up: `struct tpacket3_hdr` and the
+/// address of packet(7).
+const FRAME_BYTES: u32 = 128;
+
+/// The payload of an Ethernet frame and its header, where all of a packet is copied.
+const PACKET_BYTES: u32 = 1_514;
+
+const RING_STEP: usize = 1 << 20;
+
+/// More than a body of our own contents has, and than a session with TLS takes beside it.
+const CONTENT_BYTES: u64 = 4 << 10;
+const SESSION_BYTES: u64 = 32 << 10;
+
 /// How often sockets are asked: with 10,000 of them it takes a few percent of a core.
 const TCP_EVERY: Duration = Duration::from_millis(500);
+
+#[cfg(test)]
+mod tests {
+    use weigh_model::units::Bytes;
+    use weigh_plan::LoadWords;
+
+    use super::*;
+
+    #[test]
+    fn a_ring_holds_a_second_or_all_that_is_said() {
+        let words = LoadWords::default().decide("any", &[Pattern::Publish]);
+        let timed = words.expect("the defaults are a load");
+        let whole = Options::new(Host::INTERFACE, Settings::default()).snap_bytes;
+        let (second, headers) = (63 << 20, 10 << 20);
+        assert_eq!(ring_bytes(whole, &timed), second, "40,000 packets of 1,642 bytes");
+        assert_eq!(ring_bytes(HEADERS_BYTES, &timed), headers, "40,000 of 256");
+        let few = Load { duration: None, messages: Some(10), ..timed.clone() };
+        assert_eq!(ring_bytes(whole, &few), headers);
+        let some = Load { size: Some(Bytes(1 << 20)), messages: Some(20), ..few.clone() };
+        assert_eq!(ring_bytes(whole, &some), 21 << 20, "20 of 1 MiB and 32 KiB");
+        let many = Load { messages: Some(1_000_000), ..few.clone() };
+        assert_eq!(ring_bytes(whole, &many), second);
+        let file = Load { pattern: Pattern::Transfer, ..few };
+        assert_eq!(ring_bytes(whole, &file), second, "nobody knows how large it is");
+    }
+}

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use weigh_engine::outcome::Outcome;
 use weigh_engine::record;
 use weigh_engine::ways::{Route, Traced, Ways};
+use weigh_model::background::Background;
 use weigh_model::event::TrialFinished;
 use weigh_model::hop::HopStage;
 use weigh_model::tally::Bits;
@@ -15,7 +16,7 @@ use weigh_observe::cpu::monotonic_ns;
 use weigh_observe::sampler::{Recording, Sampler};
 use weigh_stage::hosts::Host;
 use weigh_stage::pinning::Pinning;
-use weigh_stage::pipeline::PipelineServer;
+use weigh_stage::pipeline::{PipelineServer, Written};
 
 use crate::run::departures::Departures;
 use crate::run::hop_files::{HopFile, join};
@@ -33,6 +34,8 @@ pub struct Staged {
     has_broker: bool,
     /// What the reference broker had dropped before.
     dropped: Option<u64>,
+    /// A background that does not end by itself goes through the same stages.
+    is_loaded_on: bool,
     tag: u16,
     timeout: Nanos,
 }
@@ -53,11 +56,11 @@ pub struct Arrived {
 
 impl Staged {
     /// Watches the stages of a pipeline from now on; `None` where the target is none.
-    /// What a broker drops is told only if nobody else publishes there.
+    /// What a broker drops is told only if nobody else publishes there: no background `beside`.
     pub fn begin(
         target: &mut Running,
         trial: &Trial,
-        (pinning, is_mixed): (&Pinning, bool),
+        (pinning, beside): (&Pinning, Option<&Background>),
     ) -> Option<Staged> {
         let Running::Pipeline(server) = target else { return None };
         let (cores, every) = (pinning.target.count(), watched::sample_every(&trial.load));
@@ -74,7 +77,8 @@ impl Staged {
             hops: hops.collect(),
             departures: server.folder().join(format!("{}.departures", trial.id)),
             has_broker: server.assembly().entry == HopStage::Gateway,
-            dropped: (!is_mixed).then(|| dropped(server)),
+            dropped: beside.is_none().then(|| dropped(server)),
+            is_loaded_on: beside.is_some_and(|own| own.load.messages.is_none()),
             tag: trial.tag(),
             timeout: trial.load.timeout,
         })
@@ -95,8 +99,14 @@ impl Staged {
     ) -> std::io::Result<Arrived> {
         let last_due = outcome.recorder.due_span.map_or(Nanos(0), |(_, last)| last);
         let deadline_ns = epoch_ns + (last_due + self.timeout).0;
+        let written = self.write_down(outcome, server, interrupts);
         self.await_kept(outcome.ledger.sent, deadline_ns, server, interrupts);
-        let is_at_rest = !interrupts.are_urgent() && self.await_files();
+        let is_at_rest = match written {
+            Some(Written { is_at_rest: true }) => true,
+            // Its readings come on and on, and no rest is to be waited for.
+            Some(_) if self.is_loaded_on => false,
+            _ => !interrupts.are_urgent() && self.await_files(),
+        };
         let known = self.dropped.filter(|_| self.has_broker);
         let dropped = known.map_or(0, |before| dropped(server).saturating_sub(before));
         let (ways, damaged) = self.ways()?;
@@ -138,6 +148,21 @@ impl Staged {
         let damaged = join(&self.departures, &mut files, &mut ways)?;
         let _ = std::fs::remove_file(&self.departures);
         Ok((ways, damaged))
+    }
+
+    /// Has the stages write down what they know, where nothing of the trial is under way any more:
+    /// every message that left was answered, which a stage does after it has noted it. `None` where
+    /// something may be, or a stage does not say.
+    fn write_down(
+        &self,
+        outcome: &Outcome,
+        server: &mut PipelineServer,
+        interrupts: &Interrupts,
+    ) -> Option<Written> {
+        let mut producers = outcome.accounts.producers.iter();
+        let are_answered = producers.all(|own| own.confirmed + own.confirmed_late == own.sent);
+        let is_over = are_answered && !self.has_broker && !interrupts.are_urgent();
+        is_over.then(|| server.write_down(WRITTEN_WITHIN)).flatten()
     }
 
     /// Follows the last stage's file until it holds all of `sent`, it is too late for more, or a
@@ -293,6 +318,9 @@ fn dropped(server: &mut PipelineServer) -> u64 {
     let report = server.broker_report(READY_WITHIN);
     report.map_or(0, |report| report.dropped.values().sum())
 }
+
+/// A stage that says nothing for so long is read like one that cannot be asked.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
 
 /// After a stage has ended: the others pass on for so long what they had.
 const QUIET: Duration = Duration::from_secs(1);

@@ -12,6 +12,7 @@ use weigh_engine::job::{Failure, Job, Progress, Shared, interval_length};
 use weigh_engine::message_log::MessageLog;
 use weigh_engine::outcome::{Outcome, SILENCE};
 use weigh_limit::attribution::{Observed, Use};
+use weigh_model::background::Background;
 use weigh_model::body::Composer;
 use weigh_model::energy::Span;
 use weigh_model::event::{Event, TrialFinished};
@@ -257,7 +258,7 @@ fn measure(
     let (dial, layers) = layers::dial(lane, dial, (endpoint, trial.seed), vault)?;
     let pids = target.pids();
     let outlook = look_out(lane, around, &pids, &trial.load);
-    let staged = Staged::begin(target, trial, (around.pinning, is_mixed(around)));
+    let staged = Staged::begin(target, trial, (around.pinning, mixed(around)));
     let before = outlook.look();
     let own_before = own_resident_bytes();
     let departures = staged.as_ref().map(|staged| staged.departures(epoch_monotonic_ns));
@@ -302,7 +303,7 @@ fn measure(
         window: Span::of(epoch_monotonic_ns + from.0, epoch_monotonic_ns + to.0),
         arrived,
         epoch_ns: epoch_monotonic_ns,
-        is_mixed: is_mixed(around),
+        is_mixed: mixed(around).is_some(),
         emulated: screen.end(&outcome, trial, epoch_monotonic_ns),
     };
     let watched = recording.map(|recording| Watched::new(recording, epoch_monotonic_ns));
@@ -335,9 +336,10 @@ fn job(
     })
 }
 
-/// True if a background is at the measured target.
-fn is_mixed(around: &Surroundings<'_>) -> bool {
-    around.background.as_ref().is_some_and(|own| own.case.asked.is_at_same())
+/// The background at the measured target, where there is one.
+fn mixed<'a>(around: &'a Surroundings<'_>) -> Option<&'a Background> {
+    let asked = around.background.as_ref().map(|own| &own.case.asked)?;
+    asked.is_at_same().then_some(asked)
 }
 
 /// Where the trial's target was found.

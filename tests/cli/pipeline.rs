@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStdout};
+use std::process::{Child, ChildStdout, Stdio};
 
 use rusqlite::Connection;
 use serde_json::Value;
@@ -376,5 +376,29 @@ fn what_cannot_be_is_named() {
     for server in [broker, http, http2] {
         server.end("TERM");
     }
+    place.nobody_is_left();
+}
+
+/// A stage whose stdin is a pipe of whoever started it answers there, and ends with it.
+#[test]
+fn a_controlled_stage_tells_its_counts_and_ends_with_its_stdin() {
+    let place = Place::new("pipeline-control");
+    let mut command = place.command(&["serve", "api", "--control"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the program starts");
+    let mut stdin = child.stdin.take().expect("its stdin");
+    let out = BufReader::new(child.stdout.take().expect("its stdout"));
+    let mut stage = Stage { child, out };
+    let url = stage.line().strip_prefix("listening on ").expect("where it listens").to_owned();
+    assert_eq!(ask(&url, "POST", "/readings", READING).0, 201);
+    writeln!(stdin, "report").expect("it listens");
+    let told: Value = serde_json::from_str(&stage.line()).expect("its counts are JSON");
+    assert_eq!([&told["received"], &told["stored"], &told["failed"]], [1, 1, 0], "{told}");
+    writeln!(stdin, "repport").expect("it listens");
+    assert_eq!(stage.line(), "error: \"repport\" is no request: type report");
+    drop(stdin);
+    let last: Value = serde_json::from_str(&stage.line()).expect("its last line is JSON");
+    assert_eq!(last["stored"], 1);
+    assert_eq!(stage.child.wait().expect("it ends").code(), Some(0));
     place.nobody_is_left();
 }

@@ -356,3 +356,32 @@ fn a_full_disk_ends_a_study_and_room_lets_it_go_on() {
     assert_eq!(results(&part(&place, "published-E1")), [1; 12]);
     place.nobody_is_left();
 }
+
+/// A share that no control group enforces is said before anything starts, with what stands in for
+/// it and the mend; the plan is run all the same.
+#[test]
+fn a_share_that_cannot_be_enforced_is_said_at_once() {
+    let place = Place::with_study("study-no-groups", |file, text| match file {
+        "plan-right.toml" => {
+            text.replace("protocol = \"tcp\"", "protocol = \"tcp\"\ntarget.memory = \"512MiB\"")
+        }
+        _ => text.to_owned(),
+    });
+    // A folder that has no control groups.
+    fs::create_dir(place.folder().join("sys")).expect("a folder");
+    let words = [&["study", "run"], &TINY[..], &["--dry"]].concat();
+    let dry = |more: &[&str]| {
+        let mut command = place.command(&[&words[..], more].concat());
+        Ended::from(command.env("WEIGH_SYSFS", "sys").output().expect("the program starts"))
+    };
+    let told = dry(&[]).with(0).stdout;
+    for part in ["right/cost: memory is limited by RLIMIT_DATA", "run it as root"] {
+        assert!(told.contains(part), "{part:?} is not in:\n{told}");
+    }
+    let plans = dry(&["--json"]).with(0).json()["studies"][0]["plans"].clone();
+    let plans = plans.as_array().expect("plans");
+    let remark = |name: &str| &plans.iter().find(|own| own["plan"] == name).expect(name)["remark"];
+    assert!(remark("right/cost").as_str().is_some_and(|text| text.contains("RLIMIT_DATA")));
+    assert!(remark("published/E1").is_null(), "it asks for no share");
+    assert!(plans.iter().all(|own| own["plan"] != "right/cost" || own["not_run"].is_null()));
+}

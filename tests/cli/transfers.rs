@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::rig::{Place, has_hosts, signal, until};
+use crate::rig::{Place, cells, figure, has, has_hosts, signal, until};
 
 /// The most memory that the process of this id had so far, bytes; 0 once it is gone.
 fn resident_bytes_max(pid: u32) -> u64 {
@@ -263,5 +263,21 @@ fn sessions_have_their_parts() {
         }
     }
     assert_eq!(lanes, if cfg!(feature = "tls") { 15 } else { 5 });
+    place.nobody_is_left();
+}
+
+/// A broker's own counters are messages, also where what it carries comes piece by piece.
+#[test]
+fn a_broker_that_carries_an_object_tells_its_counters() {
+    if !has("mosquitto") {
+        return;
+    }
+    let place = Place::new("transfer-counters");
+    let words = ["mosquitto", "-q", "1", "--pattern", "transfer", "-s", "50KB", "-n", "3", "-y"];
+    place.compare(&[&words[..], &["1", "-Q"]].concat()).with(0);
+    let summary = place.summary();
+    let cell = &cells(&summary)[0];
+    assert_eq!(cell["ledger"]["delivered"], 3, "{cell}");
+    assert!(figure(cell, "counter.received") >= 3.0, "{cell}");
     place.nobody_is_left();
 }

@@ -99,6 +99,26 @@ pub enum Jitter {
     },
 }
 
+impl Jitter {
+    /// The mean addition to the delay, as the distribution has it: that packets keep their order
+    /// is not in it, nor that no sum is below 0.
+    pub fn mean(self) -> Nanos {
+        match self {
+            Jitter::None | Jitter::Normal { .. } => Nanos(0),
+            Jitter::Uniform { width } => Nanos(width.0 / 2),
+            Jitter::Exponential { mean } => mean,
+            // The integral of its tail, (1 + x / scale)^-shape, from 0 to the cut.
+            Jitter::Pareto { scale, shape, most } => {
+                let (scale, most) = (scale.as_secs_f64(), most.as_secs_f64());
+                let longest = (1.0 + most / scale).ln();
+                let rest = 1.0 - shape;
+                let times = if rest == 0.0 { longest } else { (rest * longest).exp_m1() / rest };
+                Nanos::from_secs_f64(scale * times)
+            }
+        }
+    }
+}
+
 /// How packets are lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Loss {

@@ -74,6 +74,7 @@ impl ApiSettings {
                 }
             };
             let hops = HopFile::open(HopStage::Api, self.hops.as_deref())?;
+            let urge = hops.urge();
             let listener = listen(self.listen).await?;
             let address = local(&listener)?;
             let (passing, work) = Passing::new(Arc::new(next), self.gathering, hops);
@@ -86,6 +87,7 @@ impl ApiSettings {
                 first_line: format!("listening on {}", Endpoint::at("http", address)),
                 settings_line: format!("readings go to {place}"),
                 counts: Box::new(move || counts(&counted)),
+                hops: urge,
                 work: Box::pin(serve(stop, work, move |stop| {
                     let stopped = async move {
                         let _ = stop.await;

@@ -73,6 +73,7 @@ impl GatewaySettings {
     pub fn start(self) -> Result<Running, Failed> {
         Running::start(move |stop| async move {
             let hops = HopFile::open(HopStage::Gateway, self.hops.as_deref())?;
+            let urge = hops.urge();
             let next = match &*self.to.scheme {
                 "http" => Next::Api(Box::new(Api::connect(&self.to).await?)),
                 _ => Next::Store(Store::connect(&self.to).await?),
@@ -95,6 +96,7 @@ impl GatewaySettings {
                     self.client_id, self.gathering.batch
                 ),
                 counts: Box::new(move || said(&counted)),
+                hops: urge,
                 work: Box::pin(async move {
                     link.run(stop, over).await;
                     // A next stage that hangs answers no call; what it has not confirmed stays the

@@ -26,10 +26,16 @@ struct Writing {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Has a stage's hops written out without waiting for their time.
+pub(crate) struct Urge(Option<Arc<Shared>>);
+
 #[derive(Default)]
 struct Shared {
     waiting: Mutex<Waiting>,
+    /// Rung when there is no time to wait for more.
     woken: Condvar,
+    /// Rung when all that waited is in the file.
+    written: Condvar,
 }
 
 /// What is not in the file yet.
@@ -37,6 +43,11 @@ struct Shared {
 struct Waiting {
     bytes: Vec<u8>,
     is_over: bool,
+    /// How often somebody asked for all to be written out, and how many of them have got it.
+    asked: u64,
+    answered: u64,
+    /// Nothing is written any more.
+    is_closed: bool,
 }
 
 impl HopFile {
@@ -71,6 +82,24 @@ impl HopFile {
         }
         lock(&writing.shared.waiting).bytes.append(&mut bytes);
     }
+
+    /// A way to have them written out, for whoever does not hold the file.
+    pub(crate) fn urge(&self) -> Urge {
+        Urge(self.writing.as_ref().map(|writing| Arc::clone(&writing.shared)))
+    }
+}
+
+impl Urge {
+    /// What was noted before this is called is in the file when it returns.
+    pub(crate) fn write_out(&self) {
+        let Some(shared) = &self.0 else { return };
+        let mut waiting = lock(&shared.waiting);
+        waiting.asked += 1;
+        let own = waiting.asked;
+        shared.woken.notify_one();
+        let is_unwritten = |waiting: &mut Waiting| waiting.answered < own && !waiting.is_closed;
+        drop(shared.written.wait_while(waiting, is_unwritten));
+    }
 }
 
 impl Drop for Writing {
@@ -103,20 +132,24 @@ fn open(path: &Path) -> std::io::Result<File> {
 
 fn write_out(mut file: File, path: &Path, shared: &Shared) {
     loop {
-        let (bytes, is_over) = {
+        let (bytes, asked, is_over) = {
             let waiting = lock(&shared.waiting);
-            let awaits = |waiting: &mut Waiting| !waiting.is_over;
+            let awaits =
+                |waiting: &mut Waiting| !waiting.is_over && waiting.asked == waiting.answered;
             let (mut waiting, _) = shared
                 .woken
                 .wait_timeout_while(waiting, FLUSH_EVERY, awaits)
                 .unwrap_or_else(PoisonError::into_inner);
-            (std::mem::take(&mut waiting.bytes), waiting.is_over)
+            (std::mem::take(&mut waiting.bytes), waiting.asked, waiting.is_over)
         };
         if !bytes.is_empty()
             && let Err(error) = file.write_all(&bytes)
         {
             eprintln!("weigh serve: {}: {error}; hops are lost", path.display());
         }
+        let mut waiting = lock(&shared.waiting);
+        (waiting.answered, waiting.is_closed) = (asked, is_over);
+        shared.written.notify_all();
         if is_over {
             return;
         }
@@ -190,6 +223,24 @@ mod tests {
             (2, false, false, 102, 600, 1),
         ];
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn who_is_asked_writes_out_what_was_noted_before() {
+        let path = place("urged");
+        let hops = HopFile::open(HopStage::Api, Some(&path)).unwrap();
+        let urge = hops.urge();
+        for sequence in 1..=50 {
+            hops.note(&[piece(sequence)], Nanos(500), |_| false);
+            urge.write_out();
+            assert_eq!(read(&path).len() as u64, sequence, "not one is held back");
+        }
+        drop(hops);
+        // Nobody writes any more, and nobody waits for it.
+        urge.write_out();
+        assert_eq!(read(&path).len(), 50);
+        std::fs::remove_file(&path).unwrap();
+        HopFile::open(HopStage::Api, None).unwrap().urge().write_out();
     }
 
     #[test]

@@ -94,9 +94,10 @@ async fn pass(
         counts.batches.add(1);
         match &outcome {
             Ok(kept) => {
+                // First: whoever reads that it is stored finds its hop.
+                hops.note(&pieces, left, |number| kept.is_repeated(number));
                 counts.stored.add(readings);
                 counts.repeated.add(kept.repeats());
-                hops.note(&pieces, left, |number| kept.is_repeated(number));
             }
             Err(_) => counts.failed.add(readings),
         }

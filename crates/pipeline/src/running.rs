@@ -13,12 +13,14 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::failed::Failed;
+use crate::hop_file::Urge;
 
 /// A stage that runs.
 pub struct Running {
     first_line: String,
     settings_line: String,
     counts: Counting,
+    hops: Urge,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -33,6 +35,8 @@ pub(crate) struct Ready {
     pub(crate) settings_line: String,
     /// What it counted.
     pub(crate) counts: Counting,
+    /// Has its hops written out.
+    pub(crate) hops: Urge,
     /// Its work; done once it was told to stop and has.
     pub(crate) work: Pin<Box<dyn Future<Output = ()>>>,
 }
@@ -60,8 +64,8 @@ impl Running {
             };
             runtime.block_on(async {
                 match prepare(stopped).await {
-                    Ok(Ready { first_line, settings_line, counts, work }) => {
-                        let _ = tell.send(Ok((first_line, settings_line, counts)));
+                    Ok(Ready { first_line, settings_line, counts, hops, work }) => {
+                        let _ = tell.send(Ok((first_line, settings_line, counts, hops)));
                         work.await;
                     }
                     Err(failed) => {
@@ -75,8 +79,8 @@ impl Running {
         let thread = std::thread::Builder::new().name("stage".to_owned()).spawn(live);
         let thread = Some(thread.map_err(no_thread)?);
         let gone = |_| Failed::Found("the stage ended while it started".to_owned());
-        let (first_line, settings_line, counts) = told.recv().map_err(gone)??;
-        Ok(Running { first_line, settings_line, counts, stop: Some(stop), thread })
+        let (first_line, settings_line, counts, hops) = told.recv().map_err(gone)??;
+        Ok(Running { first_line, settings_line, counts, hops, stop: Some(stop), thread })
     }
 
     /// What it says first on stdout: `listening on URL`, or `forwarding from URL to URL`.
@@ -97,6 +101,14 @@ impl Running {
     /// What it counted up to now.
     pub fn counts(&self) -> Value {
         (self.counts)()
+    }
+
+    /// The same, and the hops of all that it counted are in their file.
+    pub fn report(&self) -> Value {
+        // In this order: what is counted was noted before.
+        let counts = self.counts();
+        self.hops.write_out();
+        counts
     }
 
     /// Ends it in order: it takes nothing new, finishes what it has, and says what it counted.

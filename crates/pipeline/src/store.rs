@@ -58,6 +58,7 @@ impl StoreSettings {
         Running::start(move |stop| async move {
             let keeper = Keeper::open(&self.place, self.is_unique)?;
             let hops = HopFile::open(HopStage::Store, self.hops.as_deref())?;
+            let urge = hops.urge();
             let listener = listen(self.listen).await?;
             let address = local(&listener)?;
             let next = Arc::new(Next::Keeper(keeper));
@@ -69,6 +70,7 @@ impl StoreSettings {
                 first_line: format!("listening on {}", Endpoint::at("grpc", address)),
                 settings_line: self.describe(),
                 counts: Box::new(move || counts(&counted, &names)),
+                hops: urge,
                 work: Box::pin(serve(stop, work, move |stop| {
                     let service = StoreService { passing };
                     let stopped = async move {

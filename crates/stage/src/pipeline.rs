@@ -4,13 +4,14 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::ChildStdout;
+use std::process::{ChildStdin, ChildStdout};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use rustix::process::Signal;
+use serde::Deserialize;
 use weigh_model::hop::HopStage;
 use weigh_model::server::ServerReport;
 use weigh_model::{Endpoint, Nanos};
@@ -20,7 +21,7 @@ use crate::hosts::Host;
 use crate::managed::{Layers, ManagedServer, ServerError, made_absolute};
 use crate::process::{Ended, ManagedProcess, ProcessError, Start};
 use crate::reference::{ReferenceError, ReferenceServer, next_line, read_lines};
-use crate::serve_lines::parse_listening;
+use crate::serve_lines::{Request, parse_listening, parse_report};
 use crate::site::Site;
 
 /// Which stages there are, and how they are set.
@@ -79,12 +80,29 @@ enum PartProcess {
     Managed(Box<ManagedServer>),
 }
 
-/// A stage's child, with the lines that it says.
+/// A stage's child, spoken to by [`crate::serve_lines`].
 #[derive(Debug)]
 struct Stage {
     process: ManagedProcess,
-    /// Kept so that the child's last words find a reader.
-    _lines: Receiver<String>,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    /// It has left a question unanswered: what it says now may be the answer to that.
+    is_behind: bool,
+}
+
+/// What the store and the api count of readings.
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct StageCounts {
+    received: u64,
+    stored: u64,
+    failed: u64,
+}
+
+/// That all stages have written down when they had which message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// True if none of them had a reading in hand: each one was stored, or answered with a failure.
+    pub is_at_rest: bool,
 }
 
 /// Why a pipeline could not be started.
@@ -278,11 +296,25 @@ impl PipelineServer {
         })
     }
 
+    /// Has the stages write down what they know of messages up to now, which they otherwise do
+    /// ten times a second. `None` if one of them does not say within this time that it has, and
+    /// where a gateway is among them, which cannot know what its broker still holds.
+    pub fn write_down(&mut self, within: Duration) -> Option<Written> {
+        let mut is_at_rest = true;
+        // In the order of a message: what one has handed on, the next has by then.
+        for part in self.parts.iter_mut().rev() {
+            let PartProcess::Stage(stage) = &mut part.process else { return None };
+            let StageCounts { received, stored, failed } = stage.counts(within)?;
+            is_at_rest &= received == stored + failed;
+        }
+        Some(Written { is_at_rest })
+    }
+
     /// Stops all of it, first what takes messages in.
     pub fn stop(self, grace: Duration) {
         for part in self.parts.into_iter().rev() {
             match part.process {
-                PartProcess::Stage(stage) => drop(stage.process.stop(Signal::TERM, grace)),
+                PartProcess::Stage(stage) => stage.stop(grace),
                 PartProcess::Reference(server) => drop(server.stop(grace)),
                 PartProcess::Managed(server) => drop(server.stop()),
             }
@@ -308,6 +340,24 @@ impl Part {
     }
 }
 
+impl Stage {
+    /// Its counts, once the hops of all that it counted are in their file.
+    fn counts(&mut self, within: Duration) -> Option<StageCounts> {
+        let stdin = self.stdin.as_mut().filter(|_| !self.is_behind)?;
+        let asked = writeln!(stdin, "{}", Request::Report.line()).ok();
+        let line = asked.and_then(|()| next_line(&mut self.process, &self.lines, within).ok());
+        self.is_behind = line.is_none();
+        parse_report(&line?).ok()
+    }
+
+    /// Closes its stdin, at which it ends, and helps with signals where it does not.
+    fn stop(mut self, grace: Duration) {
+        drop(self.stdin.take());
+        self.process.wait_ended(grace);
+        self.process.stop(Signal::TERM, grace);
+    }
+}
+
 impl Ground<'_> {
     /// Starts a stage and waits for its first line: where it listens, or, at the gateway, that it
     /// has subscribed.
@@ -326,7 +376,7 @@ impl Ground<'_> {
         forget(&folder).map_err(unwritable).map_err(|error| failed(error.into()))?;
         let mut arguments: Vec<OsString> = vec!["serve".into(), name.into()];
         arguments.extend(words);
-        arguments.extend(["--hops".into(), hops.clone().into()]);
+        arguments.extend(["--hops".into(), hops.clone().into(), "--control".into()]);
         if listens {
             let at = format!("{}:0", self.site.address());
             arguments.extend(["--listen".into(), at.into()]);
@@ -343,7 +393,7 @@ impl Ground<'_> {
             enclosure: self.site.enclosure.cloned(),
         });
         let mut process = process.map_err(|error| failed(error.into()))?;
-        let stdout = process.take_stdout();
+        let (stdin, stdout) = (process.take_stdin(), process.take_stdout());
         let lines = said_by(stdout).map_err(failed)?;
         let first = match next_line(&mut process, &lines, self.within) {
             Err(ReferenceError::Gone { .. }) if let Some(ended) = process.ended() => {
@@ -356,7 +406,7 @@ impl Ground<'_> {
             false if first.starts_with(FORWARDING) => None,
             false => return Err(failed(nonsense(format!("its first line was {first:?}")))),
         };
-        let process = PartProcess::Stage(Stage { process, _lines: lines });
+        let process = PartProcess::Stage(Stage { process, stdin, lines, is_behind: false });
         Ok(Part { name, endpoint, hops: Some((stage, hops)), process })
     }
 

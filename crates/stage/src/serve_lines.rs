@@ -10,6 +10,8 @@
 //! ```
 //!
 //! The child ends when its stdin ends, or on SIGTERM. All else it has to say goes to stderr.
+//! A stage of the pipeline takes the same request; by its answer the hops of all that it counts
+//! there are in their file.
 
 use std::net::IpAddr;
 

@@ -1,6 +1,6 @@
 //! `weigh study run`: studies replayed, or the rest of a run of one that ended early.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ use weigh_stage::catalogue::Catalogue;
 use weigh_study::{Outcome, Scale, Study, StudyTexts, Way};
 
 use crate::exit::{Exit, Stop};
+use crate::planning::share::StandIns;
 use crate::planning::studies::{self, Studies};
 use crate::planning::study_parts::{Asked, Ground, Part, footing, parts};
 use crate::run::interrupts::Interrupts;
@@ -167,12 +168,14 @@ impl Run {
         ground: Ground<'g>,
     ) -> Result<(Vec<Begun>, Around<'g>), Stop> {
         let footing = footing(all.iter().flat_map(|own| &own.parts))?;
-        let look = |part: Part| {
+        let mut known = StandIns::default();
+        let mut look = |mut part: Part| {
             let obstacle = part.obstacle(ground.catalogue, &footing);
+            part.look_at_shares(&mut known);
             (part, obstacle)
         };
         let of = |own: Ready| {
-            let parts = own.parts.into_iter().map(look).collect();
+            let parts = own.parts.into_iter().map(&mut look).collect();
             Begun { texts: own.texts, study: own.study, parts }
         };
         let all = all.into_iter().map(of).collect();
@@ -258,12 +261,14 @@ impl Run {
                 eprintln!("weigh: {}", heading(own));
             }
         }
-        for (name, (part, obstacle)) in
-            all.iter().flat_map(|own| own.parts.iter().map(|part| (&own.study.name, part)))
-        {
-            if let Some(why) = obstacle {
-                eprintln!("weigh: {name}: {} is not run: {why}", part.name);
+        for own in all {
+            let name = &own.study.name;
+            for (part, obstacle) in &own.parts {
+                if let Some(why) = obstacle {
+                    eprintln!("weigh: {name}: {} is not run: {why}", part.name);
+                }
             }
+            remarks(&own.parts).iter().for_each(|text| eprintln!("weigh: {name}: {text}"));
         }
     }
 
@@ -273,7 +278,7 @@ impl Run {
             let part = |(part, obstacle): &Looked| {
                 json!({ "plan": part.name, "trials": part.trials,
                         "time_s": part.time.as_secs_f64(), "is_search": part.searches.is_some(),
-                        "not_run": obstacle })
+                        "not_run": obstacle, "remark": part.remark })
             };
             let study = |own: &Begun| {
                 json!({ "study": own.study.name, "scale": self.scale.name(),
@@ -293,6 +298,9 @@ impl Run {
                 if let Some(why) = obstacle {
                     let _ = writeln!(text, "  {:width$}  not run: {why}", "");
                 }
+            }
+            for remark in remarks(&own.parts) {
+                let _ = writeln!(text, "\n  {remark}");
             }
             text.push('\n');
         }
@@ -326,6 +334,24 @@ fn heading(own: &Begun) -> String {
     let plural = if plans == 1 { "" } else { "s" };
     let time = rough(time(&own.parts));
     format!("{name}: {plans} plan{plural}, {trials} trials or more, about {time}")
+}
+
+/// `all plans: memory is limited by RLIMIT_DATA ...`: what is to be said of plans that are run, once
+/// for all of which it is true.
+fn remarks(parts: &[Looked]) -> Vec<String> {
+    let run = || parts.iter().filter(|(_, obstacle)| obstacle.is_none()).map(|(part, _)| part);
+    let mut plans: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for part in run() {
+        if let Some(remark) = &part.remark {
+            plans.entry(remark).or_default().push(&part.name);
+        }
+    }
+    let all = run().count();
+    let text = |(remark, names): (&str, Vec<&str>)| match names.len() {
+        number if number == all => format!("all plans: {remark}"),
+        _ => format!("{}: {remark}", names.join(", ")),
+    };
+    plans.into_iter().map(text).collect()
 }
 
 /// How long the parts take that are run, at least.

@@ -97,10 +97,13 @@ impl Shard {
         last_due.max(self.desk.last_due) + patience
     }
 
-    /// When to look again: at the deadline, once it is known, and soon where other shards may
-    /// be done meanwhile.
+    /// When to look again: at once, if the last thing that was awaited has happened since; at the
+    /// deadline, once it is known; and soon where other shards may be done meanwhile.
     pub(super) fn drain_moment(&self, io: &mut dyn Io) -> Nanos {
         let all_sent = self.job.shared.sending_done.load(Ordering::SeqCst) >= self.job.shards;
+        if all_sent && !self.is_told_complete && self.is_complete() {
+            return Nanos(0);
+        }
         let deadline = if all_sent { self.deadline() } else { Nanos::NEVER };
         if self.job.shards > 1 || self.is_told_complete {
             deadline.min(io.now() + DRAIN_POLL)

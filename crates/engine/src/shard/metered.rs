@@ -71,7 +71,11 @@ impl Shard {
                 }
             }
         }
-        self.phase = Phase::Parting(io.now() + GOODBYE_PATIENCE);
+        let until = io.now() + GOODBYE_PATIENCE;
+        self.phase = Phase::Parting(until);
+        self.drop_lost(io);
+        // Where every session has had an end of its own nobody is left to say anything.
+        self.await_goodbyes(until, io);
     }
 
     /// Is done once every other side has closed its half too, or has had its time.

@@ -126,9 +126,10 @@ fn half(bytes: &[u8], at: usize) -> u16 {
     bytes.get(at..at + 2).map_or(0, |b| u16::from_ne_bytes([b[0], b[1]]))
 }
 
-/// A block: several super-packets of 64 KiB, or about 600 packets at an MTU of 1500.
-const BLOCK_BYTES: usize = 1 << 20;
-const BLOCKS_MIN: usize = 4;
+/// A block: three super-packets of 64 KiB, or about 150 packets at an MTU of 1500. However few
+/// packets come, one is used up every [`RETIRE_MS`]: many small ones outlast a reader that is late.
+const BLOCK_BYTES: usize = 1 << 18;
+const BLOCKS_MIN: usize = 16;
 /// After so many milliseconds a block is handed over even if it is not full.
 pub const RETIRE_MS: u32 = 10;
 /// `struct virtio_net_hdr`, linux/virtio_net.h.
