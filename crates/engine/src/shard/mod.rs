@@ -160,9 +160,9 @@ impl Shard {
         let (consumers, producers) = (mine(load.subscribers).len(), mine(load.connections).len());
         let mut links = Vec::with_capacity(consumers + producers);
         let mut desk = Desk::new(Arc::clone(&job), consumers, producers);
-        for consumer in mine(load.subscribers) {
-            let account = desk.open_consumer(consumer);
-            links.push(Link { wire: None, state: LinkState::new(consumer, account, Role::Consumer) });
+        for seat in mine(load.subscribers) {
+            let account = desk.open_consumer(seat);
+            links.push(Link { wire: None, state: LinkState::new(seat, account, Role::Consumer) });
         }
         let (mut streams, mut owed) = (Vec::new(), 0);
         for producer in mine(load.connections) {

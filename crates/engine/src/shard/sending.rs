@@ -473,8 +473,9 @@ impl Shard {
     /// reached: a load that ends by count must end all the same.
     fn is_stalled(&self, now: Nanos) -> bool {
         let patience = Nanos(self.job.load().timeout.0.saturating_mul(STALLED_TIMEOUTS));
-        // While clients are still to come, nobody waits for the target alone.
-        if self.next_turn() < Nanos::NEVER || now <= self.desk.last_moved.max(self.start) + patience {
+        // Where clients are still to come, it is they who are waited for.
+        let is_joined = self.next_turn() == Nanos::NEVER;
+        if !is_joined || now <= self.desk.last_moved.max(self.start) + patience {
             return false;
         }
         let is_blocked = |link: &Link| link.state.is_blocked && link.state.token.is_some();
