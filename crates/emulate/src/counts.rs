@@ -105,9 +105,8 @@ mod tests {
         let counts = Counts::of_values([2, 4, 4, 4, 5, 5, 7, 9]);
         assert_eq!(counts.within(2.0), 0.75, "mean 5: all but 2 and 9");
         assert_eq!(Counts::default().within(1.0), 0.0);
-        assert_eq!((counts.at_rank(1), counts.at_rank(8), counts.at_rank(99)), {
-            (Some(2), Some(9), Some(9))
-        });
+        let ranks = [1, 8, 99].map(|rank| counts.at_rank(rank));
+        assert_eq!(ranks, [Some(2), Some(9), Some(9)]);
     }
 
     #[test]

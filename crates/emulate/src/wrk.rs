@@ -102,12 +102,11 @@ fn looks(left: &Left<'_>) -> [Row; 3] {
     let rates = Counts::of_values(rates);
     let deviation = rates.deviation(true);
     let shown = |value: Option<f64>| value.map_or_else(|| NOTHING.to_owned(), number);
+    let near = percent(deviation.map(|own| rates.within(own)));
     [
         Row::new("Req/Sec Stdev", shown(deviation), NOTHING.into()),
         Row::new("Req/Sec Max", shown(rates.max().map(|own| own as f64)), NOTHING.into()),
-        Row::new("Req/Sec +/- Stdev", percent(deviation.map(|own| rates.within(own))), {
-            NOTHING.into()
-        }),
+        Row::new("Req/Sec +/- Stdev", near, NOTHING.into()),
     ]
 }
 
@@ -315,12 +314,8 @@ mod tests {
     #[test]
     fn quantiles_have_the_rank_of_the_source() {
         let counts = Counts::of_values(1..=10);
-        assert_eq!((quantile(&counts, 0.5, false), quantile(&counts, 0.5, true)), {
-            (Some(6), Some(5))
-        });
-        assert_eq!((quantile(&counts, 0.99, false), quantile(&counts, 0.9, false)), {
-            (Some(10), Some(10))
-        });
+        assert_eq!([false, true].map(|own| quantile(&counts, 0.5, own)), [Some(6), Some(5)]);
+        assert_eq!([0.9, 0.99].map(|q| quantile(&counts, q, false)), [Some(10), Some(10)]);
     }
 
     /// One thread that answered 40 and 60 in a tenth each, and nothing in the third.
