@@ -32,8 +32,8 @@ use batching::Gathered;
 use desk::Desk;
 use metered::Metered;
 use polling::Reason;
-use seconds::Share;
 use receiving::{Loss, Spare};
+use seconds::Share;
 use stalling::Stall;
 use streaming::PIECE_BYTES;
 

@@ -16,15 +16,17 @@ fn pairs(messages: u64) -> Scene {
     scene
 }
 
-/// Messages that were sent in intervals, by the half second that these lie in.
-fn by_half_seconds(played: &Played) -> Vec<u64> {
-    let sent = played.intervals.iter().filter(|told| told.interval.sent > 0);
-    let mut halves = std::collections::BTreeMap::new();
+/// Messages that were sent, by the stretch of so many milliseconds that they were sent in. What is
+/// sent as a stretch begins may stand in the interval that ends there.
+fn by_stretches(played: &Played, length_ms: u64) -> Vec<u64> {
+    let mut stretches = std::collections::BTreeMap::new();
     let first = played.intervals.iter().map(|told| told.border).min().unwrap_or_default();
-    for told in sent {
-        *halves.entry((told.border - first).0 / 500_000_000).or_default() += told.interval.sent;
+    let every = Nanos::from_millis(100);
+    for told in played.intervals.iter().filter(|told| told.interval.sent > 0) {
+        let place = (told.border - first + every).0 / (length_ms * 1_000_000);
+        *stretches.entry(place).or_default() += told.interval.sent;
     }
-    halves.into_values().collect()
+    stretches.into_values().collect()
 }
 
 /// Each group sends at its turn and not before, its subscribers listen by then, and what it sends
@@ -38,7 +40,7 @@ fn groups_come_one_after_the_other_and_are_heard() {
         let ledger = &outcome.ledger;
         assert_eq!((ledger.sent, ledger.delivered, ledger.lost), (90, Some(90), Some(0)));
         assert_eq!((outcome.opened, played.connections), (connects, connects));
-        assert_eq!(by_half_seconds(&played), [30, 30, 30], "{shards} shards");
+        assert_eq!(by_stretches(&played, 500), [30, 30, 30], "{shards} shards");
         let (first, last) = outcome.recorder.due_span.unwrap();
         assert_eq!(last - first, Nanos::from_secs(1), "two pauses");
         // A session each for subscriber and client lie between the turn and the first message.
@@ -57,7 +59,7 @@ fn what_is_heard_by_all_is_connected_before() {
     scene.load.arrival = Arrival::Closed;
     let (outcome, played) = scene.played();
     assert_eq!((outcome.ledger.delivered, outcome.opened), (Some(90), 31));
-    assert_eq!(by_half_seconds(&played), [30, 30, 30]);
+    assert_eq!(by_stretches(&played, 500), [30, 30, 30]);
     assert!(outcome.set_up.is_some(), "the subscriber stood before the load");
 }
 
@@ -84,7 +86,11 @@ fn a_target_that_lets_nobody_in_ends_the_trial() {
     scene.refuse = Some((Nanos(0), Nanos::from_secs(50)));
     let played = scene.play();
     assert!(played.is_over);
-    assert!(matches!(played.outcome, Err(Failure::Unreachable { .. })), "{:?}", played.outcome.err());
+    assert!(
+        matches!(played.outcome, Err(Failure::Unreachable { .. })),
+        "{:?}",
+        played.outcome.err()
+    );
 }
 
 /// What clients had to send that never came is not sent.
@@ -106,7 +112,7 @@ fn connections_for_each_message_begin_at_their_turn() {
     scene.load.join = Some("2 every 500ms".parse().unwrap());
     let (outcome, played) = scene.played();
     assert_eq!((outcome.ledger.sent, played.connections), (40, 40));
-    assert_eq!(by_half_seconds(&played), [20, 20]);
+    assert_eq!(by_stretches(&played, 500), [20, 20]);
 }
 
 /// 40 a second over 4 clients: ten of each at the beginning of a second, and then nothing.
@@ -120,9 +126,7 @@ fn a_share_is_sent_at_the_beginning_of_each_second() {
         scene.load.rate = Some(parse_rate("40/s").unwrap());
         let (outcome, played) = scene.played();
         assert_eq!(outcome.ledger.sent, 200);
-        let busy: Vec<u64> = played.intervals.iter().map(|told| told.interval.sent).collect();
-        let busy: Vec<u64> = busy.into_iter().filter(|sent| *sent > 0).collect();
-        assert_eq!(busy, [40; 5], "{confirms} {window}");
+        assert_eq!(by_stretches(&played, 1_000), [40; 5], "{confirms} {window}");
         assert!(played.ended >= Nanos::from_secs(4) && played.ended < Nanos::from_millis(4_300));
         assert!(played.steps < 3_000, "{} steps", played.steps);
         if confirms {
