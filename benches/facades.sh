@@ -38,7 +38,8 @@ serve() {
 
 # row FIGURE THEIRS: what the tool printed, beside our two columns of the row of this name.
 row() {
-    ours=$(sed -n "s/^$1  *//p" "$scratch/ours" | head -n 1)
+    ours=$(awk -v name="$1  " 'index($0, name) == 1 { $0 = substr($0, length(name) + 1)
+        sub(/^ +/, ""); print; exit }' "$scratch/ours")
     printf '%-34s %14s    %s\n' "$1" "$2" "$ours"
 }
 
@@ -60,23 +61,23 @@ of_autocannon() {
     row 'Latency 50%' "$(field Latency 4)"
     row 'Latency 99%' "$(field Latency 8)"
     row 'Latency Avg' "$(field Latency 10)"
-    row 'Req\/Sec 50%' "$(field Req/Sec 4)"
-    row 'Req\/Sec Avg' "$(field Req/Sec 6)"
-    row 'Req\/Sec Stdev' "$(field Req/Sec 7)"
-    row 'Req\/Sec Min' "$(field Req/Sec 8)"
+    row 'Req/Sec 50%' "$(field Req/Sec 4)"
+    row 'Req/Sec Avg' "$(field Req/Sec 6)"
+    row 'Req/Sec Stdev' "$(field Req/Sec 7)"
+    row 'Req/Sec Min' "$(field Req/Sec 8)"
     row 'requests' "$(field 'requests in' 1) in $(field 'requests in' 4)"
 }
 
 of_wrk() {
     row 'Latency Avg' "$(field ' Latency  ' 2)"
     row 'Latency Stdev' "$(field ' Latency  ' 3)"
-    row 'Latency +\/- Stdev' "$(field ' Latency  ' 5)"
+    row 'Latency +/- Stdev' "$(field ' Latency  ' 5)"
     row 'Latency 50%' "$(field ' 50%' 2)"
     row 'Latency 99%' "$(field ' 99%' 2)"
-    row 'Req\/Sec Avg' "$(field Req/Sec 2)"
-    row 'Req\/Sec Stdev' "$(field Req/Sec 3)"
+    row 'Req/Sec Avg' "$(field Req/Sec 2)"
+    row 'Req/Sec Stdev' "$(field Req/Sec 3)"
     row 'requests' "$(field 'requests in' 1)"
-    row 'Requests\/sec' "$(field Requests/sec 2)"
+    row 'Requests/sec' "$(field Requests/sec 2)"
 }
 
 of_stresser() {
@@ -87,7 +88,7 @@ of_stresser() {
         for what in Fastest Slowest Median; do
             theirs=$(grep -e "^$what" "$scratch/theirs" | sed -n "${which}p" | awk '{ print $2 }')
             below=$(echo "$what" | tr '[:upper:]' '[:lower:]')
-            row "$title, $below msg\/sec" "$theirs"
+            row "$title, $below msg/sec" "$theirs"
         done
     done
 }
@@ -95,7 +96,7 @@ of_stresser() {
 has() { command -v "${1%% *}" >/dev/null 2>&1 || { echo "SKIPPED: $1 is not here"; return 1; }; }
 
 serve http
-http=$url
+http=$url/messages
 serve mqtt
 broker=$(echo "$url" | sed 's/^mqtt:/tcp:/')
 round=0

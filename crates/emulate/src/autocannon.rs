@@ -32,11 +32,11 @@ pub(crate) fn figures(told: &Told<'_>) -> BTreeMap<&'static str, f64> {
 /// Its lines beside the exact figures.
 pub fn beside(left: &Left<'_>) -> Beside {
     let exact = left.times("response_time_ns");
-    let mut told = Counts::of(&left.times("service_time_ns"), MS_NS);
-    told = merged(told, Counts::of(&left.times("error_time_ns"), MS_NS));
+    let told = Counts::of(&left.times("service_time_ns"), MS_NS)
+        .and(&Counts::of(&left.times("error_time_ns"), MS_NS));
     let invented = if left.load.rate.is_some() { invented(&told) } else { Counts::default() };
     let added = invented.count();
-    let told = merged(told, invented);
+    let told = told.and(&invented);
     let mut rows: Vec<Row> = [0.025, 0.5, 0.975, 0.99]
         .into_iter()
         .map(|q| {
@@ -179,11 +179,6 @@ fn invented(measured: &Counts) -> Counts {
         added.add(rest, longer);
     }
     added
-}
-
-fn merged(mut counts: Counts, more: Counts) -> Counts {
-    more.iter().for_each(|(value, count)| counts.add(value, count));
-    counts
 }
 
 /// It rounds means up to the hundredth.

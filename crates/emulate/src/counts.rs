@@ -18,6 +18,12 @@ impl Counts {
         counts
     }
 
+    /// These and others together.
+    pub(crate) fn and(mut self, more: &Counts) -> Counts {
+        more.iter().for_each(|(value, count)| self.add(value, count));
+        self
+    }
+
     /// These values, each once.
     pub(crate) fn of_values(values: impl IntoIterator<Item = u64>) -> Counts {
         let mut counts = Counts::default();

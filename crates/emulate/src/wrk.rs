@@ -28,9 +28,11 @@ pub struct Asked {
 /// Its lines beside the exact figures.
 pub fn beside(left: &Left<'_>, asked: Asked) -> Beside {
     let is_paced = left.load.rate.is_some();
-    let measured = Counts::of(&left.times("service_time_ns"), US_NS);
-    let answers = measured.count() + left.times("error_time_ns").count();
-    let from_due = Counts::of(&left.times("response_time_ns"), US_NS);
+    // Every answer has its time there, whatever its status; of errors that from sending is known.
+    let errors = Counts::of(&left.times("error_time_ns"), US_NS);
+    let measured = Counts::of(&left.times("service_time_ns"), US_NS).and(&errors);
+    let answers = measured.count();
+    let from_due = Counts::of(&left.times("response_time_ns"), US_NS).and(&errors);
     let theirs = if is_paced { from_due } else { corrected(&measured, cycle_us(left, answers)) };
     let calibrated = is_paced.then(|| calibrated_after(left, asked.threads)).flatten();
     let exact = left.times("response_time_ns");
@@ -308,6 +310,22 @@ mod tests {
         assert!(why.contains("cannot be taken out"), "{why}");
         let (_, _, rate, _) = told("12s", &[]);
         assert_eq!(rate, "-", "no time series");
+    }
+
+    /// A server that answers with errors alone: the tool tells their latencies, and exact ones of
+    /// messages there are none.
+    #[test]
+    fn answers_that_are_errors_have_latencies_too() {
+        let load = load(&json!({ "duration": "1s" }));
+        let mut times = Histogram::new();
+        times.record_n(2_000_000, 100);
+        let mut trial = finished(json!({ "window_s": 1.0 }), &Histogram::new());
+        trial.histograms.insert("error_time_ns".to_owned(), times.to_base64());
+        let left = Left { load: &load, finished: &trial, intervals: &[] };
+        let told = beside(&left, Asked { threads: 2, is_detailed: true });
+        let row = |name: &str| told.rows.iter().find(|row| row.name == name).unwrap();
+        let (median, all) = (row("Latency 50%"), row("requests"));
+        assert_eq!((&*median.tool, &*median.exact, &*all.tool), ("2 ms", "-", "100"));
     }
 
     /// Ten values: half of them have a rank of round(5.5) = 6, where HdrHistogram has 5.
