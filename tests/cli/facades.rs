@@ -117,8 +117,8 @@ fn mqtt_stresser_starts_its_clients_group_by_group() {
 fn autocannon_sends_a_rate_at_the_beginning_of_each_second() {
     let place = Place::new("autocannon-rate");
     let server = Server::start(&place, &["http"]);
-    let words = ["autocannon", "-c", "4", "-d", "2", "-R", "20", &server.url];
-    place.weigh(&words).with(0);
+    let url = format!("{}/messages", server.url);
+    place.weigh(&["autocannon", "-c", "4", "-d", "2", "-R", "20", &url]).with(0);
     let summary = place.summary();
     let load = &summary["run"]["plan"]["load"];
     assert_eq!((&load["arrival"], &load["rate"]), (&"each-second".into(), &"20/s".into()));
