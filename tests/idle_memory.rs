@@ -108,6 +108,7 @@ fn hold(connections: u32, version: &str) -> [i64; 2] {
             window: None,
             think: Nanos(0),
             split: Split::Exact,
+            join: None,
             writes: Writes::default(),
             poll_period: None,
             poll_wait: None,

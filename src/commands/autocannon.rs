@@ -56,21 +56,17 @@ struct Flags {
     /// A header field of every request, NAME=VALUE or NAME:VALUE
     #[arg(short = 'H', long = "headers", visible_alias = "header", value_name = "K=V")]
     headers: Vec<String>,
-    /// Requests per second of all connections together; here they are spread evenly over each
-    /// second, where the tool sends them at its beginning
-    #[arg(
-        short = 'R',
-        long = "overallRate",
-        value_name = "NUM",
-        conflicts_with = "connection_rate"
-    )]
+    /// Requests per second of all connections together: each sends its share from the beginning of
+    /// a second on, one after the other; with fewer than connections, there are fewer connections
+    #[arg(short = 'R', long = "overallRate", value_name = "NUM")]
     overall_rate: Option<u32>,
-    /// Requests per second of each connection
+    /// Requests per second of each connection; -R then says nothing
     #[arg(short = 'r', long = "connectionRate", value_name = "NUM")]
     connection_rate: Option<u32>,
-    /// Threads of the generator
+    /// Threads of the generator: each gets the same whole number of connections and requests, and
+    /// the whole of -R
     #[arg(short = 'w', long, value_name = "NUM", conflicts_with = "shards",
-        value_parser = clap::value_parser!(u32).range(1..=64))]
+        value_parser = clap::value_parser!(u32).range(..=64))]
     workers: Option<u32>,
     /// Says nothing on the way
     #[arg(short = 'n', long = "no-progress")]
@@ -88,19 +84,14 @@ impl Autocannon {
         };
         let asked = flags.asked()?;
         let Flags { workers, no_progress, manner, .. } = flags;
-        let manner = manner.with_shards(workers).quieter(no_progress);
+        let manner = manner.with_shards(workers.filter(|own| *own > 0)).quieter(no_progress);
         facade::weigh(&asked, &manner, autocannon::beside)
     }
 }
 
 impl Flags {
     fn asked(&self) -> Result<Asked, Stop> {
-        if let Some(amount) = self.amount.filter(|amount| *amount < u64::from(self.connections)) {
-            return Err(Stop::usage(format!(
-                "-a {amount}: {} connections have no request each: type at most -c {amount}",
-                self.connections
-            )));
-        }
+        self.check()?;
         let url = http_url(&self.url);
         let mut sets = vec![
             format!("http1.method={}", self.method.to_ascii_uppercase()),
@@ -122,15 +113,54 @@ impl Flags {
         })
     }
 
+    fn check(&self) -> Result<(), Stop> {
+        let Shared { connections, amount, rate } = self.shared();
+        if let Some(amount) = amount.filter(|amount| *amount < u64::from(connections)) {
+            return Err(Stop::usage(format!(
+                "-a {amount}: {connections} connections have no request each: type at most -c \
+                 {amount}",
+            )));
+        }
+        if rate.is_some() && self.pipelining > 1 {
+            return Err(Stop::usage(format!(
+                "-p {}: with a rate the tool has as many under way in its first second only, and \
+                 one in each other: leave -p out",
+                self.pipelining
+            )));
+        }
+        if amount.is_some() && self.pipelining > 1 {
+            return Err(Stop::usage(format!(
+                "-p {}: with -a the tool closes each connection while its last requests are under \
+                 way, and counts none of them: leave -p out, or give -d instead of -a",
+                self.pipelining
+            )));
+        }
+        Ok(())
+    }
+
+    /// What there is of everything once workers have shared it.
+    fn shared(&self) -> Shared {
+        let workers = self.workers.unwrap_or(0).max(1);
+        let own = (self.connections / workers).max(1);
+        let amount = self.amount.map(|all| (all / u64::from(workers)).max(1) * u64::from(workers));
+        let of = |rate: Option<u32>| rate.filter(|rate| *rate > 0);
+        let (own, rate) = match (of(self.overall_rate), of(self.connection_rate)) {
+            // Each worker is told the whole rate, and has no more connections than that.
+            (Some(overall), None) => {
+                let per_second = f64::from(overall) * f64::from(workers);
+                (own.min(overall), Some(Rate { per_second, per_client: false }))
+            }
+            (overall, Some(each)) => {
+                let rate = Rate { per_second: f64::from(each), per_client: true };
+                (own.min(overall.unwrap_or(own)), Some(rate))
+            }
+            (None, None) => (own, None),
+        };
+        Shared { connections: own.saturating_mul(workers), amount, rate }
+    }
+
     fn words(&self) -> Result<LoadWords, Stop> {
-        let rate = |per_second: u32, per_client| {
-            let per_second = f64::from(per_second);
-            (per_second > 0.0).then_some(Rate { per_second, per_client })
-        };
-        let rate = match (self.overall_rate, self.connection_rate) {
-            (Some(overall), _) => rate(overall, false),
-            (None, own) => own.and_then(|own| rate(own, true)),
-        };
+        let Shared { connections, amount, rate } = self.shared();
         let has_end = self.amount.is_some();
         // It goes on to its next look, once a second.
         let duration = Nanos(autocannon::ticks(self.duration) * autocannon::TICK.0);
@@ -140,11 +170,11 @@ impl Flags {
         let (body, size) = self.body()?;
         Ok(LoadWords {
             pattern: Some(Pattern::Request),
-            connections: Some(self.connections),
-            messages: self.amount,
+            connections: Some(connections),
+            messages: amount,
             duration: (!has_end).then_some(duration),
             warmup: Some(Nanos(0)),
-            arrival: Some(if rate.is_some() { Arrival::Constant } else { Arrival::Closed }),
+            arrival: Some(if rate.is_some() { Arrival::EachSecond } else { Arrival::Closed }),
             rate,
             window: Some(self.pipelining),
             body: Some(body),
@@ -165,6 +195,13 @@ impl Flags {
         let size = body.len() as u64;
         Ok((BodySource::Text(body), size))
     }
+}
+
+/// What all workers have together.
+struct Shared {
+    connections: u32,
+    amount: Option<u64>,
+    rate: Option<Rate>,
 }
 
 /// A header field as HTTP writes it.
@@ -286,17 +323,50 @@ mod tests {
 
     #[test]
     fn flags_are_heard_in_all_their_forms() {
-        let all = ["x", "-c5", "-a", "100", "-m", "post", "-b", "{}", "-H", "a=b", "-p=2", "h:1"];
+        let all = ["x", "-c5", "-a", "100", "-m", "post", "-b", "{}", "-H", "a=b", "-p=1", "h:1"];
         let flags = Flags::try_parse_from(all).unwrap();
         let asked = flags.asked().unwrap();
         assert_eq!(asked.headers, ["a: b"]);
         assert_eq!((asked.words.messages, asked.words.duration), (Some(100), None));
-        assert_eq!((asked.words.window, asked.words.size), (Some(2), Some(Bytes(2))));
+        assert_eq!((asked.words.window, asked.words.size), (Some(1), Some(Bytes(2))));
         assert!(asked.sets.contains(&"http1.method=POST".to_owned()));
         let flags = Flags::try_parse_from(["x", "-d", "1.5", "-R", "50", "h:1"]).unwrap();
         let words = flags.words().unwrap();
         assert_eq!(words.duration, Some(Nanos::from_secs(2)), "to its next look");
         assert_eq!(words.rate, Some(Rate { per_second: 50.0, per_client: false }));
+        assert_eq!(words.arrival, Some(Arrival::EachSecond));
+    }
+
+    /// Ten connections for four workers are two for each; 1,001 requests for three are 333 each; a
+    /// rate is each worker's, and fewer requests a second than connections are fewer connections.
+    #[test]
+    fn workers_and_rates_are_shared_as_the_tool_does() {
+        let words = |all: &[&str]| {
+            let all: Vec<&str> = [&["x", "h:1"], all].concat();
+            Flags::try_parse_from(all).unwrap().words().unwrap()
+        };
+        assert_eq!(words(&["-w", "4"]).connections, Some(8));
+        assert_eq!(words(&["-w", "0"]).connections, Some(10));
+        assert_eq!(words(&["-w", "3", "-a", "1001"]).messages, Some(999));
+        let rate = |words: &LoadWords| words.rate.map(|rate| (rate.per_second, rate.per_client));
+        let both = words(&["-w", "2", "-R", "100"]);
+        assert_eq!((both.connections, rate(&both)), (Some(10), Some((200.0, false))));
+        let few = words(&["-R", "3"]);
+        assert_eq!((few.connections, rate(&few)), (Some(3), Some((3.0, false))));
+        let each = words(&["-r", "5", "-R", "100"]);
+        assert_eq!((each.connections, rate(&each)), (Some(10), Some((5.0, true))));
+    }
+
+    #[test]
+    fn what_the_tool_does_no_load_of_is_refused() {
+        for (words, said) in [
+            (["x", "-p", "4", "-R", "50", "h:1"], "leave -p out"),
+            (["x", "-p", "4", "-a", "400", "h:1"], "-d instead of -a"),
+        ] {
+            let flags = Flags::try_parse_from(words).unwrap();
+            let told = flags.asked().err().unwrap().to_string();
+            assert!(told.contains(said), "{told}");
+        }
     }
 
     #[test]

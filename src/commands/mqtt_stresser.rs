@@ -6,7 +6,7 @@ use weigh_emulate::mqtt_stresser;
 use weigh_model::body::BodySource;
 use weigh_model::endpoint::Credentials;
 use weigh_model::units::{Bytes, parse_duration};
-use weigh_model::{Arrival, Emulation, Nanos, Pattern, Rate, Topology, Writes};
+use weigh_model::{Arrival, Emulation, Join, Nanos, Pattern, Rate, Topology, Writes};
 use weigh_plan::LoadWords;
 
 use crate::commands::facade::{self, Asked, Refused};
@@ -55,17 +55,18 @@ struct Flags {
     /// After each message of a client, such as 100ms
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_duration)]
     pause_between_messages: Nanos,
-    /// How long a message is waited for, instead of -global-timeout
+    /// Above QoS 0, how long a client waits for a confirmation before it sends the next message,
+    /// instead of -global-timeout; at QoS 0 the tool only connects by it, which here has 10s
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     timeout: Option<Nanos>,
     /// How long messages are waited for that do not come back
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
     global_timeout: Nanos,
-    /// Clients that the tool starts together
+    /// Clients that start together
     #[arg(long, value_name = "N", default_value_t = 100,
         value_parser = clap::value_parser!(u32).range(1..))]
     rampup_size: u32,
-    /// How long it waits before it starts the next ones; here all start together
+    /// How long it takes until the next ones start; 0s starts all together
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse_duration)]
     rampup_delay: Nanos,
     /// User name, which is never recorded
@@ -129,13 +130,6 @@ impl Flags {
     }
 
     fn check(&self) -> Result<(), Stop> {
-        if self.num_clients > self.rampup_size && self.rampup_delay.0 > 0 {
-            return Err(Stop::usage(format!(
-                "-num-clients {}: the tool starts {} of them every {}, and here all start \
-                 together: type -rampup-delay 0s, or -rampup-size {}",
-                self.num_clients, self.rampup_size, self.rampup_delay, self.num_clients
-            )));
-        }
         if self.publisher_qos != self.subscriber_qos {
             return Err(Stop::usage(format!(
                 "-publisher-qos {} -subscriber-qos {}: a lane has one QoS here: type the same for \
@@ -172,12 +166,24 @@ impl Flags {
             arrival: Some(arrival),
             rate,
             think,
+            join: Some(self.join()),
             writes: Some(Writes::Single),
             body: Some(body),
             size: Some(Bytes(size)),
-            timeout: Some(self.timeout.unwrap_or(self.global_timeout)),
+            timeout: Some(match self.publisher_qos {
+                0 => self.global_timeout,
+                _ => self.timeout.unwrap_or(self.global_timeout),
+            }),
             ..LoadWords::default()
         })
+    }
+
+    /// Every client connects and begins by itself when its group is started.
+    fn join(&self) -> Join {
+        match self.rampup_delay.0 {
+            0 => Join { clients: self.num_clients, every: Nanos::from_secs(1) },
+            _ => Join { clients: self.rampup_size, every: self.rampup_delay },
+        }
     }
 
     /// As large as the tool's, whose bodies count their messages: here all are as long as the last.
@@ -307,12 +313,36 @@ mod tests {
     #[test]
     fn what_is_not_done_alike_is_refused_with_what_to_type() {
         let said = |words: &[&str]| flags(words).asked().err().unwrap().to_string();
-        let ramp = said(&["-broker", "tcp://h:1", "-num-clients", "1500"]);
-        assert!(ramp.contains("-rampup-delay 0s"), "{ramp}");
         let qos = said(&["-broker", "tcp://h:1", "-publisher-qos", "2"]);
         assert!(qos.contains("the same"), "{qos}");
-        let at_once = ["-broker", "tcp://h:1", "-num-clients", "1500", "-rampup-delay", "0s"];
-        assert!(flags(&at_once).asked().is_ok());
+    }
+
+    /// 1,500 clients start 100 by 100 each 500 ms, the last after seven seconds.
+    #[test]
+    fn clients_start_group_by_group_as_the_tool_starts_them() {
+        let join = |words: &[&str]| {
+            let words = [&["-broker", "tcp://h:1", "-num-clients", "1500"], words].concat();
+            flags(&words).asked().unwrap().words.join.unwrap()
+        };
+        assert_eq!(join(&[]).to_string(), "100 every 500ms");
+        assert_eq!(join(&[]).last_turn(1_500), Nanos::from_secs(7));
+        let other = join(&["-rampup-size", "10", "-rampup-delay", "1s"]);
+        assert_eq!(other.to_string(), "10 every 1s");
+        assert_eq!(join(&["-rampup-delay", "0s"]).last_turn(1_500), Nanos(0));
+    }
+
+    /// What the tool does with its two limits: a confirmation is waited for by the one, messages
+    /// by the other.
+    #[test]
+    fn a_timeout_is_of_confirmations() {
+        let limit = |words: &[&str]| {
+            let words = [&["-broker", "tcp://h:1", "-timeout", "20s"], words].concat();
+            flags(&words).asked().unwrap().words.timeout
+        };
+        assert_eq!(limit(&[]), Some(Nanos::from_secs(60)));
+        assert_eq!(limit(&["-global-timeout", "90s"]), Some(Nanos::from_secs(90)));
+        let confirmed = ["-publisher-qos", "1", "-subscriber-qos", "1"];
+        assert_eq!(limit(&confirmed), Some(Nanos::from_secs(20)));
     }
 
     #[test]

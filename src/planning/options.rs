@@ -53,7 +53,7 @@ pub struct LoadOptions {
     /// are equally many and more than one]
     #[arg(long, value_name = "TOPOLOGY")]
     topology: Option<Topology>,
-    /// When messages are due: closed, burst, constant, poisson, periodic, ramp:10s,
+    /// When messages are due: closed, burst, constant, poisson, periodic, each-second, ramp:10s,
     /// steps:100/s@5s,200/s@5s or trace:FILE [default: closed; constant with --rate]
     #[arg(long, value_name = "ARRIVAL")]
     pub arrival: Option<Arrival>,
@@ -241,7 +241,7 @@ fn in_flags(contradiction: &Contradiction) -> String {
         Contradiction::RateUnused(arrival) => {
             return format!(
                 "-R and --arrival {arrival} contradict each other: leave -R out, or type \
-                 --arrival constant, poisson or periodic"
+                 --arrival constant, poisson, periodic or each-second"
             );
         }
         Contradiction::RateMissing(arrival) => {
@@ -310,6 +310,14 @@ fn of_exchanges(contradiction: &Contradiction) -> &'static str {
              type --pattern deliver, or leave it out"
         }
         Contradiction::WaitTooLong => "--wait: type at most --wait 5m",
+        Contradiction::ShareBroken => {
+            "-R: in each second every client sends a whole number of messages: type a whole number \
+             such as -R 100/s, at least as large as -c"
+        }
+        // No flag makes clients come group by group.
+        Contradiction::JoinsTwice
+        | Contradiction::JoinsWithoutTotal
+        | Contradiction::JoinsTooLate(_) => "load.join: write it in a plan (weigh run)",
         _ => "--period, --wait and --poll-limit are of consumers that ask: type --pattern poll",
     }
 }

@@ -88,6 +88,7 @@ impl Kind {
             arrival: Arrival::Closed,
             rate: None,
             window: None,
+            join: None,
             writes: Writes::default(),
             poll_period: None,
             poll_wait: None,

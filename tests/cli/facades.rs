@@ -90,6 +90,44 @@ fn mqtt_stresser_counts_what_comes_back_to_each_client() {
     place.nobody_is_left();
 }
 
+/// 250 clients by 100 each 200 ms: three groups, 400 ms from the first to the last, and nothing
+/// is lost; what each group sends is due at its turn.
+#[test]
+fn mqtt_stresser_starts_its_clients_group_by_group() {
+    let place = Place::new("stresser-groups");
+    let server = Server::start(&place, &["mqtt"]);
+    let broker = server.url.replace("mqtt://", "tcp://");
+    let mut words = vec!["mqtt-stresser", "-broker", &broker, "-num-clients", "250"];
+    words.extend(["-num-messages", "4", "-rampup-delay", "200ms"]);
+    let ended = place.weigh(&words).with(0);
+    assert!(ended.stdout.contains("1,000 (100%)"), "{}", ended.stdout);
+    let summary = place.summary();
+    assert_eq!(summary["run"]["plan"]["load"]["join"], "100 every 200ms");
+    assert_eq!(summary["cells"][0]["ledger"]["delivered"], 1_000);
+    assert_eq!(metric(&summary, "mqtt_stresser_completed_clients"), 250.0);
+    let took_s = metric(&summary, "transfer_time_s");
+    assert!(took_s > 0.2, "{took_s} s: the last group is due 0.4 s after the first");
+    server.end("TERM");
+    place.nobody_is_left();
+}
+
+/// 20 a second over 4 connections: five of each at once, and then nothing for the rest of the
+/// second.
+#[test]
+fn autocannon_sends_a_rate_at_the_beginning_of_each_second() {
+    let place = Place::new("autocannon-rate");
+    let server = Server::start(&place, &["http"]);
+    let url = format!("{}/messages", server.url);
+    place.weigh(&["autocannon", "-c", "4", "-d", "2", "-R", "20", &url]).with(0);
+    let summary = place.summary();
+    let load = &summary["run"]["plan"]["load"];
+    assert_eq!((&load["arrival"], &load["rate"]), (&"each-second".into(), &"20/s".into()));
+    assert_eq!(summary["cells"][0]["ledger"]["delivered"], 40);
+    assert_eq!(metric(&summary, "autocannon_per_s"), 20.0);
+    server.end("TERM");
+    place.nobody_is_left();
+}
+
 /// A password of the tool's own flag opens the broker and is written down nowhere.
 #[test]
 fn a_password_of_a_tools_flag_is_never_recorded() {
@@ -120,10 +158,7 @@ fn flags_that_nothing_would_heed_are_refused_with_what_to_type() {
         (&["autocannon", "--frobnicate", "127.0.0.1:1"], "--frobnicate"),
         (&["autocannon", "-a", "5", "127.0.0.1:1"], "at most -c 5"),
         (&["autocannon", "-d", "0", "127.0.0.1:1"], "type -d 10"),
-        (
-            &["mqtt-stresser", "-broker", "tcp://127.0.0.1:1", "-num-clients", "500"],
-            "-rampup-delay 0s",
-        ),
+        (&["autocannon", "-R", "50", "-p", "2", "127.0.0.1:1"], "leave -p out"),
         (&["mqtt-stresser", "-log-level", "3"], "leave it out"),
         (&["wrk", "-t8", "-c4", "http://127.0.0.1:1/"], "at least -c 8"),
         (&["autocannon", "mqtt://127.0.0.1:1"], "http1"),

@@ -90,6 +90,7 @@ impl Setup {
                 arrival: Arrival::Closed,
                 rate: None,
                 window: None,
+                join: None,
                 writes: Default::default(),
                 poll_period: None,
                 poll_wait: None,

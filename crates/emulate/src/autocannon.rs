@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use weigh_model::Nanos;
+use weigh_model::{Load, Nanos};
 
 use crate::beside::{Beside, Left, NOTHING, Row, ms, number};
 use crate::counts::Counts;
@@ -32,11 +32,11 @@ pub(crate) fn figures(told: &Told<'_>) -> BTreeMap<&'static str, f64> {
 /// Its lines beside the exact figures.
 pub fn beside(left: &Left<'_>) -> Beside {
     let exact = left.times("response_time_ns");
-    let mut told = Counts::of(&left.times("service_time_ns"), MS_NS);
-    told = merged(told, Counts::of(&left.times("error_time_ns"), MS_NS));
+    let told = Counts::of(&left.times("service_time_ns"), MS_NS)
+        .and(&Counts::of(&left.times("error_time_ns"), MS_NS));
     let invented = if left.load.rate.is_some() { invented(&told) } else { Counts::default() };
     let added = invented.count();
-    let told = merged(told, invented);
+    let told = told.and(&invented);
     let mut rows: Vec<Row> = [0.025, 0.5, 0.975, 0.99]
         .into_iter()
         .map(|q| {
@@ -50,13 +50,14 @@ pub fn beside(left: &Left<'_>) -> Beside {
     rows.push(Row::new("Latency Stdev", whole_ms(told.deviation(false).map(up)), NOTHING.into()));
     rows.push(Row::new("Latency Max", whole_ms(max), ms(exact.max().map(|ns| ns as f64))));
     rows.extend(rates(left));
-    let time_s = left.metric("autocannon_time_s");
-    let answers = left.finished.ledger.sent;
-    let requests = |time_s: Option<f64>| match time_s {
-        Some(time_s) => format!("{} in {} s", number(answers as f64), number(time_s)),
+    let requests = |count: String, time_s: Option<f64>| match time_s {
+        Some(time_s) => format!("{count} in {} s", number(time_s)),
         None => NOTHING.to_owned(),
     };
-    rows.push(Row::new("requests", requests(time_s), requests(exact_time_s(left))));
+    let sent = left.finished.ledger.sent;
+    let theirs = requests(counted(sent + overcount(left.load)), left.metric("autocannon_time_s"));
+    let exact = requests(number(sent as f64), exact_time_s(left));
+    rows.push(Row::new("requests", theirs, exact));
     Beside { tool: "autocannon", rows, why: why(left, &told, added) }
 }
 
@@ -69,19 +70,54 @@ fn rates(left: &Left<'_>) -> Vec<Row> {
     let time_s = left.metric("autocannon_time_s").unwrap_or(1.0);
     let each = left.answers_each(TICK, Nanos::from_secs_f64(time_s));
     let each = Counts::of_values(each.unwrap_or_default());
+    let middles = on_grid(&each, |(lowest, width)| lowest + width / 2);
+    let highest = on_grid(&each, |(lowest, width)| lowest + width - 1);
     let shown = |value: Option<f64>| value.map_or_else(|| NOTHING.to_owned(), number);
     let mut rows: Vec<Row> = [0.01, 0.025, 0.5, 0.975]
         .into_iter()
         .map(|q| {
             let name = format!("Req/Sec {}%", number(q * 100.0));
-            Row::new(name, shown(each.quantile(q).map(|count| count as f64)), NOTHING.into())
+            Row::new(name, shown(highest.quantile(q).map(|count| count as f64)), NOTHING.into())
         })
         .collect();
     let exact = left.metric("throughput_out_per_s");
-    rows.push(Row::new("Req/Sec Avg", shown(left.metric("autocannon_per_s")), shown(exact)));
-    rows.push(Row::new("Req/Sec Stdev", shown(each.deviation(false)), NOTHING.into()));
-    rows.push(Row::new("Req/Sec Min", shown(each.min().map(|count| count as f64)), NOTHING.into()));
+    let mean = middles.mean().or(left.metric("autocannon_per_s")).map(up);
+    // Seconds without an answer are no minimum.
+    let least = each.iter().map(|own| own.0).find(|count| *count > 0).or(each.min());
+    rows.push(Row::new("Req/Sec Avg", shown(mean), shown(exact)));
+    rows.push(Row::new("Req/Sec Stdev", shown(middles.deviation(false).map(up)), NOTHING.into()));
+    rows.push(Row::new("Req/Sec Min", shown(least.map(|count| count as f64)), NOTHING.into()));
     rows
+}
+
+/// The counts of seconds are in an HdrHistogram of three digits (lib/histUtil.js): from 2,048 on
+/// 1,024 steps for each power of two. Each value becomes what `of` makes of the lowest one of its
+/// step and the step's width.
+fn on_grid(each: &Counts, of: fn((u64, u64)) -> u64) -> Counts {
+    let mut told = Counts::default();
+    for (value, count) in each.iter() {
+        let powers = (u64::BITS - value.leading_zeros()).saturating_sub(GRID_BITS);
+        let width = 1 << powers;
+        told.add(of((value / width * width, width)), count);
+    }
+    told
+}
+
+/// Requests that it says it sent and did not: with a rate it counts a connection's whole share when
+/// it makes the connection, and then each request but the first ones again (`initialiseClients` in
+/// lib/run.js).
+fn overcount(load: &Load) -> u64 {
+    let first = u64::from(load.window.unwrap_or(1));
+    let shares = (0..load.connections).filter_map(|client| load.share_of_second(client));
+    shares.map(|share| share.saturating_sub(first)).sum()
+}
+
+/// A count as its last line tells it: in thousands from 1,000 on (lib/format.js).
+fn counted(count: u64) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        _ => format!("{}k", (count + 500) / 1_000),
+    }
 }
 
 /// Why its figures differ: what makes the largest difference in this run.
@@ -145,11 +181,6 @@ fn invented(measured: &Counts) -> Counts {
     added
 }
 
-fn merged(mut counts: Counts, more: Counts) -> Counts {
-    more.iter().for_each(|(value, count)| counts.add(value, count));
-    counts
-}
-
 /// It rounds means up to the hundredth.
 fn up(value: f64) -> f64 {
     (value * 100.0).ceil() / 100.0
@@ -163,6 +194,9 @@ fn whole_ms(value: Option<f64>) -> String {
 const LATE: f64 = 1.05;
 
 const MS_NS: u64 = 1_000_000;
+
+/// Bits of the counts that are told exactly.
+const GRID_BITS: u32 = 11;
 
 #[cfg(test)]
 mod tests {
@@ -208,6 +242,40 @@ mod tests {
         let all = row("requests");
         assert_eq!((&*all.tool, &*all.exact), ("200 in 1 s", "200 in 0.005 s"));
         assert!(told.why.contains("0.005 s") && told.why.contains("40,000/s"), "{}", told.why);
+    }
+
+    /// 5,001 lies in the step from 5,000 to 5,003; below 2,048 each count is its own.
+    #[test]
+    fn counts_of_seconds_lie_on_a_grid_of_three_digits() {
+        let each = Counts::of_values([2_047, 5_001, 70_000]);
+        let lowest = on_grid(&each, |(lowest, _)| lowest);
+        let highest = on_grid(&each, |(lowest, width)| lowest + width - 1);
+        assert_eq!(lowest, Counts::of_values([2_047, 5_000, 69_952]));
+        assert_eq!(highest, Counts::of_values([2_047, 5_003, 70_015]));
+    }
+
+    /// A share of ten for each of four: nine of each are counted twice.
+    #[test]
+    fn a_share_is_counted_when_the_connection_is_made() {
+        let paced = json!({ "arrival": "each-second", "rate": "40/s", "duration": "3s" });
+        assert_eq!(overcount(&load(&paced)), 36);
+        assert_eq!(overcount(&load(&json!({}))), 0);
+        assert_eq!((counted(999), counted(1_499)), ("999".to_owned(), "1k".to_owned()));
+    }
+
+    /// A second in which nothing came is no minimum, but it is in the mean.
+    #[test]
+    fn seconds_of_nothing_are_in_the_mean_alone() {
+        let load = load(&json!({ "duration": "2s" }));
+        let mut times = Histogram::new();
+        times.record_n(40_000, 200);
+        let metrics = json!({ "autocannon_time_s": 2.0, "autocannon_per_s": 100.0 });
+        let trial = finished(metrics, &times);
+        let intervals = tenths(&[&[200][..], &[0; 19]].concat());
+        let rows = rates(&Left { load: &load, finished: &trial, intervals: &intervals });
+        let row = |name: &str| rows.iter().find(|row| row.name == name).unwrap().tool.clone();
+        assert_eq!((row("Req/Sec Avg"), row("Req/Sec Min")), ("100".into(), "200".into()));
+        assert_eq!(row("Req/Sec Stdev"), "100");
     }
 
     #[test]

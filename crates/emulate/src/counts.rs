@@ -18,6 +18,12 @@ impl Counts {
         counts
     }
 
+    /// These and others together.
+    pub(crate) fn and(mut self, more: &Counts) -> Counts {
+        more.iter().for_each(|(value, count)| self.add(value, count));
+        self
+    }
+
     /// These values, each once.
     pub(crate) fn of_values(values: impl IntoIterator<Item = u64>) -> Counts {
         let mut counts = Counts::default();
@@ -42,6 +48,14 @@ impl Counts {
         self.0.first_key_value().map(|(value, _)| *value)
     }
 
+    /// The share of all that lie within so much of their mean; 0 of nothing.
+    pub(crate) fn within(&self, deviation: f64) -> f64 {
+        let Some(mean) = self.mean() else { return 0.0 };
+        let is_near = |value: u64| (value as f64 - mean).abs() <= deviation;
+        let near: u64 = self.iter().filter(|(value, _)| is_near(*value)).map(|own| own.1).sum();
+        near as f64 / self.count() as f64
+    }
+
     pub(crate) fn max(&self) -> Option<u64> {
         self.0.last_key_value().map(|(value, _)| *value)
     }
@@ -63,7 +77,12 @@ impl Counts {
     /// The value below or at which a share `q` of all lie: the one whose rank is `q` times their
     /// number, rounded to the nearest and at least 1 (HdrHistogram's `getValueAtPercentile`).
     pub(crate) fn quantile(&self, q: f64) -> Option<u64> {
-        let rank = ((q * self.count() as f64 + 0.5).floor() as u64).clamp(1, self.count().max(1));
+        self.at_rank((q * self.count() as f64 + 0.5).floor() as u64)
+    }
+
+    /// The value of this rank, the smallest of rank 1; ranks outside are those of the ends.
+    pub(crate) fn at_rank(&self, rank: u64) -> Option<u64> {
+        let rank = rank.clamp(1, self.count().max(1));
         let mut seen = 0;
         self.iter().find_map(|(value, count)| {
             seen += count;
@@ -85,6 +104,15 @@ mod tests {
         assert_eq!(counts.iter().collect::<Vec<_>>(), [(0, 60), (2, 40)]);
         assert_eq!((counts.quantile(0.5), counts.quantile(0.99)), (Some(0), Some(2)));
         assert_eq!((counts.mean(), counts.max()), (Some(0.8), Some(2)));
+    }
+
+    #[test]
+    fn a_share_lies_within_a_deviation() {
+        let counts = Counts::of_values([2, 4, 4, 4, 5, 5, 7, 9]);
+        assert_eq!(counts.within(2.0), 0.75, "mean 5: all but 2 and 9");
+        assert_eq!(Counts::default().within(1.0), 0.0);
+        let ranks = [1, 8, 99].map(|rank| counts.at_rank(rank));
+        assert_eq!(ranks, [Some(2), Some(9), Some(9)]);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use weigh_model::Nanos;
+use weigh_model::{Arrival, Load, Nanos};
 
 use crate::beside::{Beside, Left, NOTHING, Row, number};
 use crate::told::Client;
@@ -30,15 +30,17 @@ pub struct Printed {
 }
 
 impl Printed {
-    /// From what the clients did.
-    pub fn of(clients: &[Client]) -> Printed {
+    /// From what the clients did, each with this pause after every message: the one after the last
+    /// is in the time of publishing too.
+    pub fn of(clients: &[Client], pause: Nanos) -> Printed {
         let mut printed = Printed::default();
         for client in clients.iter().filter(|client| client.received > 0) {
             printed.published += client.published;
             printed.received += client.received;
             printed.completed += u64::from(client.received >= client.published);
-            let publishing = span(client.first_sent, client.published_until);
-            let receiving = span(client.published_until, client.last_arrived);
+            let until = client.published_until.map(|last| last + pause);
+            let publishing = span(client.first_sent, until);
+            let receiving = span(until, client.last_arrived);
             let rate = |count: u64, time: Nanos| count as f64 / time.as_secs_f64();
             printed.publish_per_s.extend(publishing.map(|time| rate(client.published, time)));
             printed.receive_per_s.extend(receiving.map(|time| rate(client.received, time)));
@@ -144,6 +146,18 @@ fn why(left: &Left<'_>) -> String {
     )
 }
 
+/// How long a client of this load pauses after each message.
+pub(crate) fn pause(load: &Load) -> Nanos {
+    match (&load.arrival, load.rate) {
+        (Arrival::Constant | Arrival::Periodic, Some(rate)) => {
+            let of_each = rate.total_per_second(load.connections) / f64::from(load.connections);
+            Nanos::from_secs_f64(1.0 / of_each)
+        }
+        (arrival, _) if arrival.is_closed() => load.think,
+        _ => Nanos(0),
+    }
+}
+
 /// The middle of ascending values, or the mean of the two in the middle.
 pub fn median(ascending: &[f64]) -> Option<f64> {
     let last = ascending.len().checked_sub(1)?;
@@ -171,7 +185,7 @@ mod tests {
     fn its_lines_count_the_clients_that_got_something_and_ours_all() {
         let load = load(&json!({ "connections": 2, "subscribers": 2, "messages": 200 }));
         let clients = [client(100, 30, [0, 10, 20]), client(100, 0, [0, 10, 0])];
-        let printed = Printed::of(&clients);
+        let printed = Printed::of(&clients, Nanos(0));
         let mut trial = finished(json!(printed.figures()), &Histogram::new());
         (trial.ledger.scheduled, trial.ledger.sent) = (200, 200);
         (trial.ledger.delivered, trial.ledger.lost) = (Some(30), Some(170));
@@ -211,7 +225,7 @@ mod tests {
     #[test]
     fn receiving_is_timed_from_the_end_of_publishing() {
         let clients = [client(1_000, 1_000, [50, 150, 160]), client(1_000, 1_000, [50, 250, 300])];
-        let figures = Printed::of(&clients).figures();
+        let figures = Printed::of(&clients, Nanos(0)).figures();
         assert_eq!(figures["mqtt_stresser_publish_per_s"], 7_500.0);
         assert_eq!(figures["mqtt_stresser_receive_per_s"], 60_000.0);
         assert_eq!(figures["mqtt_stresser_receive_ratio"], 1.0);
@@ -220,10 +234,24 @@ mod tests {
     #[test]
     fn losses_are_of_those_that_got_something() {
         let clients = [client(100, 30, [0, 10, 20]), client(100, 0, [0, 10, 0])];
-        let printed = Printed::of(&clients);
+        let printed = Printed::of(&clients, Nanos(0));
         assert_eq!((printed.published, printed.received, printed.completed), (100, 30, 0));
         assert_eq!(printed.figures()["mqtt_stresser_receive_ratio"], 0.3);
-        assert_eq!(Printed::of(&[]).figures(), BTreeMap::new());
+        assert_eq!(Printed::of(&[], Nanos(0)).figures(), BTreeMap::new());
+    }
+
+    /// Ten messages with 100 ms after each take a second, the pause after the last one included;
+    /// what is back by then has no time.
+    #[test]
+    fn the_pause_after_the_last_message_is_publishing_too() {
+        let changes = json!({ "arrival": "constant", "rate": "10/s/client" });
+        let each = pause(&load(&changes));
+        assert_eq!(each, Nanos::from_millis(100));
+        let figures = Printed::of(&[client(10, 10, [0, 900, 901])], each).figures();
+        assert_eq!(figures["mqtt_stresser_publish_per_s"], 10.0);
+        assert!(!figures.contains_key("mqtt_stresser_receive_per_s"));
+        assert_eq!(pause(&load(&json!({ "think": "5ms" }))), Nanos::from_millis(5));
+        assert_eq!(pause(&load(&json!({ "arrival": "burst" }))), Nanos(0));
     }
 
     #[test]

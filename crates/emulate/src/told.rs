@@ -66,7 +66,9 @@ impl Told<'_> {
         match of {
             Emulation::Htop => self.htop.map_or_else(BTreeMap::new, |shown| shown.figures()),
             Emulation::Autocannon => autocannon::figures(self),
-            Emulation::MqttStresser => mqtt_stresser::Printed::of(self.clients).figures(),
+            Emulation::MqttStresser => {
+                mqtt_stresser::Printed::of(self.clients, mqtt_stresser::pause(self.load)).figures()
+            }
             Emulation::SumOfTimes => times::sum_of_times(self),
             Emulation::RampAverage => times::ramp_average(self),
         }

@@ -28,9 +28,11 @@ pub struct Asked {
 /// Its lines beside the exact figures.
 pub fn beside(left: &Left<'_>, asked: Asked) -> Beside {
     let is_paced = left.load.rate.is_some();
-    let measured = Counts::of(&left.times("service_time_ns"), US_NS);
-    let answers = measured.count() + left.times("error_time_ns").count();
-    let from_due = Counts::of(&left.times("response_time_ns"), US_NS);
+    // Every answer has its time there, whatever its status; of errors that from sending is known.
+    let errors = Counts::of(&left.times("error_time_ns"), US_NS);
+    let measured = Counts::of(&left.times("service_time_ns"), US_NS).and(&errors);
+    let answers = measured.count();
+    let from_due = Counts::of(&left.times("response_time_ns"), US_NS).and(&errors);
     let theirs = if is_paced { from_due } else { corrected(&measured, cycle_us(left, answers)) };
     let calibrated = is_paced.then(|| calibrated_after(left, asked.threads)).flatten();
     let exact = left.times("response_time_ns");
@@ -43,19 +45,25 @@ pub fn beside(left: &Left<'_>, asked: Asked) -> Beside {
         (true, None) => NOTHING.to_owned(),
         (true, Some(after)) => sampled(left, after, asked.threads),
     };
+    let deviation = theirs.deviation(true);
+    let near = deviation.filter(|_| calibrated.is_none()).map(|own| theirs.within(own));
     let mut rows = vec![
         Row::new("Latency Avg", us(theirs.mean()), ms(exact.mean())),
-        Row::new("Latency Stdev", us(theirs.deviation(true)), NOTHING.into()),
+        Row::new("Latency Stdev", us(deviation), NOTHING.into()),
         Row::new("Latency Max", us(theirs.max().map(|us| us as f64)), longest(left)),
+        Row::new("Latency +/- Stdev", percent(near), NOTHING.into()),
         Row::new("Req/Sec Avg", per_thread, NOTHING.into()),
     ];
+    if asked.threads == 1 && !is_paced {
+        rows.extend(looks(left));
+    }
     let quantiles: &[f64] = match (asked.is_detailed, is_paced) {
         (false, _) => &[],
         (true, false) => &[0.5, 0.75, 0.9, 0.99],
         (true, true) => &[0.5, 0.75, 0.9, 0.99, 0.999, 0.9999],
     };
     rows.extend(quantiles.iter().map(|q| {
-        let value = theirs.quantile(*q).map(|us| us as f64);
+        let value = quantile(&theirs, *q, is_paced).map(|us| us as f64);
         let exact = ms(exact.quantile(*q).map(|ns| ns as f64));
         Row::new(format!("Latency {}%", number(q * 100.0)), us(value), exact)
     }));
@@ -76,6 +84,36 @@ pub fn beside(left: &Left<'_>, asked: Asked) -> Beside {
 
 fn longest(left: &Left<'_>) -> String {
     ms(left.times("response_time_ns").max().map(|ns| ns as f64))
+}
+
+/// wrk takes the value of rank `round(q n + 0.5)` (`stats_percentile` in src/stats.c); wrk2 has an
+/// HdrHistogram.
+fn quantile(all: &Counts, q: f64, is_paced: bool) -> Option<u64> {
+    match is_paced {
+        true => all.quantile(q),
+        false => all.at_rank((q * all.count() as f64 + 0.5).round() as u64),
+    }
+}
+
+/// How the rates differ that one thread takes each 100 ms: those in which nothing was answered are
+/// passed over (`record_rate` in src/wrk.c). Of several threads nobody knows who did how much.
+fn looks(left: &Left<'_>) -> [Row; 3] {
+    let tenths = left.answers_each(TENTH, left.load.duration.unwrap_or_default());
+    let per_s = |answers: u64| answers * 1_000_000_000 / TENTH.0;
+    let rates = tenths.unwrap_or_default().into_iter().filter(|own| *own > 0).map(per_s);
+    let rates = Counts::of_values(rates);
+    let deviation = rates.deviation(true);
+    let shown = |value: Option<f64>| value.map_or_else(|| NOTHING.to_owned(), number);
+    let near = percent(deviation.map(|own| rates.within(own)));
+    [
+        Row::new("Req/Sec Stdev", shown(deviation), NOTHING.into()),
+        Row::new("Req/Sec Max", shown(rates.max().map(|own| own as f64)), NOTHING.into()),
+        Row::new("Req/Sec +/- Stdev", near, NOTHING.into()),
+    ]
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| NOTHING.to_owned(), |share| format!("{:.2} %", 100.0 * share))
 }
 
 /// When wrk2 throws away what it has recorded; `None` where the run is over before.
@@ -151,7 +189,7 @@ fn why_paced(left: &Left<'_>, calibrated: Option<Nanos>) -> String {
 
 fn why(left: &Left<'_>, measured: &Counts, theirs: &Counts) -> String {
     let exact = |q: f64| ms(left.times("response_time_ns").quantile(q).map(|ns| ns as f64));
-    let told = |q: f64| ms(theirs.quantile(q).map(|us| us as f64 * 1e3));
+    let told = |q: f64| ms(quantile(theirs, q, false).map(|us| us as f64 * 1e3));
     let added = theirs.count().saturating_sub(measured.count());
     if added > 0 {
         return format!(
@@ -272,6 +310,46 @@ mod tests {
         assert!(why.contains("cannot be taken out"), "{why}");
         let (_, _, rate, _) = told("12s", &[]);
         assert_eq!(rate, "-", "no time series");
+    }
+
+    /// A server that answers with errors alone: the tool tells their latencies, and exact ones of
+    /// messages there are none.
+    #[test]
+    fn answers_that_are_errors_have_latencies_too() {
+        let load = load(&json!({ "duration": "1s" }));
+        let mut times = Histogram::new();
+        times.record_n(2_000_000, 100);
+        let mut trial = finished(json!({ "window_s": 1.0 }), &Histogram::new());
+        trial.histograms.insert("error_time_ns".to_owned(), times.to_base64());
+        let left = Left { load: &load, finished: &trial, intervals: &[] };
+        let told = beside(&left, Asked { threads: 2, is_detailed: true });
+        let row = |name: &str| told.rows.iter().find(|row| row.name == name).unwrap();
+        let (median, all) = (row("Latency 50%"), row("requests"));
+        assert_eq!((&*median.tool, &*median.exact, &*all.tool), ("2 ms", "-", "100"));
+    }
+
+    /// Ten values: half of them have a rank of round(5.5) = 6, where HdrHistogram has 5.
+    #[test]
+    fn quantiles_have_the_rank_of_the_source() {
+        let counts = Counts::of_values(1..=10);
+        assert_eq!([false, true].map(|own| quantile(&counts, 0.5, own)), [Some(6), Some(5)]);
+        assert_eq!([0.9, 0.99].map(|q| quantile(&counts, q, false)), [Some(10), Some(10)]);
+    }
+
+    /// One thread that answered 40 and 60 in a tenth each, and nothing in the third.
+    #[test]
+    fn one_thread_has_the_rates_of_its_looks() {
+        let load = load(&json!({ "duration": "300ms" }));
+        let mut times = Histogram::new();
+        times.record_n(1_000_000, 100);
+        let trial = finished(json!({ "window_s": 0.3 }), &times);
+        let intervals = tenths(&[40, 60, 0]);
+        let left = Left { load: &load, finished: &trial, intervals: &intervals };
+        let told = beside(&left, Asked { threads: 1, is_detailed: false });
+        let row = |name: &str| told.rows.iter().find(|row| row.name == name).unwrap().tool.clone();
+        assert_eq!((row("Req/Sec Stdev"), row("Req/Sec Max")), ("141".into(), "600".into()));
+        assert_eq!(row("Req/Sec +/- Stdev"), "100.00 %");
+        assert_eq!(row("Latency +/- Stdev"), "100.00 %");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use weigh_model::body::Composer;
 use weigh_model::event::Interval;
 use weigh_model::protocol::Dial;
-use weigh_model::{Arrival, Load, Nanos, Trial};
+use weigh_model::{Load, Nanos, Trial};
 
 use crate::interval_times::IntervalTimes;
 use crate::message_log::MessageLog;
@@ -67,7 +67,7 @@ impl Job {
     /// True where every client has a share of the total of its own.
     pub fn has_quotas(&self) -> bool {
         let load = self.load();
-        load.messages.is_some() && matches!(load.arrival, Arrival::Closed | Arrival::Ramp(_))
+        load.messages.is_some() && load.arrival.is_closed()
     }
 }
 
@@ -180,9 +180,9 @@ pub enum Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weigh_model::Pattern;
     use weigh_model::body::BodySource;
     use weigh_model::load::{Split, Topology};
+    use weigh_model::{Arrival, Pattern};
 
     /// Never more than 120 intervals, never shorter than 100 ms, and of steps that people read.
     #[test]
@@ -198,6 +198,7 @@ mod tests {
             arrival: Arrival::Closed,
             rate: None,
             window: None,
+            join: None,
             writes: Default::default(),
             poll_period: None,
             poll_wait: None,

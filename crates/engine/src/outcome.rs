@@ -208,6 +208,8 @@ impl Outcome {
             Some(to - from)
         };
         let window = match (&load.arrival, load.duration) {
+            // With a share for each second the last one is waited out.
+            (Arrival::EachSecond, None) => done(),
             (Arrival::Closed | Arrival::Ramp(_) | Arrival::Burst, _) => done(),
             (_, Some(duration)) if !self.was_interrupted => Some(duration),
             _ => {

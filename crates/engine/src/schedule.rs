@@ -24,6 +24,8 @@ pub struct Schedule {
     measured_left: u64,
     produced: u64,
     share: (u64, u64),
+    /// By how much everything is later, because its client comes later.
+    late: Nanos,
 }
 
 /// How one due time follows from the number of the message.
@@ -92,20 +94,21 @@ impl Schedule {
             _ => return None,
         };
         let total = load.messages.map(|total| load.split.share(total, load.connections, index));
-        Some(Schedule::new(load, gaps, total, (0, 1)))
+        Some(Schedule { late: load.turn(index), ..Schedule::new(load, gaps, total, (0, 1)) })
     }
 
     fn new(load: &Load, gaps: Gaps, total: Option<u64>, share: (u64, u64)) -> Schedule {
         let end = load.duration.map_or(Nanos::NEVER, |duration| load.warmup + duration);
         let measured_left = total.unwrap_or(u64::MAX);
-        Schedule { gaps, warmup: load.warmup, end, measured_left, produced: 0, share }
+        let (warmup, late) = (load.warmup, Nanos(0));
+        Schedule { gaps, warmup, end, measured_left, produced: 0, share, late }
     }
 
     /// The next due message of this shard; `None` at the end.
     pub fn next_due(&mut self) -> Option<Due> {
         loop {
             let number = self.produced;
-            let at = self.gaps.at(number)?;
+            let at = self.late + self.gaps.at(number)?;
             let warmup = at < self.warmup;
             if at >= self.end || (!warmup && self.measured_left == 0) {
                 return None;
@@ -199,6 +202,7 @@ mod tests {
             arrival: arrival.parse().unwrap(),
             rate: rate.map(|rate| parse_rate(rate).unwrap()),
             window: None,
+            join: None,
             writes: Default::default(),
             poll_period: None,
             poll_wait: None,
@@ -289,6 +293,21 @@ mod tests {
             assert_eq!(stream[1].at - stream[0].at, Nanos::from_secs(1));
         }
         assert_ne!(streams[0][0].at, streams[1][0].at);
+    }
+
+    /// The clients of the second group offer what those of the first do, half a second later.
+    #[test]
+    fn who_joins_later_has_all_his_messages_later() {
+        let mut load = load("constant", Some("10/s/client"));
+        (load.messages, load.duration) = (Some(12), None);
+        load.join = Some("2 every 500ms".parse().unwrap());
+        let firsts: Vec<Vec<Due>> =
+            (0..4).map(|index| all(Schedule::client(&load, 9, index).unwrap())).collect();
+        assert_eq!(firsts[0], firsts[1]);
+        for (early, late) in firsts[0].iter().zip(&firsts[2]) {
+            assert_eq!(late.at - early.at, Nanos::from_millis(500));
+        }
+        assert_eq!(firsts[3].len(), 3);
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub enum Arrival {
     Poisson,
     /// Every client at its own rate, each with its own phase drawn from the seed.
     Periodic,
+    /// A closed loop in which every client sends its share of the rate from the beginning of each
+    /// second on, and then nothing until the next second.
+    EachSecond,
     /// A closed loop that clients join evenly over this time.
     Ramp(Nanos),
     /// A constant rate that changes at fixed times.
@@ -41,12 +44,20 @@ pub struct Step {
 impl Arrival {
     /// True where the schedule never waits for answers, so that latency counts from a due time.
     pub fn is_open(&self) -> bool {
-        !matches!(self, Arrival::Closed | Arrival::Ramp(_))
+        !self.is_closed()
+    }
+
+    /// True where the next message of a slot waits for the answer to the last one.
+    pub fn is_closed(&self) -> bool {
+        matches!(self, Arrival::Closed | Arrival::EachSecond | Arrival::Ramp(_))
     }
 
     /// True where a rate must be given beside the arrival.
     pub fn needs_rate(&self) -> bool {
-        matches!(self, Arrival::Constant | Arrival::Poisson | Arrival::Periodic)
+        matches!(
+            self,
+            Arrival::Constant | Arrival::Poisson | Arrival::Periodic | Arrival::EachSecond
+        )
     }
 }
 
@@ -64,6 +75,7 @@ impl FromStr for Arrival {
             ("constant", None) => Ok(Arrival::Constant),
             ("poisson", None) => Ok(Arrival::Poisson),
             ("periodic", None) => Ok(Arrival::Periodic),
+            ("each-second", None) => Ok(Arrival::EachSecond),
             ("ramp", Some(over)) => parse_duration(over).map(Arrival::Ramp),
             ("steps", Some(steps)) => parse_steps(steps).map(Arrival::Steps),
             ("trace", Some(path)) if !path.is_empty() => Ok(Arrival::Trace(path.to_owned())),
@@ -74,7 +86,7 @@ impl FromStr for Arrival {
             ("trace", _) => Err("a trace needs a file: type trace:FILE".to_owned()),
             _ => Err(format!(
                 "{text:?} is no arrival: type closed, burst, constant, poisson, periodic, \
-                 ramp:10s, steps:100/s@5s,200/s@5s or trace:FILE"
+                 each-second, ramp:10s, steps:100/s@5s,200/s@5s or trace:FILE"
             )),
         }
     }
@@ -88,6 +100,7 @@ impl fmt::Display for Arrival {
             Arrival::Constant => f.write_str("constant"),
             Arrival::Poisson => f.write_str("poisson"),
             Arrival::Periodic => f.write_str("periodic"),
+            Arrival::EachSecond => f.write_str("each-second"),
             Arrival::Ramp(over) => write!(f, "ramp:{over}"),
             Arrival::Steps(steps) => {
                 f.write_str("steps:")?;
@@ -139,13 +152,34 @@ mod tests {
 
     #[test]
     fn every_arrival_survives_being_written_and_read() {
-        for text in
-            ["closed", "burst", "constant", "poisson", "periodic", "ramp:10s", "trace:due.csv"]
-        {
+        for text in [
+            "closed",
+            "burst",
+            "constant",
+            "poisson",
+            "periodic",
+            "each-second",
+            "ramp:10s",
+            "trace:due.csv",
+        ] {
             assert_eq!(text.parse::<Arrival>().unwrap().to_string(), text);
         }
         let steps: Arrival = "steps:100/s@5s,2k/s/client@500ms".parse().unwrap();
         assert_eq!(steps.to_string().parse::<Arrival>().unwrap(), steps);
+    }
+
+    #[test]
+    fn an_arrival_is_open_or_closed_and_only_some_have_a_rate() {
+        for (text, is_open, needs_rate) in [
+            ("closed", false, false),
+            ("each-second", false, true),
+            ("ramp:10s", false, false),
+            ("burst", true, false),
+            ("constant", true, true),
+        ] {
+            let arrival: Arrival = text.parse().unwrap();
+            assert_eq!((arrival.is_open(), arrival.needs_rate()), (is_open, needs_rate), "{text}");
+        }
     }
 
     #[test]

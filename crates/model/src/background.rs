@@ -98,7 +98,11 @@ impl Background {
             return Some((text.to_owned(), "make background.load.pattern publish or request"));
         }
         match arrival {
-            Arrival::Burst | Arrival::Steps(_) | Arrival::Trace(_) | Arrival::Ramp(_) => Some((
+            Arrival::Burst
+            | Arrival::EachSecond
+            | Arrival::Steps(_)
+            | Arrival::Trace(_)
+            | Arrival::Ramp(_) => Some((
                 format!("the arrival {arrival} does not last evenly as long as it is needed"),
                 "make background.load.arrival closed, constant, poisson or periodic",
             )),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arrival::Arrival;
 use crate::body::BodySource;
+use crate::join::Join;
 use crate::units::{Bytes, Nanos, Rate};
 
 /// What one operation is.
@@ -223,6 +224,10 @@ pub struct Load {
     /// arrival and protocol: 1 in closed loops, as many as the protocol allows in open ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
+    /// How clients come, group by group, each with what it has to send; `None` where all connect
+    /// before the load starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub join: Option<Join>,
     /// How messages that are due together reach the socket; left out where it is the default.
     #[serde(default, skip_serializing_if = "Writes::is_default")]
     pub writes: Writes,
@@ -271,6 +276,28 @@ impl Load {
         }
     }
 
+    /// When the client of this index comes, from the start of the load on.
+    pub fn turn(&self, client: u32) -> Nanos {
+        self.join.map_or(Nanos(0), |join| join.turn(client))
+    }
+
+    /// True where each client brings the subscriber that hears it: then that one is connected
+    /// before the client is.
+    pub fn brings_subscribers(&self) -> bool {
+        self.join.is_some() && self.delivers() && self.topology == Topology::Pairs
+    }
+
+    /// Messages that client `index` sends at the beginning of each second, where the arrival is
+    /// [`Arrival::EachSecond`].
+    pub fn share_of_second(&self, index: u32) -> Option<u64> {
+        let rate = self.rate.filter(|_| self.arrival == Arrival::EachSecond)?;
+        let whole = rate.per_second as u64;
+        Some(match rate.per_client {
+            true => whole,
+            false => Split::Exact.share(whole, self.connections, index),
+        })
+    }
+
     /// How consumers ask; `None` where they do not.
     pub fn polling(&self) -> Option<Polling> {
         (self.pattern == Pattern::Poll).then(|| Polling {
@@ -312,6 +339,23 @@ mod tests {
         assert_eq!(delivering(0).collect::<Vec<_>>(), always);
         let all = [Pattern::Deliver, Pattern::Poll, Pattern::Transfer];
         assert_eq!(delivering(1).collect::<Vec<_>>(), all);
+    }
+
+    /// 7 a second over 3 clients: 3, 2 and 2; or 7 of each.
+    #[test]
+    fn a_rate_of_each_second_is_shared_as_whole_messages() {
+        let load = |rate: &str, arrival: &str| -> Load {
+            serde_json::from_value(serde_json::json!({
+                "pattern": "request", "connections": 3, "subscribers": 0, "topology": "fan-in",
+                "messages": 9, "warmup": "0s", "arrival": arrival, "rate": rate, "think": "0s",
+                "split": "exact", "body": "readings", "timeout": "5s",
+            }))
+            .unwrap()
+        };
+        let shares = |load: Load| (0..3).map(|i| load.share_of_second(i)).collect::<Vec<_>>();
+        assert_eq!(shares(load("7/s", "each-second")), [Some(3), Some(2), Some(2)]);
+        assert_eq!(shares(load("7/s/client", "each-second")), [Some(7); 3]);
+        assert_eq!(shares(load("7/s", "constant")), [None; 3]);
     }
 
     #[test]

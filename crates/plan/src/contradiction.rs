@@ -1,6 +1,6 @@
 //! Words of a load that cannot hold together.
 
-use weigh_model::{Arrival, Pattern};
+use weigh_model::{Arrival, Nanos, Pattern};
 
 use crate::kind::Wrong;
 
@@ -42,6 +42,14 @@ pub enum Contradiction {
     NothingGathers,
     /// Subscribers that read nothing, in a pattern in which none waits for what comes.
     NobodyStalls,
+    /// Clients that come group by group, and a ramp or a warm-up beside.
+    JoinsTwice,
+    /// Clients that come group by group to a load of a time.
+    JoinsWithoutTotal,
+    /// The last group would come when the load is over.
+    JoinsTooLate(Nanos),
+    /// A share of a second that is no whole number of messages for every client.
+    ShareBroken,
     /// Consumers would do nothing but ask.
     PeriodTooShort,
     /// A server would hold a request for too long.
@@ -86,6 +94,9 @@ impl Contradiction {
             }
             Contradiction::NothingGathers => &["load.batch"],
             Contradiction::NobodyStalls => &["load.stall"],
+            Contradiction::JoinsTwice => &["load.join", "load.warmup", "load.arrival"],
+            Contradiction::JoinsWithoutTotal | Contradiction::JoinsTooLate(_) => &["load.join"],
+            Contradiction::ShareBroken => &["load.rate"],
             Contradiction::PeriodTooShort => &["load.poll_period"],
             Contradiction::WaitTooLong => &["load.poll_wait"],
             Contradiction::NoObject => &["load.size"],
@@ -114,7 +125,9 @@ impl Contradiction {
             }
             Contradiction::RateUnused(arrival) => (
                 format!("the arrival {arrival} has no rate"),
-                "leave load.rate out, or make load.arrival constant, poisson or periodic".into(),
+                "leave load.rate out, or make load.arrival constant, poisson, periodic or \
+                 each-second"
+                    .into(),
             ),
             Contradiction::RateMissing(arrival) => (
                 format!("the arrival {arrival} needs a rate"),
@@ -181,9 +194,33 @@ impl Contradiction {
                     .into(),
                 "make load.pattern deliver or request, or leave the seal out".into(),
             ),
-            other => return other.of_consumers(),
+            other => return other.of_turns(),
         };
         Wrong::new(text, mend)
+    }
+
+    /// The words about clients that come group by group, and about shares of a second.
+    fn of_turns(&self) -> Wrong {
+        match self {
+            Contradiction::JoinsTwice => Wrong::new(
+                "clients that come group by group begin each at its turn: there is no ramp and no \
+                 warm-up beside that",
+                "leave one of them out",
+            ),
+            Contradiction::JoinsWithoutTotal => Wrong::new(
+                "a load of a time would be measured while its clients still come",
+                "give load.messages instead of load.duration, or leave load.join out",
+            ),
+            Contradiction::JoinsTooLate(last) => Wrong::new(
+                format!("the last clients would come after {last}, when the load is over"),
+                "give a longer load.duration, or larger groups",
+            ),
+            Contradiction::ShareBroken => Wrong::new(
+                "in each second every client sends a whole number of messages, at least 1",
+                "give a whole number such as \"100/s\", at least as large as load.connections",
+            ),
+            other => other.of_consumers(),
+        }
     }
 
     /// The words about consumers that ask and messages that leave together.

@@ -86,7 +86,9 @@ pub fn measured(load: &Load) -> Option<Nanos> {
     }
     let rate = load.rate.filter(|_| load.arrival.is_open())?;
     let messages = load.split.total(load.messages?, load.connections) as f64;
-    Some(Nanos::from_secs_f64(messages / rate.total_per_second(load.connections)))
+    let joining = load.join.map_or(Nanos(0), |join| join.last_turn(load.connections));
+    let sending = Nanos::from_secs_f64(messages / rate.total_per_second(load.connections));
+    Some(joining + sending)
 }
 
 /// How long a total in a closed loop takes at least: the round trips, the transmissions and the

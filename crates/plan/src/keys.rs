@@ -382,8 +382,14 @@ const OWN: &[(&str, Kind, &str)] = &[
     (
         "load.arrival",
         Kind::Arrival,
-        "When messages are due: closed, burst, constant, poisson, periodic, ramp:10s, \
+        "When messages are due: closed, burst, constant, poisson, periodic, each-second, ramp:10s, \
          steps:100/s@5s,200/s@5s or trace:FILE; constant with a rate, else closed.",
+    ),
+    (
+        "load.join",
+        Kind::Join,
+        "Clients connect and begin group by group, in pairs with their subscribers: 100 every \
+         500ms. All connect before the load if left out.",
     ),
     (
         "load.window",

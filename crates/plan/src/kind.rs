@@ -13,7 +13,7 @@ use weigh_model::path::{
 use weigh_model::plan::{Precision, TargetLife};
 use weigh_model::protocol::SettingKind;
 use weigh_model::units::{Bytes, parse_duration, parse_rate, parse_size};
-use weigh_model::{Arrival, Condition, MeterChoice, Pattern, Split, Topology};
+use weigh_model::{Arrival, Condition, Join, MeterChoice, Pattern, Split, Topology};
 
 use crate::metrics;
 
@@ -40,6 +40,8 @@ pub enum Kind {
     Split,
     /// What `load.arrival` takes.
     Arrival,
+    /// What `load.join` takes.
+    Join,
     /// What `load.body` takes.
     Body,
     /// A sentence about a figure.
@@ -149,6 +151,7 @@ impl Kind {
             Kind::Rate => parse_rate(text).map(|rate| rate.to_string()).map_err(said),
             Kind::Pattern => text.parse().map(|word: Pattern| word.to_string()).map_err(said),
             Kind::Arrival => text.parse().map(|word: Arrival| word.to_string()).map_err(said),
+            Kind::Join => text.parse().map(|word: Join| word.to_string()).map_err(said),
             Kind::Body => text.parse().map(|word: BodySource| word.to_string()).map_err(said),
             Kind::Topology => text.parse::<Topology>().map(|_| text.to_owned()).map_err(said),
             Kind::Split => text.parse::<Split>().map(|_| text.to_owned()).map_err(said),

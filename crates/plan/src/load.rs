@@ -5,7 +5,7 @@ use serde::Deserialize;
 use weigh_model::body::BodySource;
 use weigh_model::seal::Seal;
 use weigh_model::units::Bytes;
-use weigh_model::{Arrival, Load, Nanos, Pattern, Rate, Split, Topology, Writes};
+use weigh_model::{Arrival, Join, Load, Nanos, Pattern, Rate, Split, Topology, Writes};
 
 use crate::contradiction::Contradiction;
 
@@ -34,6 +34,8 @@ pub struct LoadWords {
     pub rate: Option<Rate>,
     /// See [`Load::window`].
     pub window: Option<u32>,
+    /// See [`Load::join`]; all connect before the load if left out.
+    pub join: Option<Join>,
     /// See [`Load::writes`]; coalesced if left out.
     pub writes: Option<Writes>,
     /// See [`Load::poll_period`]; [`POLL_PERIOD`] if left out, none in a long poll.
@@ -115,10 +117,14 @@ impl LoadWords {
             }),
             messages: self.messages,
             duration: if has_end { self.duration } else { Some(self.duration.unwrap_or(DURATION)) },
-            warmup: self.warmup.unwrap_or_else(|| warmup(pattern, &arrival)),
+            warmup: self.warmup.unwrap_or_else(|| match self.join {
+                Some(_) => Nanos(0),
+                None => warmup(pattern, &arrival),
+            }),
             arrival,
             rate: self.rate,
             window: self.window.or(moves.then_some(1)),
+            join: self.join,
             writes: self.writes.unwrap_or_default(),
             poll_period: polls.then_some(period),
             poll_wait: wait.filter(|_| polls),
@@ -198,6 +204,7 @@ impl LoadWords {
         .into_iter()
         .chain(self.contradictions_of_seal(load))
         .chain(self.of_exchanges(load))
+        .chain(of_turns(load))
         .filter_map(|(is_so, contradiction)| is_so.then_some(contradiction))
         .collect()
     }
@@ -262,6 +269,27 @@ impl LoadWords {
     fn says_of_polls(&self) -> bool {
         self.poll_period.is_some() || self.poll_wait.is_some() || self.poll_limit.is_some()
     }
+}
+
+/// The same of clients that come group by group, and of shares of a second.
+fn of_turns(load: &Load) -> [(bool, Contradiction); 4] {
+    let joins = load.join.is_some();
+    let is_held = load.pattern == Pattern::Hold;
+    let last = load.join.map_or(Nanos(0), |join| join.last_turn(load.connections));
+    let never_comes = joins && is_held && load.duration.is_some_and(|lasts| last >= lasts);
+    let is_mixed = joins && !is_held && load.messages.is_none();
+    let has_own = matches!(load.arrival, Arrival::Ramp(_)) || load.warmup.0 > 0;
+    let rate = load.rate.filter(|_| load.arrival == Arrival::EachSecond);
+    let is_broken = rate.is_some_and(|rate| {
+        let least = if rate.per_client { 1.0 } else { f64::from(load.connections) };
+        rate.per_second.fract() != 0.0 || rate.per_second < least
+    });
+    [
+        (joins && has_own, Contradiction::JoinsTwice),
+        (is_mixed, Contradiction::JoinsWithoutTotal),
+        (never_comes, Contradiction::JoinsTooLate(last)),
+        (is_broken, Contradiction::ShareBroken),
+    ]
 }
 
 fn topology(publishers: u32, subscribers: u32) -> Topology {

@@ -167,8 +167,9 @@ fn one(kind: Kind) -> Value {
         Kind::BitRate => text(r"^[0-9.]+ *[kMG]?bit(/s)?$"),
         Kind::Battery => text(r"^[0-9.]+ *m?(Ah|Wh) *@ *[0-9.]+ *m?V$"),
         Kind::Arrival => {
-            text(r"^(closed|burst|constant|poisson|periodic|ramp:.+|steps:.+|trace:.+)$")
+            text(r"^(closed|burst|constant|poisson|periodic|each-second|(ramp|steps|trace):.+)$")
         }
+        Kind::Join => text(r"^[0-9]+ every +[0-9.]+ *[a-zµ]+$"),
         Kind::Body => text(
             r"^(sealed[^:]*:)?(readings|filler|(text|template):.*|(lines|file):.+)$|^sealed[^:]*$",
         ),

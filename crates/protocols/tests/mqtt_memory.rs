@@ -81,6 +81,7 @@ fn trial(version: &str) -> Trial {
             arrival: Arrival::Closed,
             rate: None,
             window: None,
+            join: None,
             writes: Default::default(),
             poll_period: None,
             poll_wait: None,

@@ -21,6 +21,7 @@ fn load(topology: Topology, subscribers: u32) -> Load {
         arrival: Arrival::Closed,
         rate: None,
         window: None,
+        join: None,
         writes: Default::default(),
         poll_period: None,
         poll_wait: None,

@@ -4,7 +4,7 @@
 use weigh_model::mark::Mark;
 use weigh_model::protocol::Lifetime;
 use weigh_model::wire::{Op, Reply, Ticket};
-use weigh_model::{Arrival, Nanos, Pattern};
+use weigh_model::{Nanos, Pattern};
 
 use super::Shard;
 use super::sending::{TURN_BYTES, count_sent};
@@ -96,8 +96,9 @@ impl Shard {
         if size == 0 || !self.may_begin_batch(link) {
             return false;
         }
+        let turn = self.turn(link);
         let traffic = self.links[link as usize].state.traffic_mut();
-        let due = traffic.waiting.front().copied().unwrap_or(self.start);
+        let due = traffic.waiting.front().copied().unwrap_or(turn);
         let warmup = due < self.measure_from;
         let number = traffic.batches.begin(Batch { due, left: size, failed: 0, warmup });
         traffic.filling = Some((number, size));
@@ -244,9 +245,9 @@ impl Shard {
 
     /// Due times that a slot of a closed loop brings at once.
     pub(super) fn slot_messages(&self) -> usize {
-        match self.job.load().arrival {
-            Arrival::Closed | Arrival::Ramp(_) => self.job.load().batch_size() as usize,
-            _ => 1,
+        match self.job.load().arrival.is_closed() {
+            true => self.job.load().batch_size() as usize,
+            false => 1,
         }
     }
 }

@@ -5,10 +5,12 @@
 mod batching;
 mod desk;
 mod finishing;
+mod joining;
 mod metered;
 mod opening;
 mod polling;
 mod receiving;
+mod seconds;
 mod sending;
 mod stalling;
 mod streaming;
@@ -31,6 +33,7 @@ use desk::Desk;
 use metered::Metered;
 use polling::Reason;
 use receiving::{Loss, Spare};
+use seconds::Share;
 use stalling::Stall;
 use streaming::PIECE_BYTES;
 
@@ -64,6 +67,8 @@ pub struct Shard {
     timers: BinaryHeap<Reverse<(Nanos, Timer, u32)>>,
     /// When which consumer asks for what is new, and why.
     asks: BinaryHeap<Reverse<(Nanos, Reason, u32)>>,
+    /// What each producer has sent in which second, where each second has a share.
+    shares: Vec<Share>,
     /// Links to be connected again, and when.
     reopens: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// When which wire wants to be woken.
@@ -71,6 +76,8 @@ pub struct Shard {
     /// Connections that were asked for, in the order of time; most of them stand by now.
     openings: VecDeque<(Nanos, u32)>,
     next_unopened: usize,
+    /// The link of the next client that comes while the load runs.
+    next_joiner: usize,
     next_source: usize,
     last_release: Nanos,
     /// The latest due time of a message that became due.
@@ -153,13 +160,11 @@ impl Shard {
         let (consumers, producers) = (mine(load.subscribers).len(), mine(load.connections).len());
         let mut links = Vec::with_capacity(consumers + producers);
         let mut desk = Desk::new(Arc::clone(&job), consumers, producers);
-        for consumer in mine(load.subscribers) {
-            let account = desk.open_consumer(consumer);
-            let state = LinkState::new(consumer, account, Role::Consumer);
-            links.push(Link { wire: None, state });
+        for seat in mine(load.subscribers) {
+            let account = desk.open_consumer(seat);
+            links.push(Link { wire: None, state: LinkState::new(seat, account, Role::Consumer) });
         }
-        let mut streams = Vec::new();
-        let mut owed = 0;
+        let (mut streams, mut owed) = (Vec::new(), 0);
         for producer in mine(load.connections) {
             let account = desk.open_producer(producer);
             let state = producer_state(&job, producer, account);
@@ -184,10 +189,12 @@ impl Shard {
             eager: Vec::new(),
             timers: BinaryHeap::new(),
             asks: BinaryHeap::new(),
+            shares: seconds::shares(load, producers),
             reopens: BinaryHeap::new(),
             wakes: BinaryHeap::with_capacity(consumers + producers),
             openings: VecDeque::new(),
             next_unopened: 0,
+            next_joiner: consumers + if load.join.is_some() { 0 } else { producers },
             next_source: index as usize,
             last_release: Nanos(0),
             newest_due: Nanos(0),
@@ -251,6 +258,7 @@ impl Shard {
                 if !self.has_begun {
                     self.begin(now);
                 }
+                self.join_clients(io, now);
                 self.is_past_end = now >= self.end;
                 self.send_due(io, now);
                 self.ask_due(io, now);
@@ -329,7 +337,7 @@ impl Shard {
     fn next_due_moment(&self) -> Nanos {
         let stream = self.stream_next.map_or(Nanos::NEVER, |due| self.start + due.at);
         let timer = self.timers.peek().map_or(Nanos::NEVER, |Reverse((at, _, _))| *at);
-        match stream.min(timer).min(self.next_ask()) {
+        match stream.min(timer).min(self.next_turn()).min(self.next_ask()) {
             Nanos::NEVER => Nanos::NEVER,
             due => due.max(self.paced_until),
         }
@@ -382,28 +390,35 @@ impl Shard {
                     self.streams_left += 1;
                 }
                 stream += 1;
-                continue;
-            }
-            match load.arrival {
-                Arrival::Closed if load.pattern != Pattern::Hold => {
-                    self.open_slots(index, self.start);
-                }
-                Arrival::Ramp(over) => {
-                    let place = u64::from(self.links[index as usize].state.index);
-                    let offset = over.0 * place / u64::from(load.connections);
-                    self.timers.push(Reverse((self.start + Nanos(offset), Timer::Slot, index)));
-                }
-                _ => {}
-            }
-            let burst = self.links[index as usize].state.traffic().burst_left;
-            self.desk.scheduled_many(burst);
-            if burst > 0 {
-                self.eager.push(index);
-            } else {
-                self.offer(index);
+            } else if load.join.is_none() {
+                self.begin_client(index, self.start);
             }
         }
         self.last_release = now;
+    }
+
+    /// What a client has to send of its own accord is due from `since` on.
+    fn begin_client(&mut self, index: u32, since: Nanos) {
+        let job = Arc::clone(&self.job);
+        let load = job.load();
+        match load.arrival {
+            Arrival::Closed | Arrival::EachSecond if load.pattern != Pattern::Hold => {
+                self.open_slots(index, since);
+            }
+            Arrival::Ramp(over) => {
+                let place = u64::from(self.links[index as usize].state.index);
+                let offset = over.0 * place / u64::from(load.connections);
+                self.timers.push(Reverse((since + Nanos(offset), Timer::Slot, index)));
+            }
+            _ => {}
+        }
+        let burst = self.links[index as usize].state.traffic().burst_left;
+        self.desk.scheduled_many(burst);
+        if burst > 0 {
+            self.eager.push(index);
+        } else {
+            self.offer(index);
+        }
     }
 
     /// Tells what was done since the last border, and at the very end since then.

@@ -19,7 +19,7 @@ impl Shard {
     /// Opens more of the connections that stand during the whole trial. Consumers come first:
     /// nothing may be sent before they listen.
     pub(super) fn open_more(&mut self, io: &mut dyn Io) {
-        let total = self.kept_links() as u64;
+        let total = self.links_ahead() as u64;
         while self.has_openable() {
             let link = self.next_unopened as u32;
             self.next_unopened += 1;
@@ -27,7 +27,7 @@ impl Shard {
         }
         let dead = self.dead.0 + self.dead.1;
         let now = io.now();
-        if now >= self.next_interval {
+        if total > 0 && now >= self.next_interval {
             self.next_interval = now + PROGRESS;
             (self.progress)(Progress::Opening(self.desk.open_links, total));
         }
@@ -41,8 +41,8 @@ impl Shard {
         }
     }
 
-    /// Links that are opened before the load starts.
-    fn kept_links(&self) -> usize {
+    /// Links whose connections stand as long as the trial.
+    pub(super) fn kept_links(&self) -> usize {
         match self.job.dial.lifetime {
             Lifetime::Kept => self.links.len(),
             Lifetime::PerMessage => self.desk.accounts.consumers.len(),
@@ -50,7 +50,7 @@ impl Shard {
     }
 
     pub(super) fn has_openable(&self) -> bool {
-        if self.next_unopened >= self.kept_links() {
+        if self.next_unopened >= self.links_ahead() {
             return false;
         }
         let consumers = self.desk.accounts.consumers.len();
@@ -183,10 +183,14 @@ impl Shard {
             self.fail_trial(loss);
             return;
         }
-        let misses_messages =
-            self.is_consumer(loss.link) && self.phase != Phase::Opening && !self.asks(loss.link);
+        let is_brought = self.client_of(loss.link);
+        let misses_messages = self.is_consumer(loss.link)
+            && self.phase != Phase::Opening
+            && is_brought.is_none()
+            && !self.asks(loss.link);
         if is_hopeless || misses_messages {
             self.bury(loss.link);
+            is_brought.into_iter().for_each(|client| self.bury(client));
             self.silence_partner(loss.link);
         } else if self.comes_back(loss.link) {
             let wait = Nanos(RETRY_FIRST.0 << attempts.min(ATTEMPTS_MAX));
@@ -331,8 +335,9 @@ impl Shard {
         let is_by_time =
             !load.arrival.is_open() && !self.job.has_quotas() && load.pattern != Pattern::Hold;
         let due_at_once = u64::from(load.window.unwrap_or(1)) * self.slot_messages() as u64;
-        self.next_unopened = self.kept_links();
-        for index in 0..self.links.len() as u32 {
+        self.next_unopened = self.links_ahead();
+        let ahead = if load.join.is_some() { self.next_unopened } else { self.links.len() };
+        for index in 0..ahead as u32 {
             let state = &self.links[index as usize].state;
             if state.is_standing || state.phase == LinkPhase::Dead {
                 continue;

@@ -115,10 +115,16 @@ impl Shard {
         let is_dead = state.phase == LinkPhase::Dead;
         let traffic = state.traffic_mut();
         let is_spent = self.job.has_quotas() && since >= self.measure_from && traffic.quota == 0;
-        if !is_dead && since < self.end && !is_spent {
-            traffic.waiting.extend(std::iter::repeat_n(since, messages));
-            self.eager.push(link);
+        if is_dead || since >= self.end || is_spent {
+            return;
         }
+        if let Some(later) = self.next_second(link, since, messages as u64) {
+            self.timers.push(Reverse((later, Timer::Slot, link)));
+            return;
+        }
+        let traffic = self.links[link as usize].state.traffic_mut();
+        traffic.waiting.extend(std::iter::repeat_n(since, messages));
+        self.eager.push(link);
     }
 
     fn client_due(&mut self, link: u32, at: Nanos) {
@@ -290,7 +296,7 @@ impl Shard {
                 (is_warmup || traffic.quota > 0).then_some(*due)
             }
             Some(due) => Some(*due),
-            None if traffic.burst_left > 0 => Some(self.start),
+            None if traffic.burst_left > 0 => Some(self.turn(link)),
             None => None,
         }
     }
@@ -394,7 +400,8 @@ impl Shard {
         if load.arrival.is_open() {
             return;
         }
-        if load.think.0 == 0 && self.job.dial.lifetime == Lifetime::Kept {
+        let has_shares = load.arrival == Arrival::EachSecond;
+        if load.think.0 == 0 && !has_shares && self.job.dial.lifetime == Lifetime::Kept {
             if sent < self.end {
                 self.links[link as usize].state.traffic_mut().waiting.push_back(sent);
             }
@@ -429,10 +436,10 @@ impl Shard {
         let is_out_of_time = now >= self.end;
         let is_over = match (&load.arrival, load.pattern) {
             (_, Pattern::Hold) => is_out_of_time,
-            (Arrival::Closed | Arrival::Ramp(_), _) if self.job.has_quotas() => {
+            (arrival, _) if arrival.is_closed() && self.job.has_quotas() => {
                 (now >= self.measure_from && self.owed == 0) || self.is_stalled(now)
             }
-            (Arrival::Closed | Arrival::Ramp(_), _) => is_out_of_time,
+            (arrival, _) if arrival.is_closed() => is_out_of_time,
             (Arrival::Burst, _) => self.owed == 0 || self.is_stalled(now),
             _ => {
                 let is_spent = self.stream_next.is_none() && self.streams_left == 0;
@@ -466,7 +473,9 @@ impl Shard {
     /// reached: a load that ends by count must end all the same.
     fn is_stalled(&self, now: Nanos) -> bool {
         let patience = Nanos(self.job.load().timeout.0.saturating_mul(STALLED_TIMEOUTS));
-        if now <= self.desk.last_moved.max(self.start) + patience {
+        // Where clients are still to come, it is they who are waited for.
+        let is_joined = self.next_turn() == Nanos::NEVER;
+        if !is_joined || now <= self.desk.last_moved.max(self.start) + patience {
             return false;
         }
         let is_blocked = |link: &Link| link.state.is_blocked && link.state.token.is_some();

@@ -1,6 +1,7 @@
 //! Whole trials in the simulated world, with servers of all manners. Every trial is also held to
 //! few steps: a shard that asks for a moment that has passed spins, and would show here.
 
+mod joining;
 mod parcel;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -66,6 +67,7 @@ fn scene(manner: Manner) -> Scene {
             arrival: Arrival::Closed,
             rate: None,
             window: None,
+            join: None,
             writes: Writes::default(),
             poll_period: None,
             poll_wait: None,

@@ -23,6 +23,7 @@ fn load() -> Load {
         arrival: Arrival::Closed,
         rate: None,
         window: None,
+        join: None,
         writes: Default::default(),
         poll_period: None,
         poll_wait: None,

@@ -212,6 +212,14 @@ fn loads_that_contradict_themselves() {
             "protocol = \"mqtt\"\nload.arrival = \"burst\"",
             "protocol = \"mqtt\"\nload.arrival = \"burst\"\nload.messages = 5\n\
              load.warmup = \"1s\"",
+            "protocol = \"mqtt\"\nload.join = \"100 every 1s\"",
+            "protocol = \"mqtt\"\nload.join = \"100 every 1s\"\nload.messages = 500\n\
+             load.warmup = \"1s\"",
+            "protocol = \"mqtt\"\nload.join = \"1 every 1s\"\nload.pattern = \"hold\"\n\
+             load.connections = 9\nload.duration = \"8s\"",
+            "protocol = \"mqtt\"\nload.arrival = \"each-second\"\nload.rate = \"0.5/s/client\"",
+            "protocol = \"mqtt\"\nload.arrival = \"each-second\"\nload.rate = \"5/s\"\n\
+             load.connections = 6",
             "protocol = \"mqtt\"\nload.duration = \"0s\"",
             "protocol = \"mqtt\"\nload.timeout = \"0s\"",
         ],

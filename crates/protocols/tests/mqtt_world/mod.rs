@@ -307,6 +307,7 @@ pub(crate) fn trial(given: &[(&str, &str)], connections: u32, subscribers: u32) 
             arrival: Arrival::Closed,
             rate: None,
             window: None,
+            join: None,
             writes: Default::default(),
             poll_period: None,
             poll_wait: None,

@@ -70,6 +70,7 @@ pub fn trial(
             arrival: Arrival::Closed,
             rate: None,
             window: None,
+            join: None,
             writes: Default::default(),
             poll_period: None,
             poll_wait: None,

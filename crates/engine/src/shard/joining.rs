@@ -1,0 +1,83 @@
+//! Clients that come group by group while the load runs. A client that brings the subscriber which
+//! hears it connects when that one listens, so that nothing is sent to nobody.
+
+use weigh_model::Nanos;
+use weigh_model::protocol::{Lifetime, Role};
+
+use super::Shard;
+use crate::io::Io;
+use crate::link::LinkPhase;
+
+impl Shard {
+    /// Connections that are made before the load starts, whatever comes later.
+    pub(super) fn links_ahead(&self) -> usize {
+        match self.job.load().join {
+            None => self.kept_links(),
+            Some(_) if self.brings_subscribers() => 0,
+            Some(_) => self.desk.accounts.consumers.len(),
+        }
+    }
+
+    /// True where each client comes with its subscriber. One that connects for every message has
+    /// its subscriber stand before.
+    fn brings_subscribers(&self) -> bool {
+        self.job.load().brings_subscribers() && self.job.dial.lifetime == Lifetime::Kept
+    }
+
+    /// Lets every client come whose turn it is.
+    pub(super) fn join_clients(&mut self, io: &mut dyn Io, now: Nanos) {
+        while self.next_turn() <= now {
+            let link = self.next_joiner as u32;
+            self.next_joiner += 1;
+            self.begin_client(link, self.turn(link));
+            let index = self.links[link as usize].state.index;
+            if self.brings_subscribers() {
+                self.open(index / self.job.shards, io);
+            } else if self.job.dial.lifetime == Lifetime::Kept {
+                self.open(link, io);
+            }
+        }
+        self.open_brought(io);
+    }
+
+    /// Connects the clients whose subscribers have come to listen.
+    fn open_brought(&mut self, io: &mut dyn Io) {
+        if !self.brings_subscribers() {
+            return;
+        }
+        for place in 0..self.desk.stirred.len() {
+            let consumer = self.desk.stirred[place];
+            if !self.is_consumer(consumer) {
+                continue;
+            }
+            if let Some(link) = self.client_of(consumer) {
+                self.open(link, io);
+            }
+        }
+    }
+
+    /// The client that this subscriber was brought by, if it waits for it to listen.
+    pub(super) fn client_of(&self, consumer: u32) -> Option<u32> {
+        let state = &self.links[consumer as usize].state;
+        if !self.brings_subscribers() || state.role != Role::Consumer {
+            return None;
+        }
+        let link = self.producer_link(state.index)?;
+        let client = &self.links[link as usize].state;
+        let waits = client.phase == LinkPhase::Idle && client.connections == 0;
+        (waits && (link as usize) < self.next_joiner).then_some(link)
+    }
+
+    /// When the next client comes; never where all have, or stood before the load.
+    pub(super) fn next_turn(&self) -> Nanos {
+        match self.next_joiner < self.links.len() {
+            true => self.turn(self.next_joiner as u32),
+            false => Nanos::NEVER,
+        }
+    }
+
+    /// When the client of this link begins.
+    pub(super) fn turn(&self, link: u32) -> Nanos {
+        self.start + self.job.load().turn(self.links[link as usize].state.index)
+    }
+}
