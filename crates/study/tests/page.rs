@@ -157,6 +157,19 @@ fn a_picture_has_theirs_and_ours_on_the_same_axes() {
     );
 }
 
+/// What is not drawn is neither in the legend nor told how to be read.
+#[test]
+fn a_series_without_points_is_said_to_be_missing_and_no_more() {
+    let mut outcome = sample::outcome();
+    let ours = outcome.figures[0].series.iter_mut().find(|one| !one.is_theirs).unwrap();
+    ours.points.clear();
+    ours.missing = Some("one cell has no figure".to_owned());
+    let picture = &pictures(&outcome)[0];
+    assert_eq!(picture.option["legend"]["data"].as_array().unwrap().len(), 2);
+    assert!(picture.note.contains("HTTP, as published: one cell has no figure."));
+    assert!(!picture.note.contains("Solid"), "{}", picture.note);
+}
+
 /// Pictures of nothing are not drawn, and the page says why.
 #[test]
 fn a_figure_without_points_says_what_is_missing() {

@@ -60,7 +60,8 @@ fn note(figure: &FigureOutcome) -> String {
     let has_intervals = ours().any(|point| point.low.is_some());
     let has_gaps = ours().any(|point| point.low.is_none());
     let mut note = figure.caption.trim().replace('`', "");
-    let has = |theirs: bool| figure.series.iter().any(|own| own.is_theirs == theirs);
+    let drawn = || figure.series.iter().filter(|own| !own.points.is_empty());
+    let has = |theirs: bool| drawn().any(|own| own.is_theirs == theirs);
     if has(true) {
         note += " Hollow and dashed: the paper's.";
     }
