@@ -130,7 +130,7 @@ fn a_cell_that_the_generator_limited_decides_only_what_is_about_that() {
             texts.study = texts.study.replace(&at, &format!("{at}, even_limited = true"));
         }
     }
-    let read = weigh_study::Study::read(&texts, &crate::fixture::TestWorld);
+    let read = Study::read(&texts, &crate::fixture::TestWorld);
     let study = read.unwrap_or_else(|wrong| panic!("{}", wrong.render(&texts, false)));
     let about = outcome(&study, &runs, Scale::Full);
     let told = condition(claim(&about, "C05"), "http / mqtt");
