@@ -218,11 +218,22 @@ fn y(figure: &FigureOutcome) -> Value {
     y
 }
 
-/// The next number above that an axis may end with: 1, 1.5, 2 ... 9.5 times a power of ten.
+/// The next number above at which the axis has a mark: the chart library divides it by about five
+/// steps of 1, 2, 3 or 5 times a power of ten.
 fn round_above(value: f64) -> f64 {
-    let step = 10f64.powf(value.log10().floor()) / 2.0;
+    let size = 10f64.powf((value / STEPS).log10().floor());
+    let step = match value / STEPS / size {
+        one if one < 1.5 => 1.0,
+        two if two < 2.5 => 2.0,
+        three if three < 4.0 => 3.0,
+        five if five < 7.0 => 5.0,
+        _ => 10.0,
+    } * size;
     (value / step).ceil() * step
 }
+
+/// Steps of an axis, about.
+const STEPS: f64 = 5.0;
 
 /// Intervals that end beyond so many times the largest figure are drawn as far as the axis goes.
 const ENDS_MAX: f64 = 3.0;
