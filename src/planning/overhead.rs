@@ -1,5 +1,5 @@
-//! What a trial takes beside its load: an estimate. The times are those that trials of the published
-//! studies took on a quiet machine of two cores, in a release build.
+//! What a trial takes beside its load: an estimate. The times are those that trials of the
+//! published studies took on a quiet machine of two cores, in a release build.
 
 use weigh_limit::{Goal, Search};
 use weigh_model::hop::HopStage;
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_search_tries_more_loads_the_wider_it_looks_and_the_closer_it_comes() {
-        // One load, half of four doublings, and no halving: half of the upper bound is close enough.
+        // One load, half of four doublings, no halving: half of the upper bound is close enough.
         assert!((loads(16.0, 0.5) - 3.0).abs() < 1e-9);
         // Between 1 and 2 lie three steps of a fifth of the upper one: 1.64 halvings.
         assert!((loads(16.0, 0.2) - 4.635).abs() < 1e-3);

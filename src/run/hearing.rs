@@ -158,8 +158,8 @@ fn options(filter: Filter, offloads: Offloads, is_secured: bool, notes: Notes) -
     options
 }
 
-/// Memory for a second of many packets of which so much is copied: the kernel has to clear all of it
-/// before every trial.
+/// Memory for a second of many packets of which so much is copied: the kernel has to clear all of
+/// it before every trial.
 /// Where a trial has less than that to say, for all of what it has to say.
 fn ring_bytes(snap_bytes: u32, load: &Load) -> usize {
     let second = |snap_bytes: u32| PACKETS * (FRAME_BYTES + snap_bytes.min(PACKET_BYTES)) as usize;
@@ -260,8 +260,8 @@ const NAMED_BYTES: u32 = 512;
 /// doubt.
 const PACKETS: usize = 40_000;
 
-/// What the kernel keeps beside what it copies of a packet, rounded up: `struct tpacket3_hdr` and the
-/// address of packet(7).
+/// What the kernel keeps beside what it copies of a packet, rounded up: `struct tpacket3_hdr` and
+/// the address of packet(7).
 const FRAME_BYTES: u32 = 128;
 
 /// The payload of an Ethernet frame and its header, where all of a packet is copied.

@@ -336,8 +336,8 @@ fn heading(own: &Begun) -> String {
     format!("{name}: {plans} plan{plural}, {trials} trials or more, about {time}")
 }
 
-/// `all plans: memory is limited by RLIMIT_DATA ...`: what is to be said of plans that are run, once
-/// for all of which it is true.
+/// `all plans: memory is limited by RLIMIT_DATA ...`: what is to be said of plans that are run,
+/// once for all of which it is true.
 fn remarks(parts: &[Looked]) -> Vec<String> {
     let run = || parts.iter().filter(|(_, obstacle)| obstacle.is_none()).map(|(part, _)| part);
     let mut plans: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
