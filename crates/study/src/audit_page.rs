@@ -116,8 +116,8 @@ fn matrix(papers: &[Paper<'_>]) -> String {
         );
     }
     html + "</tbody></table></div>\n<p class=\"note\">How many findings the \
-            rule makes; a figure may be in several. <b>!</b> figures contradict each other. <b>0</b> \
-            the rule could be asked and nothing was found. \
+            rule makes; a figure may be in several. <b>!</b> figures contradict each other. \
+            <b>0</b> the rule could be asked and nothing was found. \
             <b>–</b> the figures do not carry what it asks for: no clean bill.</p>\n"
 }
 

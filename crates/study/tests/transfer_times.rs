@@ -133,8 +133,8 @@ fn the_ratio_of_quantiles_is_held_about_as_often_as_it_says() {
         (log_normal("log-normal 0.5", 0.5), 0.90),
         (log_normal("log-normal, ratio 3", BOUND.ln() / NORMAL_90), 0.90),
         (log_normal("log-normal 1", 1.0), 0.90),
-        // A quantile of 150 values lies a little too low, which shows where they spread little about
-        // it and repetitions are many: the interval then lies below, in the claim's favour.
+        // A quantile of 150 values lies a little too low, which shows where they spread little
+        // about it and repetitions are many: the interval then lies below, in the claim's favour.
         (two_modes("one in five, three times", 0.2, 3.0), 0.85),
         (two_modes("one in five, seven times", 0.2, 7.0), 0.85),
         (wifi(), 0.90),

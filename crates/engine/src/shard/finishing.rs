@@ -97,11 +97,11 @@ impl Shard {
         last_due.max(self.desk.last_due) + patience
     }
 
-    /// When to look again: at once, if the last thing that was awaited has happened since; at the
-    /// deadline, once it is known; and soon where other shards may be done meanwhile.
+    /// When to look again: at once, if the last thing that was awaited was seen to happen since; at
+    /// the deadline, once it is known; and soon where other shards may be done meanwhile.
     pub(super) fn drain_moment(&self, io: &mut dyn Io) -> Nanos {
         let all_sent = self.job.shared.sending_done.load(Ordering::SeqCst) >= self.job.shards;
-        if all_sent && !self.is_told_complete && self.is_complete() {
+        if all_sent && !self.is_told_complete && self.is_seen_through() && self.is_complete() {
             return Nanos(0);
         }
         let deadline = if all_sent { self.deadline() } else { Nanos::NEVER };
@@ -148,6 +148,15 @@ impl Shard {
             && (!is_held || self.desk.signs_awaited() == 0)
             && !self.links.iter().any(is_waiting)
             && (0..self.desk.accounts.consumers.len()).all(|account| self.has_everything(account))
+    }
+
+    /// True if nothing that left can still be on its way: all of it was confirmed, or is awaited by
+    /// consumers. What nobody confirms is given a moment to arrive before its connection is closed.
+    fn is_seen_through(&self) -> bool {
+        let accounts = &self.desk.accounts;
+        let mut producers = accounts.producers.iter();
+        !accounts.consumers.is_empty()
+            || producers.all(|own| own.confirmed + own.confirmed_late == own.sent)
     }
 
     /// True where the server holds requests until there is something new: they need not end.

@@ -62,10 +62,9 @@ fn terms(carry: &CarryOutcome) -> String {
     format!(
         "A {} is {} devices, each with a message every {} s. The server has {} and {} of memory. \
          Carried means: nothing lost or late, and 99 % of the answers within \
-         {} s; QoS 0 has no answer, so there only loss counts. What was measured is as many devices \
-         as the plan had, in each lane its own number: it does not say that another lane carries \
-         less. To the memory that the process shows \
-         the {} bytes are added that the kernel keeps for a connection ({}).",
+         {} s; QoS 0 has no answer, so there only loss counts. What was measured is as many \
+         devices as the plan had, in each lane its own number: it does not say that another lane \
+         carries less. To the memory that the process shows the {} bytes are added that the kernel keeps for a connection ({}).",
         escape(&carry.unit),
         carry.sensors,
         carry.interval_s,

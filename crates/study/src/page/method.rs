@@ -53,7 +53,7 @@ pub(super) fn method(study: &Study, outcome: &Outcome) -> String {
     );
     html += &environment(study);
     html += &host(outcome);
-    let common = common_words(study, outcome);
+    let common = words_of_all(study, outcome);
     html += "<h3>The experiments, as published and done right</h3>\n<p class=\"note\">Each plan \
              by its name, with what it varies and holds, in the keys of plans.";
     if !common.is_empty() {
@@ -107,7 +107,7 @@ fn words_of(study: &Study, outcome: &Outcome, run: &RunOutcome) -> Vec<String> {
 }
 
 /// What the plans of all runs hold alike, where there are several.
-fn common_words(study: &Study, outcome: &Outcome) -> Vec<String> {
+fn words_of_all(study: &Study, outcome: &Outcome) -> Vec<String> {
     let runs = outcome.experiments.iter().flat_map(|experiment| &experiment.runs);
     let mut all = runs.map(|run| words_of(study, outcome, run)).filter(|words| !words.is_empty());
     let (Some(first), Some(second)) = (all.next(), all.next()) else { return Vec::new() };

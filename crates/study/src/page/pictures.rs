@@ -114,7 +114,8 @@ fn line(own: &Series, group: usize, nth: usize) -> Value {
     json!({
         "type": "line", "name": own.label, "data": points, "color": colour(group),
         // A lone point has no line to find it by.
-        "symbol": symbol, "symbolSize": if count == 1 { 11 } else { 8 }, "hasIntervals": !own.is_theirs,
+        "symbol": symbol, "symbolSize": if count == 1 { 11 } else { 8 },
+        "hasIntervals": !own.is_theirs,
         "lineStyle": { "type": dashes, "width": if own.is_theirs { 1.5 } else { 2.0 } },
         "encode": { "x": 0, "y": 1 },
     })
