@@ -64,7 +64,8 @@ fn terms(carry: &CarryOutcome) -> String {
          Carried means: nothing lost or late, and 99 % of the answers within \
          {} s; QoS 0 has no answer, so there only loss counts. What was measured is as many \
          devices as the plan had, in each lane its own number: it does not say that another lane \
-         carries less. To the memory that the process shows the {} bytes are added that the kernel keeps for a connection ({}).",
+         carries less. To the memory that the process shows the {} bytes are added that the kernel \
+         keeps for a connection ({}).",
         escape(&carry.unit),
         carry.sensors,
         carry.interval_s,
