@@ -471,7 +471,9 @@ mod tests {
         for said in [
             "the rate of 48,000 devices, by 300 that took turns",
             "p99 at most 4.00 ms (with the generator's own lag in it)",
-            "But measured for 500 ms",
+            "lag in it))<sup>a</sup><br>",
+            "<sup>a</sup> measured for 500 ms.",
+            "not to be relied on: no upper bound",
             "highest rate not searched for",
             "no upper bound (1,000 to no upper bound), beyond",
             "<td colspan=\"4\">its costs could not be fitted</td>",
