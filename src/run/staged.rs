@@ -102,9 +102,10 @@ impl Staged {
         let written = self.write_down(outcome, server, interrupts);
         self.await_kept(outcome.ledger.sent, deadline_ns, server, interrupts);
         let is_at_rest = match written {
-            Some(Written { is_at_rest: true }) => true,
-            // Its readings come on and on, and no rest is to be waited for.
+            // Its readings come on and on: no rest is to be waited for, and a moment without one
+            // under way is none, since the rows are counted after it.
             Some(_) if self.is_loaded_on => false,
+            Some(Written { is_at_rest: true }) => true,
             _ => !interrupts.are_urgent() && self.await_files(),
         };
         let known = self.dropped.filter(|_| self.has_broker);
