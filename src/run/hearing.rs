@@ -158,18 +158,20 @@ fn options(filter: Filter, offloads: Offloads, is_secured: bool, notes: Notes) -
     options
 }
 
-/// Memory for a second of many packets of which so much is copied: the kernel has to clear all of
-/// it before every trial.
-/// Where a trial has less than that to say, for all of what it has to say.
+/// Memory for a third of a second of many packets of which so much is copied: the kernel has to
+/// clear all of it before every trial. Where a trial has less to say, for all that it has to say.
 fn ring_bytes(snap_bytes: u32, load: &Load) -> usize {
-    let second = |snap_bytes: u32| PACKETS * (FRAME_BYTES + snap_bytes.min(PACKET_BYTES)) as usize;
-    let all = said_bytes(load).map_or(usize::MAX, |bytes| bytes.max(second(HEADERS_BYTES)));
-    second(snap_bytes).min(all).next_multiple_of(RING_STEP)
+    let much = |snap_bytes: u32| PACKETS * (FRAME_BYTES + snap_bytes.min(PACKET_BYTES)) as usize;
+    let all = said_bytes(load).map_or(usize::MAX, |bytes| bytes.max(much(HEADERS_BYTES)));
+    much(snap_bytes).min(all).next_multiple_of(RING_STEP)
 }
 
 /// What a trial puts on a wire at most, each message in a session of its own; `None` where nobody
-/// knows how many there will be, or how large.
+/// knows how many there will be, or how large: a warm-up has as many as come.
 fn said_bytes(load: &Load) -> Option<usize> {
+    if load.warmup.0 > 0 {
+        return None;
+    }
     let body = match load.size {
         Some(size) => size.0,
         None if load.pattern == Pattern::Transfer => return None,
@@ -278,20 +280,23 @@ const TCP_EVERY: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
 mod tests {
+    use weigh_model::Nanos;
     use weigh_model::units::Bytes;
     use weigh_plan::LoadWords;
 
     use super::*;
 
     #[test]
-    fn a_ring_holds_a_second_or_all_that_is_said() {
+    fn a_ring_holds_a_part_of_a_second_or_all_that_is_said() {
         let words = LoadWords::default().decide("any", &[Pattern::Publish]);
         let timed = words.expect("the defaults are a load");
         let whole = Options::new(Host::INTERFACE, Settings::default()).snap_bytes;
         let (second, headers) = (63 << 20, 10 << 20);
         assert_eq!(ring_bytes(whole, &timed), second, "40,000 packets of 1,642 bytes");
         assert_eq!(ring_bytes(HEADERS_BYTES, &timed), headers, "40,000 of 256");
-        let few = Load { duration: None, messages: Some(10), ..timed.clone() };
+        let few = Load { duration: None, messages: Some(10), warmup: Nanos(0), ..timed.clone() };
+        let warm = Load { warmup: Nanos(1), ..few.clone() };
+        assert_eq!(ring_bytes(whole, &warm), second, "nobody knows how many come before");
         assert_eq!(ring_bytes(whole, &few), headers);
         let some = Load { size: Some(Bytes(1 << 20)), messages: Some(20), ..few.clone() };
         assert_eq!(ring_bytes(whole, &some), 21 << 20, "20 of 1 MiB and 32 KiB");

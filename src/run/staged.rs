@@ -34,7 +34,8 @@ pub struct Staged {
     has_broker: bool,
     /// What the reference broker had dropped before.
     dropped: Option<u64>,
-    /// A background that does not end by itself goes through the same stages.
+    /// A background goes through the same stages; one that does not end by itself.
+    is_beneath: bool,
     is_loaded_on: bool,
     tag: u16,
     timeout: Nanos,
@@ -78,6 +79,7 @@ impl Staged {
             departures: server.folder().join(format!("{}.departures", trial.id)),
             has_broker: server.assembly().entry == HopStage::Gateway,
             dropped: beside.is_none().then(|| dropped(server)),
+            is_beneath: beside.is_some(),
             is_loaded_on: beside.is_some_and(|own| own.load.messages.is_none()),
             tag: trial.tag(),
             timeout: trial.load.timeout,
@@ -102,10 +104,10 @@ impl Staged {
         let written = self.write_down(outcome, server, interrupts);
         self.await_kept(outcome.ledger.sent, deadline_ns, server, interrupts);
         let is_at_rest = match written {
-            // Its readings come on and on: no rest is to be waited for, and a moment without one
-            // under way is none, since the rows are counted after it.
+            // A moment without a reading of the background under way is no rest, since the rows are
+            // counted after it; and where they come on and on, none is to be waited for.
             Some(_) if self.is_loaded_on => false,
-            Some(Written { is_at_rest: true }) => true,
+            Some(Written { is_at_rest: true }) if !self.is_beneath => true,
             _ => !interrupts.are_urgent() && self.await_files(),
         };
         let known = self.dropped.filter(|_| self.has_broker);

@@ -166,9 +166,7 @@ impl Display {
             match heard.recv_timeout(Duration::from_secs(1)) {
                 Ok((shard, Progress::Opening(open, all))) => {
                     opened.insert(shard, (open, all));
-                    if opened.len() == shards {
-                        self.line(&standing, &opening(&opened), &mut said);
-                    }
+                    self.line(&standing, &opening(&opened), &mut said);
                 }
                 Ok((shard, Progress::Interval(told))) => {
                     if !self.is_quiet {
@@ -213,7 +211,7 @@ impl Drop for Display {
     }
 }
 
-/// How many connections stand, of how many, over all shards.
+/// How many connections stand, of how many, over all shards that open some.
 fn opening(opened: &BTreeMap<u32, (u64, u64)>) -> String {
     let [open, all] = opened.values().fold([0, 0], |[open, all], own| [open + own.0, all + own.1]);
     format!("{open} of {all} connections")
