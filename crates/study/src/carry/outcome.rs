@@ -42,6 +42,26 @@ pub struct CarryOutcome {
 }
 
 impl CarryOutcome {
+    /// True if the costs of the lane's family foretold as well as was asked.
+    pub fn foretells(&self, lane: &LaneShown) -> bool {
+        let own = self.families.iter().find(|family| family.name == lane.family);
+        own.is_some_and(|family| family.is_foretelling)
+    }
+
+    /// What floors do not show, each once, with the labels of its lanes.
+    pub fn reservations(&self) -> Vec<(&str, Vec<&str>)> {
+        let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
+        for lane in &self.lanes {
+            for why in lane.floor.iter().flat_map(|floor| &floor.reservations) {
+                match found.iter_mut().find(|(known, _)| known == why) {
+                    Some((_, lanes)) => lanes.push(&lane.label),
+                    None => found.push((why, vec![&lane.label])),
+                }
+            }
+        }
+        found
+    }
+
     /// The shares of the cores that are answered, as the longest line has them.
     pub fn headrooms(&self) -> Vec<f64> {
         let longest = self.lanes.iter().max_by_key(|lane| lane.carried.len());

@@ -49,7 +49,7 @@ fn header(outcome: &CarryOutcome) -> Vec<String> {
 }
 
 fn row(lane: &LaneShown, outcome: &CarryOutcome, columns: usize) -> Vec<String> {
-    let doubt = if is_foretold(lane, outcome) { "" } else { " ?" };
+    let doubt = if outcome.foretells(lane) { "" } else { " ?" };
     let floor = lane.floor.as_ref();
     let mut row = vec![
         lane.label.clone(),
@@ -72,12 +72,6 @@ fn row(lane: &LaneShown, outcome: &CarryOutcome, columns: usize) -> Vec<String> 
     }
     row.resize(columns.max(row.len()), "-".to_owned());
     row
-}
-
-/// True if the costs of the lane's family foretold as well as was asked.
-fn is_foretold(lane: &LaneShown, outcome: &CarryOutcome) -> bool {
-    let own = outcome.families.iter().find(|family| family.name == lane.family);
-    own.is_none_or(|family| family.is_foretelling)
 }
 
 /// True if fewer devices took turns than have the rate that was carried.
@@ -118,10 +112,11 @@ fn of_lanes(outcome: &CarryOutcome) -> Vec<String> {
             notes.push(format!("~ {}: {}", lane.label, floor.in_words(lane)));
         }
     }
-    if outcome.lanes.iter().any(|lane| !is_foretold(lane, outcome)) {
+    if outcome.lanes.iter().any(|lane| !outcome.foretells(lane)) {
         notes.push("? costs that do not foretell: do not rely on it".to_owned());
     }
-    notes.extend(reservations(outcome));
+    let of_floors = outcome.reservations().into_iter();
+    notes.extend(of_floors.map(|(why, lanes)| format!("! {}: {why}", lanes.join("; "))));
     for lane in &outcome.lanes {
         let lag = lane.floor.as_ref().filter(|floor| floor.p99_has_lag);
         notes.extend(lag.map(|floor| format!("{}: {}", lane.label, floor.p99_in_words())));
@@ -136,21 +131,6 @@ fn of_lanes(outcome: &CarryOutcome) -> Vec<String> {
     let refused = outcome.lanes.iter().filter_map(|lane| Some((lane, lane.refused.as_ref()?)));
     notes.extend(refused.map(|(lane, why)| format!("{}: {why}", lane.label)));
     notes
-}
-
-/// What floors do not show, each once, with its lanes.
-fn reservations(outcome: &CarryOutcome) -> Vec<String> {
-    let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
-    for lane in &outcome.lanes {
-        for why in lane.floor.iter().flat_map(|floor| &floor.reservations) {
-            match found.iter_mut().find(|(known, _)| known == why) {
-                Some((_, lanes)) => lanes.push(&lane.label),
-                None => found.push((why, vec![&lane.label])),
-            }
-        }
-    }
-    let note = |(why, lanes): (&str, Vec<&str>)| format!("! {}: {why}", lanes.join("; "));
-    found.into_iter().map(note).collect()
 }
 
 /// How well a family's costs foretell.

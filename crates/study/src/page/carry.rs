@@ -116,14 +116,7 @@ struct Notes<'c>(Vec<&'c str>);
 
 impl Notes<'_> {
     fn of(carry: &CarryOutcome) -> Notes<'_> {
-        let floors = carry.lanes.iter().filter_map(|lane| lane.floor.as_ref());
-        let mut all: Vec<&str> = Vec::new();
-        for why in floors.flat_map(|floor| &floor.reservations) {
-            if !all.contains(&why.as_str()) {
-                all.push(why);
-            }
-        }
-        Notes(all)
+        Notes(carry.reservations().into_iter().map(|(why, _)| why).collect())
     }
 
     fn letter(nth: usize) -> char {
@@ -155,8 +148,7 @@ fn row(lane: &LaneShown, carry: &CarryOutcome, shares: usize, notes: &Notes<'_>)
         format!("{link} ({}){}", all.join(", "), notes.marks(&floor.reservations))
     });
     let search = searched(lane, f64::from(carry.sensors), &unit);
-    let of_lane = |family: &&FamilyShown| family.name == lane.family;
-    let is_foretelling = carry.families.iter().find(of_lane).is_some_and(|own| own.is_foretelling);
+    let is_foretelling = carry.foretells(lane);
     let carried: String = lane.carried.iter().map(|own| carried(own, is_foretelling)).collect();
     let refused = lane.refused.as_ref().map_or(String::new(), |why| match shares {
         // No line has an answer, and there are no columns for one.
