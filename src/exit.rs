@@ -18,6 +18,8 @@ pub enum Exit {
     Target,
     /// The record could not be written.
     Record,
+    /// A condition could not be decided, or a search ended unproven, or nothing was measured.
+    Undecided,
     /// A threshold failed, or an audit found something.
     Finding,
     /// SIGINT: what was measured is kept.
@@ -34,6 +36,7 @@ impl From<Exit> for ExitCode {
             Exit::Usage => 2,
             Exit::Target => 3,
             Exit::Record => 4,
+            Exit::Undecided => 98,
             Exit::Finding => 99,
             Exit::Interrupted => 130,
             Exit::Terminated => 143,

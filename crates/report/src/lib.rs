@@ -29,6 +29,7 @@ mod notes;
 pub mod page;
 mod pairs;
 pub mod pictures;
+pub mod reading;
 pub mod record_error;
 mod recorded_times;
 mod ruled_table;
