@@ -23,7 +23,7 @@ use crate::run::identity::Trials;
 use crate::run::interrupts::Interrupts;
 use crate::run::limit_search;
 use crate::run::metering::Metering;
-use crate::run::null_path::{Bench, Kind};
+use crate::run::null_path::{Bench, Kind, NullPaths};
 use crate::run::outside;
 use crate::run::pulses;
 use crate::run::resumption::Begun;
@@ -56,7 +56,7 @@ pub struct Experiment<'e> {
     /// Says nothing on the way.
     pub is_quiet: bool,
     /// What this machine and this build can do at most, once it is known.
-    pub null_path: Vec<Calibration>,
+    pub null_paths: NullPaths,
     /// How energy is measured, once it is known.
     pub metering: Metering,
     /// What is watched of targets that somebody else runs, once it is known to be there.
@@ -178,7 +178,7 @@ impl<'e> Experiment<'e> {
             interrupts,
             footing,
             is_quiet,
-            null_path: Vec::new(),
+            null_paths: NullPaths::default(),
             metering: Metering::default(),
             lookouts: Lookouts::default(),
             energy: None,
@@ -207,7 +207,7 @@ impl Experiment<'_> {
         folder.write_plan(&self.plan).map_err(not_recorded)?;
         let journal = folder.create_journal().map_err(not_recorded)?;
         let mut chronicle = Chronicle::new(RunRecord::new(journal, &[]), Sequence::new(&self.plan));
-        self.null_path = self.calibrate(&interrupts);
+        self.null_paths = NullPaths::new(self.calibrate(&interrupts));
         chronicle.note(Event::RunStarted(Box::new(RunStarted {
             schema: JOURNAL_SCHEMA.to_owned(),
             id: folder.id().to_owned(),
@@ -216,7 +216,7 @@ impl Experiment<'_> {
             host: weigh_observe::host::facts(),
             plan: self.plan.clone(),
             setup: self.setup.clone(),
-            null_path: self.null_path.clone(),
+            null_path: self.null_paths.calibrations(),
             energy: self.energy.clone(),
         })))?;
         self.carry_out(folder, chronicle, &interrupts, work)
@@ -243,7 +243,7 @@ impl Experiment<'_> {
         self.check()?;
         let interrupts = Arc::clone(&self.interrupts);
         let Begun { folder, journal, events, started, .. } = begun;
-        self.null_path = started.null_path;
+        self.null_paths = NullPaths::new(started.null_path);
         let (mut sequence, untold) = Sequence::resume(&self.plan, &events);
         let is_search = events.iter().any(|event| matches!(event, Event::SearchBegun { .. }));
         let is_done =

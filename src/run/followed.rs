@@ -16,7 +16,7 @@ use crate::run::background;
 use crate::run::experiment::Experiment;
 use crate::run::interrupts::Interrupts;
 use crate::run::kept::Targets;
-use crate::run::null_path;
+use crate::run::null_path::Bench;
 use crate::run::series::Series;
 use crate::run::stage::Stage;
 use crate::run::trial_run::{self, Surroundings, Weighed};
@@ -105,8 +105,8 @@ impl Scales<'_> {
             drop(around);
             (result, follower.join().unwrap_or_default())
         });
-        let Weighed { mut finished, told, watched, unwritten, observed, .. } = result?;
-        null_path::mark(&self.experiment.null_path, case, &mut finished);
+        let Weighed { mut finished, mut told, watched, unwritten, observed, .. } = result?;
+        told.extend(self.null_path(case, &mut finished));
         for interval in &mut intervals {
             interval.trial.clone_from(&id);
             if let Some(watched) = &watched {
@@ -114,6 +114,16 @@ impl Scales<'_> {
             }
         }
         Ok(Followed { intervals, told, finished, unwritten, observed })
+    }
+
+    /// Holds a result against the null path; what was measured again for it is an event.
+    fn null_path(&self, case: &Case, finished: &mut TrialFinished) -> Option<Event> {
+        let Experiment { pinning, shards, null_paths, .. } = self.experiment;
+        let bench = Bench { pinning, shards: *shards, interrupts: self.interrupts };
+        let again = null_paths.mark(case, finished, &bench)?;
+        self.display
+            .say(&format!("a trial passed the null path, measured again: {}", again.words()));
+        Some(Event::Calibrated(again))
     }
 
     /// Who runs where in the trials of a case.

@@ -1,12 +1,13 @@
-//! The null path: before a run, what this machine and this build can do at most in each kind of
-//! load, so that a result near it is marked. Measured against our own server, for a moment, and
-//! kept for the machine and the build; a kind that is known costs the next run nothing.
+//! The null path: before a run, what this machine and this build reach in each kind of load, so that
+//! a result near it is marked. Measured against our own server, for a moment, and kept for the
+//! machine and the build; a kind that is known costs the next run nothing. It is measured again where
+//! other programs disturbed it, and where a trial passes it.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ use weigh_model::event::TrialFinished;
 use weigh_model::units::Bytes;
 use weigh_model::{Arrival, Doubt, Endpoint, Load, Nanos, Pattern, Split, Topology, Trial, Writes};
 use weigh_model::{tls, websocket};
+use weigh_observe::cpu::{HostCpu, monotonic_ns, own_process_ns};
 use weigh_report::run_folder::rfc3339;
 use weigh_stage::cache;
 use weigh_stage::pinning::Pinning;
@@ -124,13 +126,15 @@ impl Bench<'_> {
                 continue;
             }
             let has_time = afresh || began.elapsed().as_nanos() < u128::from(TIME_MAX.0);
+            let can_measure = has_time && self.interrupts.exit().is_none();
             let calibration = match known.kinds.get(&name) {
-                Some(calibration) => Some(calibration.clone()),
-                None if has_time && self.interrupts.exit().is_none() => self.measure(kind),
-                None => None,
+                Some(calibration) if !calibration.is_disturbed() => Some(calibration.clone()),
+                disturbed if can_measure => self.measure(kind).or(disturbed.cloned()),
+                disturbed => disturbed.cloned(),
             };
             if let Some(calibration) = calibration {
-                is_new |= known.kinds.insert(name, calibration.clone()).is_none();
+                let before = known.kinds.insert(name, calibration.clone());
+                is_new |= before.as_ref() != Some(&calibration);
                 found.push(calibration);
             }
         }
@@ -140,8 +144,49 @@ impl Bench<'_> {
         found
     }
 
+    /// Measures a kind again that was passed, and keeps the faster of both.
+    fn repeat(&self, kind: &Kind, passed: &Calibration) -> Calibration {
+        let again = self.measure(kind);
+        let calibration = again.filter(|again| again.per_s > passed.per_s);
+        let calibration = calibration.unwrap_or_else(|| passed.clone());
+        if let Some(place) = place() {
+            let mut known = Known::load(Some(&place), Identity::ours(self.shards));
+            known.kinds.insert(kind.name(), calibration.clone());
+            known.save(&place);
+        }
+        calibration
+    }
+
+    /// Forgets a kind, so that the next run measures it.
+    fn forget(&self, kind: &Kind) {
+        let Some(place) = place() else { return };
+        let mut known = Known::load(Some(&place), Identity::ours(self.shards));
+        known.kinds.remove(&kind.name());
+        known.save(&place);
+    }
+
+    /// The fastest of a few attempts; the first that nothing disturbs is enough.
     fn measure(&self, kind: &Kind) -> Option<Calibration> {
+        let mut best: Option<Calibration> = None;
+        for _ in 0..ATTEMPTS {
+            let Some(found) = self.attempt(kind) else { break };
+            if best.as_ref().is_none_or(|best| found.per_s > best.per_s) {
+                best = Some(found.clone());
+            }
+            if !found.is_disturbed() || self.interrupts.exit().is_some() {
+                break;
+            }
+        }
+        best
+    }
+
+    fn attempt(&self, kind: &Kind) -> Option<Calibration> {
+        let before = (HostCpu::read().ok(), own_process_ns(), monotonic_ns());
         let metrics = self.weigh(kind).ok()?;
+        let host = HostCpu::read().ok().zip(before.0).map(|(after, before)| after.since(&before));
+        let own_ns = own_process_ns().saturating_sub(before.1);
+        let foreign_ns = host.map_or(0, |host| host.busy_ns().saturating_sub(own_ns));
+        let wall_ns = monotonic_ns().saturating_sub(before.2).max(1);
         let metric = |name: &str| metrics.get(name).copied();
         Some(Calibration {
             load: kind.name(),
@@ -150,6 +195,7 @@ impl Bench<'_> {
             generator_us: metric("generator_cpu_us_per_message")?,
             library: kind.lane.protocol.library(&kind.lane.settings).map(str::to_owned),
             at: rfc3339(SystemTime::now()),
+            foreign_cpu_percent: 100.0 * foreign_ns as f64 / wall_ns as f64,
         })
     }
 
@@ -226,19 +272,76 @@ impl Attendant for Pinned {
     fn progress(&self, _shard: u32, _progress: Progress) {}
 }
 
-/// Marks a result that is near what the machine and the build can do at most. A closed loop against
-/// our own server is the null path itself.
-pub fn mark(known: &[Calibration], case: &Case, finished: &mut TrialFinished) {
-    let is_null_path = matches!(case.lane.against, Against::Reference)
-        && matches!(case.load.arrival, Arrival::Closed | Arrival::Ramp(_));
-    // A burst fills its writes as no closed loop does, and beats the null path.
-    let is_other = case.load.arrival == Arrival::Burst;
-    let Some(kind) = Kind::of(case).filter(|_| !is_null_path && !is_other) else { return };
-    let name = kind.name();
-    let Some(calibration) = known.iter().find(|known| known.load == name) else { return };
-    let Some(per_s) = finished.metrics.get("throughput_in_per_s") else { return };
-    if calibration.percent(*per_s) >= NEAR_PERCENT {
-        finished.doubts.push(Doubt::NearNullPath(*per_s, calibration.per_s).record());
+/// The null paths that a run knows.
+#[derive(Debug, Default)]
+pub struct NullPaths(Mutex<Vec<NullPath>>);
+
+#[derive(Debug)]
+struct NullPath {
+    calibration: Calibration,
+    /// True once it was measured again in this run.
+    is_repeated: bool,
+}
+
+impl NullPaths {
+    /// Those that were measured, or known, before the run.
+    pub fn new(calibrations: Vec<Calibration>) -> NullPaths {
+        let of = |calibration| NullPath { calibration, is_repeated: false };
+        NullPaths(Mutex::new(calibrations.into_iter().map(of).collect()))
+    }
+
+    /// What the record says of them.
+    pub fn calibrations(&self) -> Vec<Calibration> {
+        let Ok(known) = self.0.lock() else { return Vec::new() };
+        known.iter().map(|own| own.calibration.clone()).collect()
+    }
+
+    /// Marks a result that is near what the machine and the build reached. Where the trial passed
+    /// that, it is measured again first, once in a run, and returned; where the trial passed even
+    /// that by far, it says nothing about this load. A closed loop against our own server is the null
+    /// path itself.
+    pub fn mark(
+        &self,
+        case: &Case,
+        finished: &mut TrialFinished,
+        bench: &Bench<'_>,
+    ) -> Option<Calibration> {
+        let is_null_path = matches!(case.lane.against, Against::Reference)
+            && matches!(case.load.arrival, Arrival::Closed | Arrival::Ramp(_));
+        // A burst fills its writes as no closed loop does, and beats the null path.
+        let is_other = case.load.arrival == Arrival::Burst;
+        let kind = Kind::of(case).filter(|_| !is_null_path && !is_other)?;
+        let per_s = *finished.metrics.get("throughput_in_per_s")?;
+        let doubts = &mut finished.doubts;
+        let (repeated, doubt) =
+            self.hold(&kind.name(), per_s, |passed| bench.repeat(&kind, passed))?;
+        if doubt.is_none() && repeated.is_some() {
+            bench.forget(&kind);
+        }
+        doubts.extend(doubt.map(|doubt| doubt.record()));
+        repeated
+    }
+
+    /// Holds a rate against the null path of its kind: what was measured again, and the doubt.
+    /// `None` where nothing is known of the kind.
+    fn hold(
+        &self,
+        name: &str,
+        per_s: f64,
+        repeat: impl FnOnce(&Calibration) -> Calibration,
+    ) -> Option<(Option<Calibration>, Option<Doubt>)> {
+        let mut known = self.0.lock().ok()?;
+        let own = known.iter_mut().find(|known| known.calibration.load == name)?;
+        let mut repeated = None;
+        if per_s > own.calibration.per_s && !own.is_repeated {
+            own.is_repeated = true;
+            own.calibration = repeat(&own.calibration);
+            repeated = Some(own.calibration.clone());
+        }
+        let percent = own.calibration.percent(per_s);
+        let is_near = (NEAR_PERCENT..PASSED_PERCENT).contains(&percent);
+        let doubt = is_near.then(|| Doubt::NearNullPath(per_s, own.calibration.per_s));
+        Some((repeated, doubt))
     }
 }
 
@@ -327,6 +430,10 @@ const TIME_MAX: Nanos = Nanos::from_millis(1_500);
 const BUILDS_KEPT: usize = 8;
 /// From this share of the null path on, the instrument may have been the limit.
 const NEAR_PERCENT: f64 = 80.0;
+/// A rate beyond this share shows that the null path does not bound this load.
+const PASSED_PERCENT: f64 = 125.0;
+/// How often a kind is measured that other programs disturb.
+const ATTEMPTS: u32 = 3;
 
 #[cfg(test)]
 mod tests {
@@ -335,7 +442,16 @@ mod tests {
     fn calibration(load: &str, per_s: f64) -> Calibration {
         let at = "2026-01-02T03:04:05Z".to_owned();
         let (load, connections) = (load.to_owned(), CONNECTIONS);
-        Calibration { load, connections, per_s, generator_us: 5.0, library: None, at }
+        let (library, foreign_cpu_percent) = (None, 0.0);
+        Calibration {
+            load,
+            connections,
+            per_s,
+            generator_us: 5.0,
+            library,
+            at,
+            foreign_cpu_percent,
+        }
     }
 
     #[test]
@@ -368,7 +484,7 @@ mod tests {
     fn a_calibration_is_told_with_its_day() {
         assert_eq!(
             calibration("mqtt qos 1 publish", 151_000.4).words(),
-            "null path, mqtt qos 1 publish: 151000/s at most over 64 connections, 5.0 us of the \
+            "null path, mqtt qos 1 publish: reached 151000/s over 64 connections, 5.0 us of the \
              generator each (measured 2026-01-02)"
         );
         let by_library = Calibration {
@@ -376,5 +492,29 @@ mod tests {
             ..calibration("http2 request", 9.0)
         };
         assert!(by_library.words().ends_with("each (by hyper 1, measured 2026-01-02)"));
+        let disturbed =
+            Calibration { foreign_cpu_percent: 40.0, ..calibration("tcp request", 9.0) };
+        assert!(disturbed.is_disturbed() && disturbed.words().contains("40 % of a core"));
+    }
+
+    /// A null path of 94,221/s from a busy moment, and a trial of 198,436/s.
+    #[test]
+    fn a_null_path_that_a_trial_passes_is_measured_again_and_is_no_maximum() {
+        let known = || NullPaths::new(vec![calibration("tcp request", 94_221.0)]);
+        let to = |per_s: f64| move |_: &Calibration| calibration("tcp request", per_s);
+        let never = |_: &Calibration| -> Calibration { panic!("it was not passed") };
+        let near = Some(Doubt::NearNullPath(80_000.0, 94_221.0));
+        assert_eq!(known().hold("tcp request", 80_000.0, never), Some((None, near)));
+        assert_eq!(known().hold("tcp request", 50_000.0, never), Some((None, None)));
+        assert_eq!(known().hold("mqtt publish", 50_000.0, never), None);
+        let paths = known();
+        let (again, doubt) = paths.hold("tcp request", 198_436.0, to(210_000.0)).unwrap();
+        assert_eq!(again.unwrap().per_s, 210_000.0);
+        assert_eq!(doubt, Some(Doubt::NearNullPath(198_436.0, 210_000.0)));
+        assert_eq!(paths.calibrations()[0].per_s, 210_000.0);
+        let (again, doubt) = paths.hold("tcp request", 211_000.0, never).unwrap();
+        assert!(again.is_none() && doubt.is_some(), "once in a run is enough");
+        let (again, doubt) = known().hold("tcp request", 2_958_359.0, to(110_000.0)).unwrap();
+        assert!(again.is_some() && doubt.is_none(), "it does not bound this load");
     }
 }

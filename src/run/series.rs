@@ -66,18 +66,16 @@ impl Series {
         self.slots = halved;
     }
 
-    /// What comes after the last border is as a rule a moment of draining: by itself it would be a
-    /// rate of almost nothing over almost no time.
+    /// Joins the last interval of each phase to the one before it where it is less than half as
+    /// long: too few messages are in it for a rate or a quantile. Draining is never joined to load.
     fn join_the_rest(&mut self) {
-        let Some(rest) = self.slots.pop() else { return };
-        match self.slots.last_mut() {
-            Some(last)
-                if last.told.interval.warmup == rest.told.interval.warmup
-                    && 2 * rest.length_ns() < last.length_ns() =>
-            {
-                last.join(&rest, true);
+        for index in (1..self.slots.len()).rev() {
+            let (before, own) = (&self.slots[index - 1], &self.slots[index]);
+            let is_last = self.slots.get(index + 1).is_none_or(|next| !own.is_like(next));
+            if is_last && before.is_like(own) && 2 * own.length_ns() < before.length_ns() {
+                let rest = self.slots.remove(index);
+                self.slots[index - 1].join(&rest, true);
             }
-            _ => self.slots.push(rest),
         }
     }
 
@@ -100,9 +98,14 @@ impl Slot {
         self.told.interval.at_ns - self.from_ns
     }
 
+    /// True for two intervals of the same phase: warm-up, load or draining.
+    fn is_like(&self, other: &Slot) -> bool {
+        let phase = |slot: &Slot| (slot.told.interval.warmup, slot.told.interval.draining);
+        phase(self) == phase(other)
+    }
+
     fn may_take(&self, next: &Slot, joined: u32) -> bool {
-        let is_alike = self.told.interval.warmup == next.told.interval.warmup;
-        is_alike && self.parts + next.parts <= joined
+        self.is_like(next) && self.parts + next.parts <= joined
     }
 
     /// Takes in another slot: the next one, or what another shard did in the same one.
@@ -188,6 +191,25 @@ mod tests {
         let intervals = series.finish();
         assert_eq!((intervals.len(), intervals[1].sent), (2, 6));
         assert_eq!(intervals[1].length_ns, Some(EVERY + 59_993));
+    }
+
+    #[test]
+    fn draining_is_an_interval_of_its_own_and_a_short_end_of_the_load_joins_the_load() {
+        let mut series = Series::new(Nanos(EVERY), Nanos(EVERY));
+        (1..=2).for_each(|number| series.add(0, told(number, false)));
+        for (border, end_ns, length_ns, draining) in
+            [(3, 240_000_007, 40_000_000, false), (4, 290_000_007, 50_000_000, true)]
+        {
+            let mut rest = told(border, false);
+            rest.interval.at_ns = end_ns;
+            rest.interval.length_ns = Some(length_ns);
+            rest.interval.draining = draining;
+            series.add(0, rest);
+        }
+        let intervals = series.finish();
+        let seen: Vec<_> = intervals.iter().map(|own| (own.length_ns, own.draining)).collect();
+        let (whole, longer) = (Some(EVERY), Some(140_000_000));
+        assert_eq!(seen, [(whole, false), (longer, false), (Some(50_000_000), true)]);
     }
 
     /// An hour in tenths of a second: 36,000 intervals become at most 240, nothing is lost,

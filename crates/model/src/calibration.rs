@@ -1,5 +1,5 @@
-//! What a machine and a build can do at most: the load against our own server, which does as little
-//! as a server of its protocol can.
+//! The null path: the rate that a machine and a build reached against the built-in server, which does
+//! as little as a server of its protocol can. It is what was reached, not a maximum.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,10 @@ pub struct Calibration {
     pub library: Option<String>,
     /// When it was measured, RFC 3339.
     pub at: String,
+    /// Processor time that other programs used meanwhile, percent of one core; 0 in records before
+    /// this key.
+    #[serde(default)]
+    pub foreign_cpu_percent: f64,
 }
 
 impl Calibration {
@@ -27,14 +31,31 @@ impl Calibration {
         100.0 * per_s / self.per_s
     }
 
-    /// As it is told to people.
+    /// True if other programs used so much of the processors that the rate is too low.
+    pub fn is_disturbed(&self) -> bool {
+        self.foreign_cpu_percent >= DISTURBED_PERCENT
+    }
+
+    /// One line for people.
     pub fn words(&self) -> String {
-        let Calibration { load, connections, per_s, generator_us, library, at } = self;
+        let Calibration { load, connections, per_s, generator_us, library, at, .. } = self;
         let day = at.split('T').next().unwrap_or_default();
         let by = library.as_ref().map_or_else(String::new, |name| format!("by {name}, "));
+        let disturbed = match self.is_disturbed() {
+            true => format!(
+                "; too low, because other programs used {:.0} % of a core: the next run measures \
+                 it again",
+                self.foreign_cpu_percent
+            ),
+            false => String::new(),
+        };
         format!(
-            "null path, {load}: {per_s:.0}/s at most over {connections} connections, \
-             {generator_us:.1} us of the generator each ({by}measured {day})"
+            "null path, {load}: reached {per_s:.0}/s over {connections} connections, \
+             {generator_us:.1} us of the generator each ({by}measured {day}){disturbed}"
         )
     }
 }
+
+/// Percent of a core from which on other programs disturb it: in a fifth of a second the kernel's
+/// account of whole ticks (10 ms) is off by some 10 %.
+const DISTURBED_PERCENT: f64 = 25.0;

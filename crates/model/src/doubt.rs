@@ -119,8 +119,8 @@ pub enum Doubt {
     /// So many requests of consumers, of so many that were due, were not made because the last one
     /// was not answered yet.
     PollsSkipped(u64, u64),
-    /// The rate was near what this machine and this build reached over the null path: both,
-    /// messages per second.
+    /// The rate was as high as what this machine and this build reached over the null path, or nearly:
+    /// both, messages per second.
     NearNullPath(f64, f64),
     /// Messages left in bursts: so many to a write, on average.
     Burst(f64),
@@ -414,12 +414,11 @@ impl Doubt {
             Doubt::NearNullPath(rate, most) => (
                 "near-null-path",
                 format!(
-                    "{rate:.0}/s is {:.0} % of the {most:.0}/s that this machine and this build \
-                     reach against our own server",
-                    100.0 * rate / most
+                    "{rate:.0}/s: the generator of this machine and build reached {most:.0}/s \
+                     against the built-in server"
                 ),
-                "the limit may be the instrument's: see what both ends used of their cores, or \
-                 give the generator more of them (--shards)",
+                "the generator may be the limit: compare the CPU of both ends, or give the \
+                 generator more cores (--shards N)",
             ),
             _ => ("", String::new(), ""),
         }

@@ -120,6 +120,8 @@ pub enum Event {
     },
     /// What a second generator beside the first did to what comes out.
     SecondGenerator(Box<SecondGenerator>),
+    /// The null path was measured again, because a trial had passed it.
+    Calibrated(Calibration),
     /// A run that had ended early goes on.
     RunResumed(Box<RunResumed>),
     /// The last line.
@@ -260,6 +262,10 @@ pub struct Interval {
     pub at_ns: u64,
     /// True before the measured window.
     pub warmup: bool,
+    /// True after the load has ended, when only answers and deliveries are awaited; false in
+    /// journals before this key.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub draining: bool,
     /// Messages handed to the transport in it.
     pub sent: u64,
     /// Messages confirmed in it.

@@ -102,7 +102,7 @@ fn measured<'a>(intervals: &[&'a Interval], window_s: Option<f64>) -> Vec<(&'a I
     for interval in intervals {
         let length_ns = interval.length_ns.unwrap_or(interval.at_ns.saturating_sub(before_ns));
         before_ns = interval.at_ns;
-        if interval.warmup || length_ns == 0 {
+        if interval.warmup || interval.draining || length_ns == 0 {
             continue;
         }
         let start_ns = *start_ns.get_or_insert(interval.at_ns - length_ns.min(interval.at_ns));

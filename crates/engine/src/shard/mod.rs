@@ -89,6 +89,8 @@ pub struct Shard {
     stall: Stall,
     /// When the last interval ended.
     told_at: Nanos,
+    /// True once the interval in which the load ended was reported.
+    is_load_told: bool,
     next_sweep: Nanos,
     /// Messages that quotas or bursts still owe.
     owed: u64,
@@ -202,6 +204,7 @@ impl Shard {
             next_interval: Nanos(0),
             stall: Stall::of(load),
             told_at: Nanos(0),
+            is_load_told: false,
             next_sweep: Nanos(0),
             owed,
             streams_left: 0,
@@ -421,12 +424,19 @@ impl Shard {
         }
     }
 
-    /// Tells what was done since the last border, and at the very end since then.
+    /// Reports what was done since the last border, when the load ends, and at the very end.
     fn tell_interval(&mut self, now: Nanos) {
         let has_started = !matches!(self.phase, Phase::Opening | Phase::Waiting);
-        let is_over = self.is_settled();
+        let is_sending = matches!(self.phase, Phase::WarmingUp | Phase::Measuring);
+        // An interval that holds both load and draining would show a rate that nobody offered.
+        let ends_load = !is_sending && !self.is_load_told;
+        let is_over = self.is_settled() || ends_load;
         let is_told = is_over && self.desk.recorder.is_interval_empty();
-        if !has_started || self.start == Nanos::NEVER || is_told {
+        if !has_started || self.start == Nanos::NEVER {
+            return;
+        }
+        if is_told {
+            self.is_load_told |= ends_load;
             return;
         }
         if now < self.next_interval && !is_over {
@@ -440,6 +450,8 @@ impl Shard {
         let warmup = border <= self.measure_from;
         let (mut interval, times) = self.desk.take_interval(now, warmup);
         interval.length_ns = Some((now - self.told_at).0);
+        interval.draining = self.is_load_told;
+        self.is_load_told = !is_sending;
         self.told_at = now;
         let told = ShardInterval { interval, border, times, cpu: Nanos(0) };
         (self.progress)(Progress::Interval(Box::new(told)));

@@ -37,6 +37,7 @@ pub fn write(out: impl io::Write, summary: &Summary, events: &[Event]) -> io::Re
             interval.at_ns.to_string(),
             known(interval.length_ns),
             interval.warmup.to_string(),
+            interval.draining.to_string(),
             interval.sent.to_string(),
             interval.acknowledged.to_string(),
             interval.delivered.to_string(),
@@ -54,13 +55,14 @@ pub fn write(out: impl io::Write, summary: &Summary, events: &[Event]) -> io::Re
     rows.flush()
 }
 
-const HEADING: [&str; 17] = [
+const HEADING: [&str; 18] = [
     "cell",
     "repetition",
     "trial",
     "at_ns",
     "length_ns",
     "warmup",
+    "draining",
     "sent",
     "acknowledged",
     "delivered",

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::matrix::{Axis, COLOURS, Line, Matrix};
-use super::{Kind, Picture, capital, part, scale};
+use super::{Kind, Picture, capital, of_repetitions, part, scale};
 use crate::summary::{Metric, Summary, unit_of};
 
 /// The pictures of one metric: one for every axis, or several where there are many lines.
@@ -51,7 +51,8 @@ fn picture(
         subject: metric.to_owned(),
         title: format!("{} along {short}", capital(metric)),
         note: format!(
-            "Means with their intervals at 95 % (from 3 repetitions).{}{lines_shown}",
+            "Means with their intervals at 95 % ({}).{}{lines_shown}",
+            of_repetitions(figures()),
             if figures().any(|figure| figure.value.is_none()) { INFINITE } else { "" }
         ),
         part,

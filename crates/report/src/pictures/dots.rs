@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Kind, Picture, capital, part, scale};
+use super::{Kind, Picture, capital, of_repetitions, part, scale};
 use crate::summary::{Cell, Metric, Summary, unit_of};
 
 /// The pictures of one metric: one, or several where there are many cells.
@@ -40,7 +40,7 @@ fn picture(
         kind: Kind::Dots,
         subject: metric.to_owned(),
         title: format!("{}, every case", capital(metric)),
-        note: note(&part, missing),
+        note: note(&part, missing, &of_repetitions(shown.iter().map(|(.., metric)| *metric))),
         part,
         height,
         about: json!({ "unit": unit_of(metric) }),
@@ -57,7 +57,7 @@ fn picture(
     }
 }
 
-fn note(part: &str, missing: usize) -> String {
+fn note(part: &str, missing: usize, repetitions: &str) -> String {
     let without = match missing {
         0 => String::new(),
         1 => " 1 case has no such figure.".to_owned(),
@@ -65,8 +65,8 @@ fn note(part: &str, missing: usize) -> String {
     };
     let cases = if part.is_empty() { String::new() } else { format!(" Cases {part}.") };
     format!(
-        "Every dot is a repetition, the stroke their mean, the line its interval at 95 % (from 3 \
-         repetitions).{cases}{without}"
+        "Every dot is a repetition, the stroke their mean, the line its interval at 95 % \
+         ({repetitions}).{cases}{without}"
     )
 }
 

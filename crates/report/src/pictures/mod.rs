@@ -22,14 +22,14 @@ mod way;
 mod wire;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::Value;
 use weigh_model::event::{Event, TrialFinished};
 
 use crate::comparisons::HEADLINES;
-use crate::summary::{Summary, Verdict, finished_trials};
+use crate::summary::{Metric, Summary, Verdict, finished_trials};
 
 pub(crate) use matrix::{Line, Matrix, is_quantity, point_key, quantity};
 pub(crate) use words::{capital, spoken};
@@ -123,7 +123,13 @@ impl Gallery {
         pictures.extend(flow::pictures(summary, &matrix));
         pictures.extend(histograms::pictures(&matrix, &recorded));
         pictures.extend(over_time::pictures(&matrix, &summary.cells, &trials, events));
-        Gallery { shared: shared::data(summary, &matrix, &metrics(summary)), pictures }
+        Gallery::of(shared::data(summary, &matrix, &metrics(summary)), pictures)
+    }
+
+    /// Pictures that were made elsewhere, and what they share.
+    pub fn of(shared: Value, mut pictures: Vec<Picture>) -> Gallery {
+        pictures.iter_mut().for_each(|picture| scale::drop_unplaceable(&mut picture.option));
+        Gallery { shared, pictures }
     }
 
     /// The picture for the first screen: a search for a limit, else the metric that the answer is
@@ -190,6 +196,22 @@ pub(crate) fn trials_by_cell<'a>(
     trials
 }
 
+/// How many repetitions the means of these metrics rest on, as a caption says it: their intervals
+/// need three.
+fn of_repetitions<'m>(metrics: impl IntoIterator<Item = &'m Metric>) -> String {
+    let numbers: BTreeSet<u32> = metrics.into_iter().map(|metric| metric.n).collect();
+    match (numbers.first(), numbers.last()) {
+        (Some(1), Some(1)) => "1 repetition, so there is no interval".to_owned(),
+        (Some(2), Some(2)) => "2 repetitions, too few for an interval".to_owned(),
+        (Some(least), Some(most)) if least == most => format!("{least} repetitions"),
+        (Some(least @ ..3), Some(most)) => {
+            format!("{least} to {most} repetitions; no interval below 3")
+        }
+        (Some(least), Some(most)) => format!("{least} to {most} repetitions"),
+        _ => "no repetition".to_owned(),
+    }
+}
+
 /// The range `first..end` of `all` in words, counted from 1; empty where it is everything.
 fn part(first: usize, end: usize, all: usize) -> String {
     if end - first == all { String::new() } else { format!("{} to {end} of {all}", first + 1) }
@@ -228,6 +250,23 @@ const FIRST: [&str; 7] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_caption_names_the_repetitions_that_there_were() {
+        let of = |numbers: &[usize]| {
+            let metrics = numbers.iter().map(|n| Metric::new("window_s", &vec![1.0; *n]));
+            of_repetitions(&metrics.collect::<Vec<_>>())
+        };
+        for (numbers, said) in [
+            (&[10, 10][..], "10 repetitions"),
+            (&[5, 10], "5 to 10 repetitions"),
+            (&[1], "1 repetition, so there is no interval"),
+            (&[2, 2], "2 repetitions, too few for an interval"),
+            (&[2, 5], "2 to 5 repetitions; no interval below 3"),
+        ] {
+            assert_eq!(of(numbers), said);
+        }
+    }
 
     #[test]
     fn lean_numbers_keep_five_digits() {

@@ -30,6 +30,7 @@ pub(crate) fn pictures(
             moments.extend(Moment::of(interval, before_ns));
         }
     }
+    by_trial.values_mut().for_each(drop_short_end);
     let looks = tcp_looks::by_trial(events);
     for (trial, moments) in &mut by_trial {
         let looks = looks.get(trial).map_or(&[][..], Vec::as_slice);
@@ -54,19 +55,24 @@ pub(crate) fn pictures(
 #[derive(Clone, Debug, PartialEq)]
 struct Moment {
     at_ns: u64,
+    length_ns: u64,
     is_warmup: bool,
+    is_draining: bool,
     values: [Option<f64>; PANELS_LINES],
 }
 
 impl Moment {
     /// The interval's counts as rates. An interval without length has none.
     fn of(interval: &Interval, before_ns: u64) -> Option<Moment> {
-        let seconds = interval.at_ns.checked_sub(before_ns).filter(|ns| *ns > 0)? as f64 / 1e9;
+        let length_ns = interval.at_ns.checked_sub(before_ns).filter(|ns| *ns > 0)?;
+        let seconds = length_ns as f64 / 1e9;
         let rate = |number: u64| Some(number as f64 / seconds);
         let times = Measured::of(interval);
         Some(Moment {
             at_ns: interval.at_ns,
+            length_ns,
             is_warmup: interval.warmup,
+            is_draining: interval.draining,
             values: [
                 rate(interval.sent),
                 rate(interval.acknowledged).filter(|rate| *rate > 0.0),
@@ -91,6 +97,21 @@ impl Moment {
         self.values[TCP] = Some(look.round_trip_ns());
         self.values[TCP + 1] = Some(look.window_segments());
         self.values[TCP + 2] = Some(look.retransmitted_segments());
+    }
+}
+
+/// Leaves out a last interval that is shorter than the others: a moment in which the last answers
+/// were awaited would look as if the rate had fallen to nothing. In journals that do not say when
+/// the load ended, any such end is left out; in others only one after the load, since the rate of a
+/// shorter interval within it is right.
+fn drop_short_end(moments: &mut Vec<Moment>) {
+    let longest = moments.iter().map(|moment| moment.length_ns).max().unwrap_or(0);
+    let knows_end = moments.iter().any(|moment| moment.is_draining);
+    let is_short = |last: &Moment| 10 * last.length_ns < 9 * longest;
+    if moments.len() > 1
+        && moments.last().is_some_and(|last| is_short(last) && last.is_draining == knows_end)
+    {
+        moments.pop();
     }
 }
 
@@ -137,8 +158,7 @@ impl Detail {
 
 fn picture(cell: usize, matrix: &Matrix, runs: &[&Vec<Moment>], detail: Detail) -> Picture {
     let panels: Vec<&Panel> = PANELS.iter().filter(|panel| panel.is_filled(runs)).collect();
-    let shade = runs.iter().flat_map(|run| run.iter()).filter(|moment| moment.is_warmup);
-    let warm_s = shade.map(|moment| moment.at_ns).max().map(|ns| ns as f64 / 1e9);
+    let shades = shades(runs);
     let (mut grids, mut x, mut y, mut series) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let end = runs.iter().filter_map(|run| run.last()).map(|moment| moment.at_ns).max();
     for (index, panel) in panels.iter().enumerate() {
@@ -154,7 +174,7 @@ fn picture(cell: usize, matrix: &Matrix, runs: &[&Vec<Moment>], detail: Detail) 
             "nameTextStyle": { "align": "left", "padding": [0, 0, 0, -60] }, "nameGap": 10,
             "axisLabel": { "formatter": panel.marks },
         }));
-        series.extend(panel.series(index, runs, detail, warm_s));
+        series.extend(panel.series(index, runs, detail, &shades));
     }
     let names: Vec<&str> = panels
         .iter()
@@ -167,7 +187,7 @@ fn picture(cell: usize, matrix: &Matrix, runs: &[&Vec<Moment>], detail: Detail) 
         subject: cell.to_string(),
         part: String::new(),
         title: format!("{} over time", matrix.labels[cell]),
-        note: note(runs, detail, warm_s),
+        note: note(runs, detail),
         height: 24 + panels.len() as u32 * (PANEL + GAP),
         about: json!({}),
         option: json!({
@@ -179,7 +199,19 @@ fn picture(cell: usize, matrix: &Matrix, runs: &[&Vec<Moment>], detail: Detail) 
     }
 }
 
-fn note(runs: &[&Vec<Moment>], detail: Detail, warm_s: Option<f64>) -> String {
+/// What is shaded, from and to, seconds: the warm-up, and what came after the load.
+fn shades(runs: &[&Vec<Moment>]) -> Vec<(f64, f64)> {
+    let moments = || runs.iter().flat_map(|run| run.iter());
+    let end = |of: &dyn Fn(&&Moment) -> bool| {
+        moments().filter(of).map(|moment| moment.at_ns).max().map(|ns| ns as f64 / 1e9)
+    };
+    let warmup = end(&|moment| moment.is_warmup).map(|warm_s| (0.0, warm_s));
+    let load = end(&|moment| !moment.is_draining).unwrap_or(0.0);
+    let draining = end(&|moment| moment.is_draining).map(|end_s| (load, end_s));
+    warmup.into_iter().chain(draining).collect()
+}
+
+fn note(runs: &[&Vec<Moment>], detail: Detail) -> String {
     let mut text = match (runs.len(), detail.has_repetitions) {
         (1, _) => "One repetition.".to_owned(),
         (n, true) => format!("Bold: the mean of {n} repetitions; thin: each of them."),
@@ -188,8 +220,17 @@ fn note(runs: &[&Vec<Moment>], detail: Detail, warm_s: Option<f64>) -> String {
     if runs.iter().any(|run| run.len() > detail.points_max) {
         text += " Neighbouring intervals are put together.";
     }
-    if warm_s.is_some() {
-        text += " Shaded: warm-up, in no figure.";
+    let has = |of: &dyn Fn(&Moment) -> bool| runs.iter().any(|run| run.iter().any(of));
+    match (has(&|moment| moment.is_warmup), has(&|moment| moment.is_draining)) {
+        (true, true) => {
+            text += " Shaded: warm-up, which no figure counts, and the time after the load, when \
+                     only answers and deliveries were awaited.";
+        }
+        (true, false) => text += " Shaded: warm-up, which no figure counts.",
+        (false, true) => {
+            text += " Shaded: after the load, when only answers and deliveries were awaited.";
+        }
+        (false, false) => {}
     }
     text
 }
@@ -235,7 +276,7 @@ impl Panel {
         index: usize,
         runs: &[&Vec<Moment>],
         detail: Detail,
-        warm_s: Option<f64>,
+        shades: &[(f64, f64)],
     ) -> Vec<Value> {
         let mut all = Vec::new();
         for line in self.lines.iter().filter(|line| line.is_filled(runs)) {
@@ -250,10 +291,11 @@ impl Panel {
             let id = format!("{}|{}|mean", self.unit, line.name);
             let mut mean =
                 self.one(index, line, &id, points(&means(runs, line.value), detail), 2.0);
-            if let Some(end) = warm_s.filter(|_| all.iter().all(|s| s["markArea"].is_null())) {
+            if !shades.is_empty() && all.iter().all(|own| own["markArea"].is_null()) {
+                let area = |(from, to): &(f64, f64)| json!([{ "xAxis": lean(*from) }, { "xAxis": lean(*to) }]);
+                let areas: Vec<Value> = shades.iter().map(area).collect();
                 mean["markArea"] = json!({
-                    "silent": true, "itemStyle": { "color": "$shade" },
-                    "data": [[{ "xAxis": 0 }, { "xAxis": lean(end) }]],
+                    "silent": true, "itemStyle": { "color": "$shade" }, "data": areas,
                 });
             }
             all.push(mean);
@@ -393,3 +435,41 @@ const THIN: f64 = 0.8;
 const THINNED: usize = 60;
 const PANEL: u32 = 110;
 const GAP: u32 = 40;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(lengths_ms: &[(u64, bool)]) -> Vec<Moment> {
+        let mut at_ns = 0;
+        let moment = |&(length_ms, draining): &(u64, bool)| {
+            let before_ns = at_ns;
+            at_ns += length_ms * 1_000_000;
+            let sent = if draining { 0 } else { length_ms };
+            let interval = Interval { at_ns, sent, draining, ..Interval::default() };
+            Moment::of(&interval, before_ns).unwrap()
+        };
+        lengths_ms.iter().map(moment).collect()
+    }
+
+    fn shown(lengths_ms: &[(u64, bool)]) -> Vec<f64> {
+        let mut moments = run(lengths_ms);
+        drop_short_end(&mut moments);
+        moments.iter().filter_map(|moment| moment.values[0]).collect()
+    }
+
+    /// 1,000 messages a second in intervals of 100 ms; the last answers are awaited for a moment.
+    #[test]
+    fn the_end_of_the_load_does_not_look_like_a_fall() {
+        let even = [(100, false), (100, false)];
+        assert_eq!(shown(&[even[0], even[1], (40, true)]), [1_000.0, 1_000.0]);
+        let shorter = [even[0], even[1], (60, false), (40, true)];
+        assert_eq!(shown(&shorter), [1_000.0; 3], "a shorter interval of the load is scaled");
+        let old = [even[0], even[1], (60, false)];
+        assert_eq!(shown(&old), [1_000.0; 2], "nobody knows whether the load went on to its end");
+        let long = [even[0], even[1], (100, true), (100, true)];
+        assert_eq!(shown(&long), [1_000.0, 1_000.0, 0.0, 0.0], "a backlog is shown");
+        assert_eq!(shades(&[&run(&long)]), [(0.2, 0.4)]);
+        assert_eq!(shown(&even), [1_000.0; 2]);
+    }
+}

@@ -38,6 +38,29 @@ pub fn logarithmic(low: f64, high: f64) -> Value {
     })
 }
 
+/// Leaves out the points that have no place on a logarithmic axis: 0 and below. Drawn, they would
+/// be at minus infinity, which browsers refuse to draw, with all that is connected to them.
+pub fn drop_unplaceable(option: &mut Value) {
+    let is_log = |axis: &Value, index: u64| {
+        let own = if axis.is_array() { &axis[index as usize] } else { axis };
+        own["type"] == "log"
+    };
+    let (x, y) = (option["xAxis"].clone(), option["yAxis"].clone());
+    for series in option["series"].as_array_mut().into_iter().flatten() {
+        let index = |key: &str| series[key].as_u64().unwrap_or(0);
+        let (is_log_x, is_log_y) =
+            (is_log(&x, index("xAxisIndex")), is_log(&y, index("yAxisIndex")));
+        let is_placeable = |point: &Value| {
+            let values = if point["value"].is_array() { &point["value"] } else { point };
+            let has_place = |index: usize| values[index].as_f64().is_none_or(|value| value > 0.0);
+            (!is_log_x || has_place(0)) && (!is_log_y || has_place(1))
+        };
+        if let Some(data) = series["data"].as_array_mut() {
+            data.retain(is_placeable);
+        }
+    }
+}
+
 /// The next number above `value` of the form 1, 2, 2.5 or 5 times a power of ten.
 fn nice(value: f64) -> f64 {
     let power = 10f64.powf(value.log10().floor());
@@ -73,6 +96,23 @@ const MARKS_MAX: usize = 9;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_logarithmic_axis_has_no_point_at_zero() {
+        let points = json!([[0, 5, null, null], [10, 0], { "value": [0, 3] }, [10, 5], [7, null]]);
+        let series = |data: &Value| json!({ "type": "line", "data": data });
+        let mut option = json!({
+            "xAxis": { "type": "log" }, "yAxis": [{ "type": "value" }, { "type": "log" }],
+            "series": [series(&points), { "yAxisIndex": 1, "data": points }, { "data": { "$rows": 1 } }],
+        });
+        drop_unplaceable(&mut option);
+        assert_eq!(option["series"][0]["data"], json!([[10, 0], [10, 5], [7, null]]));
+        assert_eq!(option["series"][1]["data"], json!([[10, 5], [7, null]]));
+        assert_eq!(option["series"][2]["data"], json!({ "$rows": 1 }));
+        let mut linear = json!({ "xAxis": {}, "yAxis": {}, "series": [series(&points)] });
+        drop_unplaceable(&mut linear);
+        assert_eq!(linear["series"][0]["data"], points);
+    }
 
     #[test]
     fn scales_end_at_round_figures() {

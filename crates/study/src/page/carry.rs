@@ -406,6 +406,7 @@ const COLOURS: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weigh_report::pictures::Gallery;
 
     /// Two ways on a server of two cores: one that is carried without end, measured by turns, and
     /// one that could not be fitted.
@@ -476,6 +477,22 @@ mod tests {
         let mut none = carry(2.0);
         none.lanes.iter_mut().for_each(|lane| lane.carried.clear());
         assert!(answer(&none).contains("why there is no answer"));
+    }
+
+    #[test]
+    fn an_idle_cell_has_no_point_on_the_logarithmic_axis() {
+        let mut carry = carry(1.0);
+        let idle = json!({
+            "devices": 0.0, "percent": 0.1, "low": 0.0, "high": 0.2, "reach": "measured",
+        });
+        let one = json!({
+            "devices": 6e4, "percent": 9.0, "low": 8.0, "high": 10.0, "reach": "measured",
+        });
+        carry.lanes[0].points = serde_json::from_value(json!([idle, one])).unwrap();
+        let drawn = Gallery::of(Value::Null, picture(&carry, false).into_iter().collect());
+        let series = drawn.pictures[0].option["series"].as_array().unwrap();
+        let points = series.last().unwrap()["data"].as_array().unwrap();
+        assert_eq!((points.len(), &points[0]["value"][0]), (1, &json!(1000)));
     }
 
     #[test]

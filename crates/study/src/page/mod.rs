@@ -27,7 +27,7 @@ pub(crate) use numbers::in_unit;
 /// The page of what came of `study`. Links to runs are relative to the page: it stands in the
 /// folder of the study's run.
 pub fn page(study: &Study, outcome: &Outcome) -> String {
-    let pictures = pictures(outcome);
+    let pictures = gallery(outcome).pictures;
     let mut body = opening::header(study, outcome);
     body += "<main id=\"main\">\n";
     for (id, title, content) in sections(study, outcome, &pictures) {
@@ -44,7 +44,7 @@ pub fn page(study: &Study, outcome: &Outcome) -> String {
 /// All pictures of the page, as files of their own are made of them.
 pub fn gallery(outcome: &Outcome) -> Gallery {
     // They share nothing: each has its own data.
-    Gallery { shared: data_of(&[])["shared"].take(), pictures: pictures(outcome) }
+    Gallery::of(data_of(&[])["shared"].take(), pictures(outcome))
 }
 
 /// The sections in the order of a paper: id, title and content; what is empty is left out.
