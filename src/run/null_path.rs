@@ -236,9 +236,13 @@ pub fn mark(known: &[Calibration], case: &Case, finished: &mut TrialFinished) {
     let Some(kind) = Kind::of(case).filter(|_| !is_null_path && !is_other) else { return };
     let name = kind.name();
     let Some(calibration) = known.iter().find(|known| known.load == name) else { return };
-    let Some(per_s) = finished.metrics.get("throughput_in_per_s") else { return };
-    if calibration.percent(*per_s) >= NEAR_PERCENT {
-        finished.doubts.push(Doubt::NearNullPath(*per_s, calibration.per_s).record());
+    let metric = |name: &str| finished.metrics.get(name).copied();
+    let Some(taken_in) = metric("throughput_in_per_s") else { return };
+    // What is handed over faster than it comes out only fills queues: the way through is no faster.
+    let out = metric("throughput_out_per_s").map(|out| out / case.load.copies() as f64);
+    let per_s = taken_in.min(out.unwrap_or(f64::INFINITY));
+    if calibration.percent(per_s) >= NEAR_PERCENT {
+        finished.doubts.push(Doubt::NearNullPath(per_s, calibration.per_s).record());
     }
 }
 

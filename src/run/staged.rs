@@ -306,10 +306,8 @@ fn apply(outcome: &mut Outcome, traced: &Traced, epoch_ns: u64) {
     outcome.recorder.last_done = outcome.recorder.last_done.max(last);
     let end = outcome.recorder.window.window().map(|window| window.end);
     outcome.delivered_within = Some(traced.within);
-    outcome.after = end.map(|end| After {
-        messages: traced.after,
-        last: last.filter(|last| *last >= end),
-    });
+    outcome.after =
+        end.map(|end| After { messages: traced.after, last: last.filter(|last| *last >= end) });
     outcome.delivered_since = traced.ledger.delivered.map(|own| own + traced.ledger.late);
 }
 

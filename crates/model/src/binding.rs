@@ -252,7 +252,10 @@ mod tests {
             let (code, text, advice) = pace.words(&Bound::Slots);
             assert_eq!(code, "rate-not-reached");
             assert!(text.ends_with("2 connections x 1 in flight / 80 µs = 25,000/s"), "{text}");
-            assert!(advice.starts_with("for 60,000/s use at least 5 connections (-c 5;"), "{advice}");
+            assert!(
+                advice.starts_with("for 60,000/s use at least 5 connections (-c 5;"),
+                "{advice}"
+            );
         }
         let asked = Pace { is_window_asked: true, ..two_connections() };
         assert!(asked.words(&Bound::Slots).2.ends_with("a window of 3 (--window 3)"));
@@ -285,7 +288,10 @@ mod tests {
         let target = Pace { target_percent: Some(98.0), ..two_connections() };
         assert_eq!(target.bound(), Some(Bound::Target(98.0)));
         let advice = target.words(&Bound::Target(98.0)).2;
-        assert!(advice.contains("-R 24900/s") && advice.contains("2.4 times the cores"), "{advice}");
+        assert!(
+            advice.contains("-R 24900/s") && advice.contains("2.4 times the cores"),
+            "{advice}"
+        );
         let path = Pace { path_asked: Some(1.0), ..target };
         assert_eq!(path.bound(), Some(Bound::Path(1.0)));
         assert!(path.words(&Bound::Path(1.0)).2.contains("2.4 times the rate"));
@@ -293,7 +299,8 @@ mod tests {
 
     #[test]
     fn a_rate_that_was_reached_is_bound_by_nothing() {
-        let reached = Pace { achieved_per_s: 59_900.0, generator_percent: Some(99.0), ..two_connections() };
+        let reached =
+            Pace { achieved_per_s: 59_900.0, generator_percent: Some(99.0), ..two_connections() };
         assert_eq!(reached.bound(), None);
         let behind = Pace { is_behind: true, ..reached };
         assert_eq!(behind.bound(), Some(Bound::Generator(99.0)));
