@@ -134,7 +134,8 @@ const FROM_DUE: [&str; 2] = ["response_time_ns", "delivery_time_ns"];
 /// count: a message on every connection, or 0.2 % of what was due, whichever is more, since a pause
 /// of 2 ms in a second is what machines do.
 ///
-/// Seen from the intervals of the series: what was confirmed (where it goes to subscribers:
+/// Counted to the message where the trial says what arrived within its window. In records from
+/// before that was counted, seen from the intervals of the series: what was confirmed (where it goes to subscribers:
 /// delivered) from the beginning of the window to its end, against what was due in that time less
 /// what was lost. Where nobody confirms and nobody subscribes, what was handed over: then a target
 /// that does not read is seen when the sockets are full. Late confirmations of the warm-up count: a
@@ -149,9 +150,19 @@ pub fn backlog_ratio(load: &Load, finished: &TrialFinished, intervals: &[Interva
     };
     let lost = finished.ledger.lost.unwrap_or(0) as f64;
     let under_way = (u64::from(load.connections) * load.copies()) as f64;
-    missing_ratio(load, finished, intervals, done, |due, cover| {
-        lost * cover + under_way.max(due * UNDER_WAY)
-    })
+    let allowance = |due: f64, cover: f64| lost * cover + under_way.max(due * UNDER_WAY);
+    let due = finished.ledger.scheduled as f64;
+    match counted(finished).filter(|_| limit_load::can_pile_up(load) && due > 0.0) {
+        Some(out) => ((due - out - allowance(due, 1.0)) / due).max(0.0),
+        None => missing_ratio(load, finished, intervals, done, allowance),
+    }
+}
+
+/// Messages that came out within the window, in a trial that says what came after it.
+fn counted(finished: &TrialFinished) -> Option<f64> {
+    let metric = |name: &str| finished.metrics.get(name).copied();
+    let rate = metric("throughput_out_per_s").filter(|_| metric("drained_after_s").is_some());
+    Some(rate? * metric("window_s")?)
 }
 
 /// The share of what was due that was not yet handed over when the last message was due.
@@ -253,6 +264,20 @@ mod tests {
         assert_eq!(ratio(270), (300.0 - 8.0) / 3000.0);
         let burst = Load { messages: Some(3000), duration: None, ..load() };
         assert_eq!(backlog_ratio(&burst, &finished(json!({})), &intervals(0)), 0.0);
+    }
+
+    /// A trial that counted what arrived within its window is judged by that, whatever the borders
+    /// of its intervals.
+    #[test]
+    fn what_piled_up_is_counted_where_the_trial_counts_it() {
+        let ratio = |out: f64| {
+            let metrics = json!({
+                "throughput_out_per_s": out, "window_s": 1.0, "drained_after_s": 0.4,
+            });
+            backlog_ratio(&load(), &finished(json!({ "metrics": metrics })), &intervals(300))
+        };
+        assert_eq!(ratio(2995.0), 0.0);
+        assert_eq!(ratio(1500.0), (1500.0 - 8.0) / 3000.0);
     }
 
     /// Nobody confirms at QoS 0: what arrived at subscribers is what is done.

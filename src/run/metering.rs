@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use weigh_model::energy::{EnergyMeasured, MeterChosen, Span};
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::plan::Observe;
-use weigh_model::{Load, MeterChoice, Nanos, Pattern, Trial};
+use weigh_model::{Ledger, Load, MeterChoice, Nanos, Pattern, Trial};
 use weigh_observe::cpu::monotonic_ns;
 use weigh_observe::energy::attribution::{Counts, Phases, measured};
 use weigh_observe::energy::{Meter, MeterWatch, Sources, Track};
@@ -301,9 +301,12 @@ pub fn rested<T>(
 /// What a trial's energy is divided by. Only where every message has a session of its own are all
 /// of a session's costs in the window.
 pub fn counts(finished: &TrialFinished, pattern: Pattern) -> Counts {
-    let delivered = finished.ledger.delivered;
+    let Ledger { delivered, late, .. } = finished.ledger;
     let sessions = delivered.filter(|_| pattern == Pattern::Session);
-    Counts { delivered, sessions }
+    // Records from before this was counted have the ledger alone.
+    let settled = finished.metrics.get("settled_messages").map(|messages| *messages as u64);
+    let settled = delivered.map(|delivered| settled.unwrap_or(delivered + late));
+    Counts { delivered: settled, sessions }
 }
 
 /// Where meters are on this machine.

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use weigh_engine::outcome::Outcome;
+use weigh_engine::pace;
 use weigh_engine::record::{self, Beside, HostUse, TargetUse};
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::server::ServerReport;
 use weigh_model::{Doubt, Trial};
+use weigh_observe::cpu::HostCpu;
 use weigh_observe::sampler::Usage;
 use weigh_stage::reference::ReferenceServer;
 
@@ -63,9 +65,10 @@ pub fn put_together(
         confirms: seen.confirms,
         shared_cores: seen.shared_cores,
         target_ended: lease.target.running.ended(),
-        usage: seen.usage.as_ref().map(|usage| target_use(usage, seen.sighted.is_elsewhere)),
+        usage: seen.usage.as_ref().map(|used| target_use(used, seen.sighted.is_elsewhere)),
         aside_cpu_ns: seen.aside_cpu_ns,
         server,
+        taken_within: None,
         counters,
         asked_terms,
         generator_bytes: seen.generator_bytes,
@@ -80,25 +83,32 @@ pub fn put_together(
     seen.layers.tell(&mut finished);
     seen.sighted.tell(&mut finished);
     let told = crossed.tell(&carried, lane, &mut finished);
+    // Only now it is known how full the path was.
+    pace::diagnose(&mut finished, &trial.load);
     let restarted = lease.restarted.clone().map(Doubt::TargetRestarted);
     finished.doubts.extend(restarted.map(|doubt| doubt.record()));
     (finished, told, counted)
 }
 
-fn target_use(usage: &Usage, is_elsewhere: bool) -> TargetUse {
+fn target_use((usage, within): &(Usage, HostCpu), is_elsewhere: bool) -> TargetUse {
     TargetUse {
         cpu_ns: usage.cpu_ns,
         wall_ns: usage.wall_ns,
         percent_mean: usage.percent_mean,
         percent_max: usage.percent_max,
         memory_bytes_max: usage.memory_bytes_max,
-        host: HostUse {
-            busy_ns: usage.host.busy_ns(),
-            softirq_ns: usage.host.softirq_ns,
-            steal_ns: usage.host.steal_ns,
-            all_ns: usage.host.all_ns(),
-        },
+        host: host_use(&usage.host),
+        host_within: host_use(within),
         is_elsewhere,
+    }
+}
+
+fn host_use(host: &HostCpu) -> HostUse {
+    HostUse {
+        busy_ns: host.busy_ns(),
+        softirq_ns: host.softirq_ns,
+        steal_ns: host.steal_ns,
+        all_ns: host.all_ns(),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use weigh_engine::outcome::Outcome;
+use weigh_engine::outcome::{After, Outcome};
 use weigh_engine::record;
 use weigh_engine::ways::{Route, Traced, Ways};
 use weigh_model::background::Background;
@@ -112,7 +112,9 @@ impl Staged {
         };
         let known = self.dropped.filter(|_| self.has_broker);
         let dropped = known.map_or(0, |before| dropped(server).saturating_sub(before));
-        let (ways, damaged) = self.ways()?;
+        let end = outcome.recorder.window.window().map(|window| window.end);
+        let until = end.map_or(Nanos::NEVER, |end| Nanos(end.0.saturating_add(epoch_ns)));
+        let (ways, damaged) = self.ways(until)?;
         // Whoever hears of the broker is the gateway: without it messages end there.
         let was_cut_off = server.ended().is_some_and(|part| part.name == HopStage::Gateway.name());
         let mut traced = ways.finish(&outcome.accounts, &trial.load, was_cut_off);
@@ -141,11 +143,12 @@ impl Staged {
         })
     }
 
-    /// What all files say, put together, and how many of their records were damaged.
-    fn ways(&self) -> std::io::Result<(Ways, u64)> {
+    /// What all files say, put together, and how many of their records were damaged. The measured
+    /// window ends at `until`.
+    fn ways(&self, until: Nanos) -> std::io::Result<(Ways, u64)> {
         let stages = self.hops.iter().map(|(stage, ..)| *stage).collect();
         let route = Route { stages, has_broker: self.has_broker };
-        let mut ways = Ways::new(route, self.tag, self.timeout);
+        let mut ways = Ways::new(route, self.tag, self.timeout).counting_until(until);
         let open = |(_, path, from): &(HopStage, PathBuf, u64)| HopFile::open(path, *from);
         let mut files = self.hops.iter().map(open).collect::<std::io::Result<Vec<_>>>()?;
         let damaged = join(&self.departures, &mut files, &mut ways)?;
@@ -301,6 +304,11 @@ fn apply(outcome: &mut Outcome, traced: &Traced, epoch_ns: u64) {
     outcome.recorder.one_way = traced.one_way.clone();
     let last = traced.last_kept.map(|last| Nanos(last.0.saturating_sub(epoch_ns)));
     outcome.recorder.last_done = outcome.recorder.last_done.max(last);
+    let end = outcome.recorder.window.window().map(|window| window.end);
+    outcome.delivered_within = Some(traced.within);
+    outcome.after =
+        end.map(|end| After { messages: traced.after, last: last.filter(|last| *last >= end) });
+    outcome.delivered_since = traced.ledger.delivered.map(|own| own + traced.ledger.late);
 }
 
 /// Rows where readings are kept now, and those that the last stage wrote down to have made since it

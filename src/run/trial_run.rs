@@ -19,7 +19,7 @@ use weigh_model::event::{Event, TrialFinished};
 use weigh_model::ledger::Cause;
 use weigh_model::protocol::{Dial, Invalid};
 use weigh_model::{Arrival, Doubt, Emulation, Endpoint, Load, Nanos, Pattern, Trial};
-use weigh_observe::cpu::monotonic_ns;
+use weigh_observe::cpu::{HostCpu, monotonic_ns};
 use weigh_observe::process::Tree;
 use weigh_observe::room;
 use weigh_observe::sampler::{Recording, Usage};
@@ -208,7 +208,7 @@ pub struct Measured {
 /// What was seen beside the generator's own record.
 pub struct Seen {
     /// What the target used; unknown for a server that somebody else runs and nobody watches.
-    pub usage: Option<Usage>,
+    pub usage: Option<(Usage, HostCpu)>,
     /// Who looked at it, and whether that could be done.
     pub sighted: Sighted,
     /// True if the protocol confirms messages.
@@ -287,7 +287,7 @@ fn measure(
     let (arrived, to) = staged::end(staged, &mut outcome, target, trial, ended)?;
     crossed.weigh_between(epoch_monotonic_ns + from.0, epoch_monotonic_ns + to.0);
     let (sighted, recording) = watch.sighted(lane.is_foreign(), epoch_monotonic_ns + to.0);
-    let usage = watched::usage(recording.as_ref(), &outcome, trial, epoch_monotonic_ns, (from, to));
+    let usage = watched::usage(recording.as_ref(), &outcome, epoch_monotonic_ns, (from, to));
     let seen = Seen {
         usage,
         sighted,
@@ -417,6 +417,15 @@ impl Attendant for Watch {
         }
         if let Ok(mut window) = self.window.lock() {
             window.0 = now;
+        }
+    }
+
+    fn load_ended(&self, _now: Nanos) {
+        // The processor time of the window is read where it ends, not guessed between two looks.
+        if let Ok(outlook) = self.outlook.lock()
+            && let Some(outlook) = outlook.as_ref()
+        {
+            let _ = outlook.look();
         }
     }
 

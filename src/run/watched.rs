@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use weigh_engine::outcome::Outcome;
 use weigh_model::event::Interval;
-use weigh_model::{Load, Nanos, Trial};
+use weigh_model::{Load, Nanos};
+use weigh_observe::cpu::HostCpu;
 use weigh_observe::sampler::{Recording, Sampler, Usage};
 
 use crate::run::relayed::Relayed;
@@ -46,25 +47,19 @@ pub fn start_relay(relay: Option<&Relayed>, load: &Load) -> Option<Sampler> {
 }
 
 /// What the target used: processor time over the whole window, draining included, and load over
-/// the part in which there was something to do.
+/// the measured window alone. Beside it is what the host used in the latter.
 pub fn usage(
     recording: Option<&Recording>,
     outcome: &Outcome,
-    trial: &Trial,
     epoch_ns: u64,
     (from, to): (Nanos, Nanos),
-) -> Option<Usage> {
+) -> Option<(Usage, HostCpu)> {
     let recording = recording?;
     let whole = recording.window(epoch_ns + from.0, epoch_ns + to.0)?;
-    let busy_until = match (trial.load.duration, outcome.recorder.last_done) {
-        (Some(duration), Some(last)) => last.max(outcome.measure_from + duration).min(to),
-        (None, Some(last)) => last,
-        _ => to,
-    };
-    let active = recording.window(epoch_ns + from.0, epoch_ns + busy_until.0);
-    let (percent_mean, percent_max) =
-        active.map_or((whole.percent_mean, whole.percent_max), |a| (a.percent_mean, a.percent_max));
-    Some(Usage { percent_mean, percent_max, ..whole })
+    let (begin, end) = outcome.window_between().unwrap_or((from, to));
+    let within = recording.window(epoch_ns + begin.0, epoch_ns + end.min(to).0);
+    let Usage { percent_mean, percent_max, host, .. } = within.unwrap_or(whole);
+    Some((Usage { percent_mean, percent_max, ..whole }, host))
 }
 
 /// How often the target is looked at: every 50 ms, in trials longer than half an hour so seldom

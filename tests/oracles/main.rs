@@ -27,6 +27,7 @@ mod scripted;
 mod sealed;
 #[cfg(feature = "tls")]
 mod secured;
+mod service_rate;
 mod sizes;
 mod small;
 mod stalled;

@@ -73,7 +73,10 @@ pub fn beside(left: &Left<'_>, asked: Asked) -> Beside {
     };
     let run_s = left.load.duration.map(Nanos::as_secs_f64);
     rows.push(Row::new("requests", number(answers as f64), number(answers as f64)));
-    rows.push(Row::new("Requests/sec", rate(run_s), rate(left.metric("window_s"))));
+    // What was answered after the load ended is no part of a rate.
+    let exact = left.metric("throughput_out_per_s").filter(|_| left.load.arrival.is_open());
+    let exact = exact.map_or_else(|| rate(left.metric("window_s")), number);
+    rows.push(Row::new("Requests/sec", rate(run_s), exact));
     let tool = if is_paced { "wrk2" } else { "wrk" };
     let why = match is_paced {
         true => why_paced(left, calibrated),

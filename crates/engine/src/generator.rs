@@ -28,6 +28,10 @@ pub trait Attendant: Send + Sync {
     /// Called in a thread of its own, so that it makes no message late.
     fn window_began(&self, _now: Nanos) {}
 
+    /// The measured window of an open loop is over, as the first shard sees it; what is under way
+    /// still comes. Called in the same thread as [`Attendant::window_began`].
+    fn load_ended(&self, _now: Nanos) {}
+
     /// Everything is accounted for; no connection has been closed yet.
     fn window_ended(&self, _now: Nanos) {}
 
@@ -112,10 +116,15 @@ struct Start {
     herald: Option<Herald>,
 }
 
-/// Tells of the begin of the window.
+/// Tells of the begin of the window, and of its end.
 struct Herald {
-    news: Sender<Nanos>,
+    news: Sender<News>,
     thread: thread::JoinHandle<()>,
+}
+
+enum News {
+    Began(Nanos),
+    Ended(Nanos),
 }
 
 impl Herald {
@@ -124,9 +133,19 @@ impl Herald {
         let attendant = Arc::clone(attendant);
         let thread = thread::Builder::new()
             .name("weigh-window".to_owned())
-            .spawn(move || heard.iter().for_each(|now| attendant.window_began(now)))
+            .spawn(move || {
+                heard.iter().for_each(|news| match news {
+                    News::Began(now) => attendant.window_began(now),
+                    News::Ended(now) => attendant.load_ended(now),
+                });
+            })
             .map_err(|error| Failure::Ourselves(format!("no thread for the window: {error}")))?;
         Ok(Herald { news, thread })
+    }
+
+    /// It hears for as long as it is there.
+    fn tell(&self, news: News) {
+        let _ = self.news.send(news);
     }
 
     /// Waits until everything has been told.
@@ -201,10 +220,14 @@ impl Start {
         told_cpu: &AtomicU64,
     ) -> ShardOutcome {
         let mut cpu_before = thread_cpu();
-        let mut cpu = None;
+        let (mut cpu, mut window_cpu) = (None, None);
         let mut ended = None;
         let mut phase = shard.phase();
         while shard.step(io) {
+            if shard.is_past_window() && window_cpu.is_none() {
+                window_cpu = Some(thread_cpu() - cpu_before);
+                herald.iter().for_each(|herald| herald.tell(News::Ended(io.now())));
+            }
             if shard.phase() == phase {
                 continue;
             }
@@ -216,10 +239,7 @@ impl Start {
             match phase {
                 Phase::Measuring => {
                     cpu_before = thread_cpu();
-                    if let Some(herald) = &herald {
-                        // It hears for as long as it is there.
-                        let _ = herald.news.send(io.now());
-                    }
+                    herald.iter().for_each(|herald| herald.tell(News::Began(io.now())));
                 }
                 Phase::Lingering(_) => cpu = Some(thread_cpu() - cpu_before),
                 Phase::Settled => {
@@ -241,7 +261,8 @@ impl Start {
             self.attendant.window_ended(io.now());
         }
         io.await_answers();
-        ShardOutcome { cpu, ended, bytes: io.bytes(), ..shard.outcome() }
+        let window_cpu = window_cpu.unwrap_or(cpu);
+        ShardOutcome { cpu, window_cpu, ended, bytes: io.bytes(), ..shard.outcome() }
     }
 }
 

@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 
 use weigh_model::ledger::Cause;
-use weigh_model::{Arrival, Doubt, Ledger, Load, Nanos, Pattern};
+use weigh_model::{Arrival, Doubt, Ledger, Load, Nanos, Pattern, Topology};
 
 use crate::accounts::Accounts;
 use crate::contents::Contents;
 use crate::job::Failure;
 use crate::recorder::Recorder;
+use crate::window::WindowCount;
 
 /// Why a connection is given up on which nothing was answered for longer than Tmax.
 pub const SILENCE: &str = "no answer within the time limit";
@@ -49,6 +50,8 @@ pub struct ShardOutcome {
     pub ended: Nanos,
     /// Processor time of its thread in the measured window, to the end of draining.
     pub cpu: Nanos,
+    /// Of it what was used until the measured window ended.
+    pub window_cpu: Nanos,
     /// Bytes written and read in the whole trial.
     pub bytes: (u64, u64),
     /// What the codecs counted, where they were asked to.
@@ -105,6 +108,17 @@ pub struct Outcome {
     pub cpu: Nanos,
     /// Processor time of the busiest shard.
     pub cpu_max: Nanos,
+    /// Processor time of the busiest shard until the measured window ended.
+    pub window_cpu_max: Nanos,
+    /// Messages that arrived within the measured window and in time, by the time of each; `None`
+    /// where nobody saw when they arrived.
+    pub delivered_within: Option<u64>,
+    /// What came after it of messages that were sent within it, and when the last came, if any did;
+    /// `None` where nobody saw that.
+    pub after: Option<After>,
+    /// Arrivals from the begin of the measured window to the end of draining, in time or late;
+    /// `None` where nobody saw them.
+    pub delivered_since: Option<u64>,
     /// Bytes written and read in the whole trial.
     pub bytes: (u64, u64),
     /// What the codecs counted, where they were asked to.
@@ -160,6 +174,10 @@ impl Outcome {
             ended: Nanos(0),
             cpu: Nanos(0),
             cpu_max: Nanos(0),
+            window_cpu_max: Nanos(0),
+            delivered_within: None,
+            after: None,
+            delivered_since: None,
             bytes: (0, 0),
             contents: None,
             ledger_bytes: 0,
@@ -192,48 +210,79 @@ impl Outcome {
             }
             outcome.cpu = outcome.cpu + shard.cpu;
             outcome.cpu_max = outcome.cpu_max.max(shard.cpu);
+            outcome.window_cpu_max = outcome.window_cpu_max.max(shard.window_cpu);
         }
         outcome.ledger = accounts.settle(load, confirms);
+        outcome.see_window(load, &accounts, confirms);
         outcome.ledger_bytes = accounts.memory_bytes();
         outcome.accounts = accounts;
         outcome
     }
 
-    /// The window over which rates are counted: from first to last due time in open loops (with
-    /// the gap that follows the last), from first send to last completion in closed ones and
-    /// bursts.
+    /// What arrived within the window and after it, by what consumers saw, or else producers.
+    fn see_window(&mut self, load: &Load, accounts: &Accounts, confirms: bool) {
+        let seen = &self.recorder.window;
+        if load.delivers() {
+            let unique: u64 = accounts.consumers.iter().map(|own| own.tally.unique()).sum();
+            // What several got that share their messages is one message; which arrival of it was
+            // the first is not known once some came after the window.
+            let known = self.ledger.delivered.map(|delivered| delivered + self.ledger.late);
+            let is_single = load.topology != Topology::Shared || known == Some(unique);
+            if is_single {
+                self.delivered_within = Some(seen.delivered);
+                self.after = Some(After::of(seen.delivered_after, seen.last_delivered));
+                self.delivered_since = Some(seen.delivered_since);
+            }
+        } else if confirms {
+            self.delivered_within = Some(seen.confirmed);
+            self.after = Some(After::of(seen.answered_after, seen.last_answered));
+            self.delivered_since = Some(seen.confirmed_since);
+        }
+    }
+
+    /// The window that rates are counted over: in open loops from the begin of the measurement to
+    /// the end of the schedule, whatever came later; in closed loops and bursts from first send to
+    /// last completion.
     pub fn window(&self, load: &Load) -> Option<Nanos> {
         let done = || {
             let (from, to) = self.recorder.first_sent.zip(self.recorder.last_done)?;
             Some(to - from)
         };
-        let window = match (&load.arrival, load.duration) {
+        let scheduled = self.recorder.window.window().map(|window| window.length());
+        let is_each_second = load.arrival == Arrival::EachSecond && load.duration.is_some();
+        let window = match scheduled {
+            Some(length) => Some(length),
             // With a share for each second the last one is waited out.
-            (Arrival::EachSecond, None) => done(),
-            (Arrival::Closed | Arrival::Ramp(_) | Arrival::Burst, _) => done(),
-            (_, Some(duration)) if !self.was_interrupted => Some(duration),
-            _ => {
-                let (first, last) = self.recorder.due_span?;
-                let messages = self.ledger.messages.max(2) as f64;
-                let span = (last - first).as_secs_f64();
-                Some(Nanos::from_secs_f64(span * messages / (messages - 1.0)))
-            }
+            None if is_each_second && !self.was_interrupted => load.duration,
+            None => done(),
         };
         window.filter(|window| window.0 > 0)
     }
 
-    /// The window that rates are counted over: the one of the due times, or longer where sending
-    /// went on after it because the target did not keep up.
-    fn rate_window(&self, load: &Load) -> Option<Nanos> {
-        let window = self.window(load)?;
-        if !load.arrival.is_open() || load.arrival == Arrival::Burst {
-            return Some(window);
+    /// The same as a stretch of the trial's clock.
+    pub fn window_between(&self) -> Option<(Nanos, Nanos)> {
+        let scheduled = self.recorder.window.window().map(|window| (window.begin, window.end));
+        scheduled.or(self.recorder.first_sent.zip(self.recorder.last_done))
+    }
+
+    /// Messages that were handed over within the window, and deliveries that arrived in it. Where
+    /// the schedule sets none, all of them did.
+    fn within(&self, load: &Load) -> (u64, Option<u64>) {
+        match self.recorder.window.window() {
+            Some(_) => (self.recorder.window.sent, self.delivered_within),
+            None => (self.ledger.sent / load.copies().max(1), self.ledger.delivered),
         }
-        let start = match load.duration {
-            Some(_) => self.measure_from,
-            None => self.recorder.due_span?.0,
+    }
+
+    /// The messages that processor time and energy are divided by: all that arrived from the begin
+    /// of the window until all was settled, in time or late; where nobody saw them, all that were
+    /// sent.
+    pub fn settled_messages(&self, copies: u64) -> u64 {
+        let known = match self.recorder.window.window() {
+            Some(_) => self.delivered_since,
+            None => self.ledger.delivered.map(|delivered| delivered + self.ledger.late),
         };
-        Some(window.max(self.recorder.last_sent? - start))
+        known.unwrap_or(self.ledger.sent / copies.max(1))
     }
 
     /// Mean size of the bodies that were sent, bytes; `None` if none were.
@@ -254,20 +303,30 @@ impl Outcome {
         let mut put = |name: &str, value: f64| {
             metrics.insert(name.to_owned(), value);
         };
-        if let Some(window) = self.rate_window(load) {
+        if let Some(window) = self.window(load) {
             let seconds = window.as_secs_f64();
+            let (sent, delivered) = self.within(load);
             if load.pattern != Pattern::Hold {
-                put(
-                    "throughput_in_per_s",
-                    (self.ledger.sent / load.copies().max(1)) as f64 / seconds,
-                );
+                put("throughput_in_per_s", sent as f64 / seconds);
             }
-            if let Some(delivered) = self.ledger.delivered {
+            if let Some(delivered) = delivered {
                 put("throughput_out_per_s", delivered as f64 / seconds);
                 let body_bytes = self.body_bytes_mean(load).unwrap_or(0.0);
                 put("goodput_bytes_per_s", delivered as f64 * body_bytes / seconds);
             }
             put("window_s", seconds);
+        }
+        if let Some((window, after)) = self.recorder.window.window().zip(self.after) {
+            put("backlog_messages", after.messages as f64);
+            let drained = after.last.map_or(Nanos(0), |last| last - window.end);
+            put("drained_after_s", drained.as_secs_f64());
+        }
+        if load.pattern != Pattern::Hold {
+            put("settled_messages", self.settled_messages(load.copies()) as f64);
+        }
+        let Recorder { window: WindowCount { answers, turns, .. }, .. } = self.recorder;
+        if turns > 0 {
+            put("answers_per_wakeup", answers as f64 / turns as f64);
         }
         if let (Some(first), Some(last)) = (self.recorder.first_sent, self.recorder.last_done) {
             put("transfer_time_s", (last - first).as_secs_f64());
@@ -344,6 +403,10 @@ impl Outcome {
     /// does before and after is in its processor time too, so that a window of a few messages would
     /// seem full: it counts as [`ACTIVE_S_MIN`] at least.
     pub fn busy_share(&self, load: &Load) -> f64 {
+        if let Some(window) = self.recorder.window.window() {
+            let length = window.length().as_secs_f64().max(ACTIVE_S_MIN);
+            return (self.window_cpu_max.as_secs_f64() / length).min(1.0);
+        }
         let whole = (self.ended - self.measure_from).as_secs_f64();
         let active = match (load.duration, self.recorder.last_done) {
             (Some(duration), _) => duration.as_secs_f64(),
@@ -383,7 +446,7 @@ impl Outcome {
         doubts.extend(self.error_answers());
         doubts.extend(self.polls(load));
         doubts.extend(self.lag_gate(load));
-        doubts.extend(self.rate_reached(load));
+        doubts.extend(self.backlog(load));
         doubts.extend(self.little(load));
         doubts.extend(self.ledger.contradiction().map(Doubt::LedgerContradiction));
         doubts
@@ -457,14 +520,38 @@ impl Outcome {
         (residual.abs() > LITTLE_MAX + edge).then_some(Doubt::LittleResidual(residual))
     }
 
-    fn rate_reached(&self, load: &Load) -> Option<Doubt> {
-        if !load.arrival.is_open() || load.arrival == Arrival::Burst {
-            return None;
-        }
-        let offered = self.ledger.messages as f64 / self.window(load)?.as_secs_f64();
-        let sent = (self.ledger.sent / load.copies().max(1)) as f64;
-        let achieved = sent / self.rate_window(load)?.as_secs_f64();
-        (achieved < 0.98 * offered).then_some(Doubt::RateNotReached(offered, achieved))
+    /// What was still under way when the load ended, where that is more than what is under way all
+    /// the time, and fewer messages came out than went in.
+    fn backlog(&self, load: &Load) -> Option<Doubt> {
+        let seconds = self.recorder.window.window()?.length().as_secs_f64();
+        let (After { messages, last }, (sent, delivered)) = (self.after?, self.within(load));
+        let (offered, delivered) = ((sent * load.copies()) as f64, delivered? as f64);
+        let times = if load.delivers() { &self.recorder.one_way } else { &self.recorder.service };
+        let shortest_s = times.min().unwrap_or(0) as f64 / 1e9;
+        let always = [
+            UNDER_WAY * offered,
+            2.0 * shortest_s * offered / seconds,
+            (2 * u64::from(load.connections) * load.copies()) as f64,
+        ];
+        let most = always.into_iter().fold(0.0, f64::max);
+        let drained = last? - self.recorder.window.window()?.end;
+        let is_behind = messages as f64 > most && delivered < REACHED * offered;
+        is_behind.then_some(Doubt::Backlog(messages, drained))
+    }
+}
+
+/// What came after the measured window of messages that were sent within it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct After {
+    /// How many; where producers are answered, also those that never were.
+    pub messages: u64,
+    /// When the last message came, whenever it was sent.
+    pub last: Option<Nanos>,
+}
+
+impl After {
+    fn of(messages: u64, last: Option<Nanos>) -> After {
+        After { messages, last }
     }
 }
 
@@ -477,6 +564,12 @@ fn failed_exchanges(ledger: &Ledger) -> u64 {
 
 /// The most that the 99.9 % quantile of lag may be of the mean time.
 const LAG_SHARE_MAX: f64 = 0.01;
+
+/// The share of what was offered that may be under way when a load ends without being a backlog.
+const UNDER_WAY: f64 = 0.01;
+
+/// The share of what was offered from which it was reached.
+const REACHED: f64 = 0.98;
 
 /// The shortest window whose use of the processor can be told, seconds: opening and settling take
 /// some milliseconds.

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use weigh_model::doubt::{GENERATOR_FULL_PERCENT, TARGET_FULL_PERCENT};
 use weigh_model::event::TrialFinished;
 use weigh_model::ledger::Cause;
 use weigh_model::protocol::Guarantee;
 use weigh_model::server::ServerReport;
-use weigh_model::{Arrival, Doubt, Pattern, Trial};
+use weigh_model::{Doubt, Pattern, Trial};
 use weigh_stats::histogram::Histogram;
 use weigh_stats::quantile;
 
 pub use crate::accounts::attribute_server_drops;
 use crate::outcome::Outcome;
+use crate::pace;
 use crate::ways::Piece;
 
 /// What was seen beside the generator's own record.
@@ -37,6 +37,9 @@ pub struct Beside {
     pub aside_cpu_ns: u64,
     /// The reference server's own count.
     pub server: Option<ServerReport>,
+    /// What the reference server had taken in when the measured window ended, where nobody else
+    /// knows what arrived.
+    pub taken_within: Option<u64>,
     /// A real server's own counters over the trial.
     pub counters: BTreeMap<String, f64>,
     /// Terms that the clients asked for, by the names under which the server grants them.
@@ -60,6 +63,7 @@ impl Beside {
             usage: None,
             aside_cpu_ns: 0,
             server: None,
+            taken_within: None,
             counters: BTreeMap::new(),
             asked_terms: Vec::new(),
             generator_bytes: None,
@@ -68,21 +72,23 @@ impl Beside {
     }
 }
 
-/// What the target used in the measured window.
+/// What the target used in the measured window and until all was settled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TargetUse {
-    /// Processor time of all its processes.
+    /// Processor time of all its processes, until all was settled.
     pub cpu_ns: u64,
     /// Length of what was watched.
     pub wall_ns: u64,
-    /// Mean load of the cores that it was given.
+    /// Mean load of the cores that it was given, within the measured window.
     pub percent_mean: f64,
-    /// The highest load of them.
+    /// The highest load of them, likewise.
     pub percent_max: f64,
     /// The most memory it had.
     pub memory_bytes_max: u64,
-    /// What the whole host used meanwhile, whoever it was.
+    /// What the whole host used until all was settled, whoever it was.
     pub host: HostUse,
+    /// The same within the measured window.
+    pub host_within: HostUse,
     /// True if that is another host than the generator's.
     pub is_elsewhere: bool,
 }
@@ -113,7 +119,6 @@ pub fn put_together(trial: &Trial, mut outcome: Outcome, beside: Beside) -> Tria
     let mut metrics = outcome.metrics(load);
     add_usage(&mut metrics, beside.usage.as_ref(), &outcome, load.copies());
     doubts.extend(disturbance(&outcome, &beside));
-    doubts.extend(generator_limit(&outcome, trial, beside.usage.as_ref()));
     add_hold_memory(&mut metrics, &beside, &outcome, trial);
     add_stall(&mut metrics, &beside, load);
     let counters = beside.counters.iter();
@@ -131,7 +136,7 @@ pub fn put_together(trial: &Trial, mut outcome: Outcome, beside: Beside) -> Tria
             doubts.push(Doubt::Granted((*what).to_owned(), *asked, *granted));
         }
     }
-    TrialFinished {
+    let mut finished = TrialFinished {
         trial: trial.id.clone(),
         point: trial.point.clone(),
         repetition: trial.repetition,
@@ -147,7 +152,9 @@ pub fn put_together(trial: &Trial, mut outcome: Outcome, beside: Beside) -> Tria
         counters: beside.counters,
         scene: BTreeMap::new(),
         histograms,
-    }
+    };
+    pace::diagnose(&mut finished, load);
+    finished
 }
 
 /// Puts the server's own counts beside the ledger: an unconfirmed publish becomes known, losses
@@ -159,6 +166,8 @@ fn reconcile(outcome: &mut Outcome, beside: &Beside, trial: &Trial, doubts: &mut
             outcome.is_marked && trial.load.pattern != Pattern::Hold && beside.carries;
         if ledger.delivered.is_none() && counts_identities {
             let lost = ledger.sent.saturating_sub(report.unique);
+            outcome.delivered_within = beside.taken_within;
+            outcome.delivered_since = Some(report.unique);
             ledger.delivered = Some(report.unique);
             ledger.lost = Some(lost);
             (ledger.duplicates, ledger.corrupt) = (report.duplicates, report.corrupt);
@@ -196,7 +205,7 @@ fn add_usage(
     if usage.memory_bytes_max > 0 {
         metrics.insert("target_memory_bytes.max".to_owned(), usage.memory_bytes_max as f64);
     }
-    let host = &usage.host;
+    let host = &usage.host_within;
     for (name, part_ns) in
         [("cpu", host.busy_ns), ("softirq", host.softirq_ns), ("steal", host.steal_ns)]
     {
@@ -205,8 +214,8 @@ fn add_usage(
             metrics.insert(format!("host_{name}_percent.mean"), percent);
         }
     }
-    let ledger = &outcome.ledger;
-    let messages = ledger.delivered.unwrap_or(ledger.sent / copies.max(1));
+    // Both terms from the begin of the window until all is settled.
+    let messages = outcome.settled_messages(copies);
     if messages > 0 {
         let per_message = usage.cpu_ns as f64 / 1e3 / messages as f64;
         metrics.insert("target_cpu_us_per_message".to_owned(), per_message);
@@ -334,19 +343,6 @@ fn disturbance(outcome: &Outcome, beside: &Beside) -> Option<Doubt> {
     let foreign_ns = usage.host.busy_ns.saturating_sub(own_ns);
     let percent = 100.0 * foreign_ns as f64 / usage.wall_ns as f64;
     (percent > DISTURBANCE_PERCENT_MAX).then_some(Doubt::Disturbed(percent))
-}
-
-/// The generator was the limit if its core was full and the target's was not, and nothing but
-/// the answers set the pace.
-fn generator_limit(outcome: &Outcome, trial: &Trial, usage: Option<&TargetUse>) -> Option<Doubt> {
-    if trial.load.arrival == Arrival::Burst {
-        // A burst leaves as fast as it can: a full core is what was asked for.
-        return None;
-    }
-    let generator = 100.0 * outcome.busy_share(&trial.load);
-    let target = usage.map_or(0.0, |usage| usage.percent_mean);
-    let is_limit = generator >= GENERATOR_FULL_PERCENT && target < TARGET_FULL_PERCENT;
-    is_limit.then_some(Doubt::GeneratorLimited(generator))
 }
 
 const QUANTILES: [(&str, f64); 5] =

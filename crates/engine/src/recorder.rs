@@ -7,6 +7,7 @@ use weigh_stats::histogram::Histogram;
 
 use crate::interval_times::IntervalTimes;
 use crate::times::Times;
+use crate::window::WindowCount;
 
 /// The recorded times and counts of one shard, or of all shards merged.
 #[derive(Clone, Debug, Default)]
@@ -64,6 +65,8 @@ pub struct Recorder {
     pub last_done: Option<Nanos>,
     /// First and last due time of the measured window.
     pub due_span: Option<(Nanos, Nanos)>,
+    /// What happened within the measured window, and after it.
+    pub window: WindowCount,
     interval: Interval,
     interval_times: IntervalTimes,
     /// Send lags that were equal one after another and are not in their histogram yet.
@@ -114,6 +117,7 @@ impl Recorder {
     /// window was full when it became due.
     pub fn sent(&mut self, due: Nanos, sent: Nanos, warmup: bool, was_held_up: bool) {
         self.interval.sent += 1;
+        self.window.note_sent(sent, warmup);
         if UNRECORDED {
             return self.span(due, sent, warmup);
         }
@@ -166,6 +170,7 @@ impl Recorder {
     /// A message was confirmed at `now`.
     pub fn confirmed(&mut self, due: Nanos, sent: Nanos, now: Nanos, warmup: bool) {
         self.interval.acknowledged += 1;
+        self.window.note_confirmed(due, sent, now, warmup);
         if UNRECORDED {
             return self.done_unless(warmup, now);
         }
@@ -178,8 +183,9 @@ impl Recorder {
     }
 
     /// A message was answered with an error at `now`.
-    pub fn refused(&mut self, due: Nanos, now: Nanos, warmup: bool) {
+    pub fn refused(&mut self, due: Nanos, sent: Nanos, now: Nanos, warmup: bool) {
         self.interval.errors += 1;
+        self.window.note_refused(sent, now, warmup);
         if !warmup {
             self.error.record((now - due).0);
             self.done(now);
@@ -189,6 +195,7 @@ impl Recorder {
     /// A message arrived at a consumer for the first time.
     pub fn delivered(&mut self, due: Nanos, sent: Nanos, now: Nanos, warmup: bool) {
         self.interval.delivered += 1;
+        self.window.note_delivered(due, sent, now, warmup);
         if UNRECORDED {
             return self.done_unless(warmup, now);
         }
@@ -200,6 +207,13 @@ impl Recorder {
             self.one_way.record((now - sent).0);
             self.done(now);
         }
+    }
+
+    /// A measured message without a mark, which nobody knows the times of, arrived at a consumer
+    /// for the first time.
+    pub fn delivered_unmarked(&mut self, now: Nanos, warmup: bool) {
+        self.window.note_delivered(Nanos(0), Nanos(0), now, warmup);
+        self.done_unless(warmup, now);
     }
 
     /// A measured message, due at `due`, was in the answer that came at `answered` to a request
@@ -265,6 +279,7 @@ impl Recorder {
         self.polls_refused += other.polls_refused;
         self.first_sent = earliest(self.first_sent, other.first_sent);
         self.last_sent = self.last_sent.max(other.last_sent);
+        self.window.merge(&other.window);
         self.writes += other.writes;
         self.body_bytes += other.body_bytes;
         self.last_done = self.last_done.max(other.last_done);

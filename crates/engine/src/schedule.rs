@@ -15,6 +15,28 @@ pub struct Due {
     pub warmup: bool,
 }
 
+/// The measured messages of one or more streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// When the first is due, since the load started.
+    pub first: Nanos,
+    /// When the last is due.
+    pub last: Nanos,
+    /// How many there are.
+    pub messages: u64,
+}
+
+impl Span {
+    /// Both together.
+    pub fn join(self, other: Span) -> Span {
+        Span {
+            first: self.first.min(other.first),
+            last: self.last.max(other.last),
+            messages: self.messages + other.messages,
+        }
+    }
+}
+
 /// The due times of one stream of messages, in order.
 #[derive(Clone, Debug)]
 pub struct Schedule {
@@ -120,6 +142,38 @@ impl Schedule {
                 return Some(Due { at, warmup });
             }
         }
+    }
+}
+
+impl Schedule {
+    /// The measured messages of a stream that nothing was taken of yet; `None` if there are none.
+    /// It must end.
+    pub fn measured(mut self) -> Option<Span> {
+        let is_counted = self.end == Nanos::NEVER && self.measured_left < u64::MAX;
+        if matches!(self.gaps, Gaps::Constant { .. }) && is_counted && self.measured_left > 0 {
+            return self.evenly_measured();
+        }
+        let mut span: Option<Span> = None;
+        while let Some(due) = self.next_due() {
+            if !due.warmup {
+                let own = Span { first: due.at, last: due.at, messages: 1 };
+                span = Some(span.map_or(own, |span| span.join(own)));
+            }
+        }
+        span
+    }
+
+    /// The same without counting to the end.
+    fn evenly_measured(mut self) -> Option<Span> {
+        let messages = self.measured_left;
+        let Gaps::Constant { per_second, phase } = self.gaps else { return None };
+        let before = self.warmup - (self.late + phase);
+        let mut number = ((before.as_secs_f64() * per_second) as u64).saturating_sub(2);
+        while self.late + self.gaps.at(number)? < self.warmup {
+            number += 1;
+        }
+        let first = self.late + self.gaps.at(number)?;
+        Some(Span { first, last: self.late + self.gaps.at(number + messages - 1)?, messages })
     }
 }
 
@@ -229,6 +283,32 @@ mod tests {
         assert_eq!(dues.len(), 1100);
         assert_eq!(dues.iter().filter(|due| due.warmup).count(), 100);
         assert_eq!(dues[7].at, Nanos::from_millis(70));
+    }
+
+    /// What a stream of a number of messages spans is what counting it through says.
+    #[test]
+    fn the_span_of_a_stream_is_that_of_its_messages() {
+        for (arrival, rate) in [
+            ("constant", Some("777/s")),
+            ("periodic", Some("777/s")),
+            ("constant", Some("3/s/client")),
+            ("poisson", Some("777/s")),
+        ] {
+            let mut load = load(arrival, rate);
+            (load.duration, load.messages) = (None, Some(1000));
+            load.warmup = Nanos::from_millis(1300);
+            let streams = || -> Vec<Schedule> {
+                let shared = Schedule::shared(&load, &[], 3, 0, 1);
+                let own = (0..4).filter_map(|n| Schedule::client(&load, 3, n));
+                shared.into_iter().chain(own).collect()
+            };
+            let mut dues: Vec<Due> = streams().into_iter().flat_map(all).collect();
+            dues.retain(|due| !due.warmup);
+            dues.sort_by_key(|due| due.at);
+            let span = streams().into_iter().filter_map(Schedule::measured).reduce(Span::join);
+            let (first, last) = (dues[0].at, dues[999].at);
+            assert_eq!(span, Some(Span { first, last, messages: 1000 }), "{arrival} {rate:?}");
+        }
     }
 
     /// Four shards together must offer exactly what one offers, for every kind of stream.

@@ -58,6 +58,11 @@ pub struct Ways {
     whole: u64,
     broken: u64,
     last_kept: Option<Nanos>,
+    /// Until when what is kept counts as kept in time, and how much was; what was sent by then and
+    /// kept later.
+    until: Nanos,
+    within: u64,
+    after: u64,
 }
 
 /// What is known of one message.
@@ -88,6 +93,10 @@ pub struct Traced {
     pub broken: u64,
     /// When the last of them was committed.
     pub last_kept: Option<Nanos>,
+    /// Messages committed in time and before the moment given to [`Ways::counting_until`].
+    pub within: u64,
+    /// Messages sent before it and committed after it.
+    pub after: u64,
 }
 
 /// A part of the ways of all messages.
@@ -142,8 +151,16 @@ impl Ways {
             whole: 0,
             broken: 0,
             last_kept: None,
+            until: Nanos::NEVER,
+            within: 0,
+            after: 0,
             route,
         }
+    }
+
+    /// Counts what is kept before `until`, the end of the measured window, apart.
+    pub fn counting_until(self, until: Nanos) -> Ways {
+        Ways { until, ..self }
     }
 
     /// A measured message left.
@@ -198,9 +215,10 @@ impl Ways {
             ConsumerAccount { tally, was_disconnected: was_cut_off, ..ConsumerAccount::default() };
         let mut ledger = accounts.settle_kept(load, &stored);
         ledger.last_seen = self.last_seen(accounts, &stored.tally);
-        let Ways { delivery, one_way, mut pieces, held, whole, broken, last_kept, .. } = self;
+        let Ways { delivery, one_way, mut pieces, held, whole, broken, .. } = self;
+        let Ways { last_kept, within, after, .. } = self;
         pieces.extend(held);
-        Traced { ledger, delivery, one_way, times: pieces, whole, broken, last_kept }
+        Traced { ledger, delivery, one_way, times: pieces, whole, broken, last_kept, within, after }
     }
 
     /// Where the lost messages were seen last, by the name of the stage.
@@ -246,6 +264,9 @@ impl Ways {
             self.delivery.record(delivery_ns);
             self.one_way.record(committed.0.saturating_sub(sent.0));
             self.last_kept = self.last_kept.max(Some(committed));
+            let is_in_time = delivery_ns <= self.timeout.0;
+            self.within += u64::from(is_in_time && committed < self.until);
+            self.after += u64::from(committed >= self.until && sent < self.until);
         }
     }
 

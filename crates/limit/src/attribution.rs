@@ -4,6 +4,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use weigh_model::binding::{HELD_UP_MIN, is_amortised};
 use weigh_model::doubt::{GENERATOR_FULL_PERCENT, TARGET_FULL_PERCENT};
 use weigh_model::units::Nanos;
 
@@ -47,6 +48,10 @@ pub struct Evidence {
     pub held_up: Option<f64>,
     /// How long a message was in flight, on average.
     pub service_time_mean: Option<Nanos>,
+    /// Answers that the generator found when it woke, on average.
+    pub answers_per_wakeup: Option<f64>,
+    /// How many times the rate that was handed over was asked for.
+    pub asked_times: Option<f64>,
     /// File descriptors of target or generator, whichever is nearer its end.
     pub descriptors: Option<Use>,
     /// Local ports of the generator.
@@ -231,7 +236,7 @@ fn generator(evidence: &Evidence) -> Finding {
     let full = evidence
         .generator_cpu_percent
         .filter(|percent| *percent >= GENERATOR_FULL_PERCENT)
-        .filter(|_| !evidence.sends_at_will && !target_is_full);
+        .filter(|_| !evidence.sends_at_will && !target_is_full && !only_wakes(evidence));
     let late = evidence.send_lag_p999.zip(evidence.response_time_mean);
     let is_late = |(lag, mean): &(Nanos, Nanos)| lag.0 as f64 > LAG_SHARE_MAX * mean.0 as f64;
     match (full, late.filter(is_late)) {
@@ -250,6 +255,14 @@ fn generator(evidence: &Evidence) -> Finding {
         (None, None) if evidence.generator_cpu_percent.is_none() => Finding::NotObserved,
         (None, None) => Finding::HadRoom,
     }
+}
+
+/// True if the slots are full and the generator wakes for almost every single answer: it is busy
+/// with waking up, and more messages in flight would let it do more each time (see
+/// [`weigh_model::binding`]).
+fn only_wakes(evidence: &Evidence) -> bool {
+    evidence.held_up.is_none_or(|share| share >= HELD_UP_MIN)
+        && evidence.answers_per_wakeup.is_some_and(|answers| !is_amortised(answers))
 }
 
 /// A path of ours whose queue or whose rate was full, or drops on the way that account for the
@@ -283,13 +296,17 @@ fn in_flight(evidence: &Evidence) -> Finding {
         return Finding::HadRoom;
     };
     let each = evidence.service_time_mean.map(|mean| format!(", each for {mean}"));
+    let times = evidence.asked_times.filter(|times| *times > 1.0);
+    let needed = match times {
+        Some(times) => format!("{times:.1} times the connections are needed for this rate"),
+        None => "more connections would tell".to_owned(),
+    };
     Finding::Ended {
         class: HELD_UP,
         strength: held_up.min(1.0),
         evidence: format!(
             "{:.1} % of what was due was still waiting when the window ended; {:.0} % of all \
-             became due while connections had as many in flight as they may{}: more connections \
-             would tell",
+             became due while connections had as many in flight as they may{}: {needed}",
             100.0 * waiting,
             100.0 * held_up,
             each.unwrap_or_default()
@@ -336,9 +353,6 @@ fn used_up(usage: Option<Use>, what: &str, class: u8) -> Finding {
         evidence: format!("{used} of {available} {what} were in use{failed}"),
     }
 }
-
-/// A window that held up fewer than half of the messages was not what ended it.
-const HELD_UP_MIN: f64 = 0.5;
 
 /// Drops that account for a fair part of what was lost. Without the number of lost messages any
 /// drop counts, but weakly.
@@ -441,6 +455,8 @@ mod tests {
             piled_up: Some(0.0),
             held_up: Some(0.02),
             service_time_mean: Some(Nanos::from_millis(2)),
+            answers_per_wakeup: Some(20.0),
+            asked_times: Some(1.0),
             descriptors: Some(Use { used: 60, available: 1024, failures: 0 }),
             ports: Some(Use { used: 60, available: 28_232, failures: 0 }),
         }
@@ -524,6 +540,27 @@ mod tests {
         assert_eq!(order(&busy), [Resource::InFlight, Resource::Others]);
         let text = attribute(&busy).to_string();
         assert!(text.contains("90 % of all") && text.contains("each for 2ms"), "{text}");
+    }
+
+    /// A generator that wakes for every answer of a few full slots is not the limit; one that is
+    /// full with many answers at each wake-up is, and so is one with free slots.
+    #[test]
+    fn a_generator_that_only_wakes_is_not_the_limit() {
+        let waking = Evidence {
+            generator_cpu_percent: Some(99.0),
+            piled_up: Some(0.5),
+            held_up: Some(0.97),
+            answers_per_wakeup: Some(1.2),
+            asked_times: Some(2.4),
+            ..quiet()
+        };
+        assert_eq!(order(&waking), [Resource::InFlight]);
+        let text = attribute(&waking).to_string();
+        assert!(text.contains("2.4 times the connections are needed"), "{text}");
+        let full = Evidence { answers_per_wakeup: Some(30.0), ..waking.clone() };
+        assert_eq!(order(&full), [Resource::Generator, Resource::InFlight]);
+        let free = Evidence { held_up: Some(0.1), ..waking };
+        assert_eq!(order(&free), [Resource::Generator, Resource::TargetQueue]);
     }
 
     /// What a full line lets wait waits before it, whoever's queue holds it and whatever may be in

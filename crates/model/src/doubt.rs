@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::binding::{Bound, Pace, grouped};
 use crate::rule::Rule;
 use crate::units::Nanos;
 use crate::wire::STREAM_ERROR;
@@ -53,8 +54,11 @@ impl DoubtRecord {
 /// Everything that may make a result doubtful.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Doubt {
-    /// The generator was the bottleneck; its busiest thread used this percentage of a core.
-    GeneratorLimited(f64),
+    /// What kept a load from its rate, and how it went.
+    Bound(Pace, Bound),
+    /// So many messages were still under way when the load ended, and the last of them came so much
+    /// later.
+    Backlog(u64, Nanos),
     /// The 99.9 % quantile of send lag is too large for this mean response time.
     LagGate(Nanos, Nanos),
     /// Nobody confirmed and nobody received: delivery is unknown.
@@ -167,7 +171,7 @@ impl Doubt {
     pub fn record(&self) -> DoubtRecord {
         let severity = match self {
             Doubt::LagGate(..) => Severity::InvalidTimes,
-            Doubt::GeneratorLimited(_)
+            Doubt::Bound(_, Bound::Generator(_))
             | Doubt::PathGone(_)
             | Doubt::ServerCountDiffers(..)
             | Doubt::StoredCountDiffers(..)
@@ -177,16 +181,26 @@ impl Doubt {
             Doubt::Broken(rule, _) => rule.severity(),
             _ => Severity::Doubt,
         };
+        if let Doubt::Bound(pace, bound) = self {
+            let (code, text, advice) = pace.words(bound);
+            return DoubtRecord { code: code.to_owned(), severity, text, advice };
+        }
         let (code, text, advice) = self.words();
         DoubtRecord { code: code.to_owned(), severity, text, advice: advice.to_owned() }
     }
 
     fn words(&self) -> (&'static str, String, &'static str) {
         match self {
-            Doubt::GeneratorLimited(percent) => (
-                "generator-limited",
-                format!("the generator used {percent:.0} % of its core: it was the limit"),
-                "lower the rate or the number of connections, or give the generator more cores",
+            Doubt::Backlog(messages, drained) => (
+                "backlog",
+                format!(
+                    "{} messages were still under way when the load ended; the last one came \
+                     {:.1} s later",
+                    large(*messages),
+                    drained.as_secs_f64()
+                ),
+                "throughput_out is what arrived while the load lasted; lower the rate (-R; in a \
+                 plan load.rate) to measure response times without the queue",
             ),
             Doubt::LagGate(lag, mean) => (
                 "lag-gate",
@@ -326,7 +340,9 @@ impl Doubt {
                 "check address, path and credentials; errors are in no response time, they have \
                  times of their own (error_time_ns)",
             ),
-            Doubt::Burst(_) | Doubt::NearNullPath(..) => self.words_of_the_instrument(),
+            Doubt::Bound(..) | Doubt::Burst(_) | Doubt::NearNullPath(..) => {
+                self.words_of_the_instrument()
+            }
             Doubt::ObjectFile(what) => (
                 "object-file",
                 what.clone(),
@@ -514,7 +530,15 @@ fn error_name(code: u16) -> String {
     }
 }
 
-/// Share of a core from which the generator counts as full ([`Doubt::GeneratorLimited`]). Where
+/// A number that a reader takes in at once: `950`, `12,400`, `3.1 million`.
+fn large(number: u64) -> String {
+    match number {
+        0..1_000_000 => grouped(number as f64),
+        _ => format!("{:.1} million", number as f64 / 1e6),
+    }
+}
+
+/// Share of a core from which the generator counts as full ([`Bound::Generator`]). Where
 /// both ends of a closed loop are close to it they are the limit together: only a target with room
 /// left shows that the generator was.
 pub const GENERATOR_FULL_PERCENT: f64 = 95.0;

@@ -4,6 +4,7 @@
 pub mod arrival;
 pub mod background;
 pub mod battery;
+pub mod binding;
 pub mod body;
 pub mod calibration;
 pub mod condition;

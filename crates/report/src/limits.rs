@@ -378,6 +378,11 @@ fn evidence(
         piled_up: told.result.figures.get(BACKLOG_RATIO).copied(),
         held_up: metric("held_up_ratio"),
         service_time_mean: time("service_time_ns.mean"),
+        answers_per_wakeup: metric("answers_per_wakeup"),
+        asked_times: metric("throughput_in_per_s")
+            .zip(metric("window_s"))
+            .map(|(per_s, window_s)| trial.ledger.messages as f64 / window_s / per_s)
+            .filter(|times| times.is_finite()),
         descriptors: told.observed.descriptors,
         ports: told.observed.ports,
     })

@@ -324,7 +324,7 @@ impl Desk {
         let Some(flight) = state.traffic_mut().flights.end(ticket) else { return };
         self.in_flight -= 1;
         self.last_moved = now;
-        self.recorder.refused(flight.due, now, flight.warmup);
+        self.recorder.refused(flight.due, flight.sent, now, flight.warmup);
         self.fail_at(state, &flight, Cause::ErrorAnswer, now);
         self.end_of_message(state, ticket);
         self.free_slot(link, state, &flight, now);
@@ -426,8 +426,8 @@ impl Desk {
         }
         if (is_new || (mark.warmup && is_whole)) && self.is_marked {
             self.recorder.delivered(mark.due, mark.due + mark.lag, now, mark.warmup);
-        } else if is_new {
-            self.recorder.done(now);
+        } else if is_new || (mark.warmup && is_whole) {
+            self.recorder.delivered_unmarked(now, mark.warmup);
         }
         if self.delivers_complete && (is_new || (mark.warmup && is_whole)) {
             self.deliveries.push((mark.producer, mark.sequence, mark.warmup, now));

@@ -190,6 +190,7 @@ impl Shard {
             let traffic = self.links[index as usize].state.known_traffic();
             let Some(flights) = traffic.map(|known| known.flights.take_all()) else { continue };
             for flight in &flights {
+                self.desk.recorder.window.note_unanswered(flight.sent);
                 self.desk.fail(&self.links[index as usize].state, flight, Cause::Timeout);
             }
         }
@@ -222,6 +223,7 @@ impl Shard {
         }
         if !self.desk.was_interrupted {
             self.desk.was_interrupted = true;
+            self.desk.recorder.window.cut(io.now());
             match self.phase {
                 Phase::Opening | Phase::Waiting => {
                     self.job.shared.has_failed.store(true, Ordering::Relaxed);

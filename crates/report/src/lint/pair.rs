@@ -61,9 +61,10 @@ fn are_alike(left: Pattern, right: Pattern) -> bool {
         || all_are([Pattern::Publish, Pattern::Batch])
 }
 
-/// True if the offered rate was reached, and what was sent arrived.
+/// True if the offered rate was reached, and what was sent arrived while the load lasted.
 fn reached(cell: &Cell) -> bool {
-    let fell_short = cell.doubts.iter().any(|doubt| doubt.code == "rate-not-reached");
+    let short = ["rate-not-reached", "backlog"];
+    let fell_short = cell.doubts.iter().any(|doubt| short.contains(&doubt.code.as_str()));
     let accepted = cell.metrics.get("acceptance_ratio").and_then(|metric| metric.value);
     !fell_short && accepted.is_none_or(|accepted| accepted >= REACHED_MIN)
 }

@@ -168,10 +168,44 @@ const WHOLE: &[(&str, &str)] = &[
         "background.target_cpu_percent.mean",
         "Processor time of the background's own target in the measured window, of its cores.",
     ),
-    ("throughput_in_per_s", "Messages handed to the server, divided by the window."),
-    ("throughput_out_per_s", "Different messages delivered, divided by the window."),
-    ("goodput_bytes_per_s", "Bytes of the bodies of different deliveries, divided by the window."),
-    ("window_s", "The measured window: first to last due time in open loops."),
+    (
+        "throughput_in_per_s",
+        "Messages handed to the transport within the measured window, divided by its length.",
+    ),
+    (
+        "throughput_out_per_s",
+        "Different messages delivered in time within the measured window, divided by its length; \
+         what came later is not in it.",
+    ),
+    (
+        "goodput_bytes_per_s",
+        "Bytes of the bodies of different deliveries within the measured window, divided by its \
+         length.",
+    ),
+    (
+        "window_s",
+        "The measured window: open loops: from the begin of the measurement to the end of the \
+         schedule; closed loops and bursts: from the first send to the last completion.",
+    ),
+    (
+        "drained_after_s",
+        "Open loops: from the end of the measured window to the last arrival; 0 if nothing came \
+         after it.",
+    ),
+    (
+        "backlog_messages",
+        "Open loops: messages that were sent within the measured window and arrived after it; \
+         where producers are answered, also those that were never answered.",
+    ),
+    (
+        "settled_messages",
+        "Arrivals from the begin of the measured window until all was settled, in time or late: \
+         what processor time and energy are divided by. Where arrivals are not seen, messages sent.",
+    ),
+    (
+        "answers_per_wakeup",
+        "Answers and arrivals that the generator found when it woke, on average.",
+    ),
     ("transfer_time_s", "From the first send to the last completion."),
     ("body_bytes", "Mean size of a body."),
     (
@@ -374,6 +408,7 @@ mod tests {
         poll_lag_ns.p99 polls empty_polls messages_per_poll polls_skipped polls_refused
         error_time_ns.p50 tls_handshake_time_ns.mean
         throughput_in_per_s throughput_out_per_s goodput_bytes_per_s window_s transfer_time_s
+        drained_after_s backlog_messages settled_messages answers_per_wakeup
         body_bytes acceptance_ratio errors_ratio held_up_ratio messages_per_write
         ledger_bytes_per_message target_cpu_us_per_message generator_cpu_us_per_message
         target_cpu_percent.mean target_cpu_percent.max generator_cpu_percent.max

@@ -1,0 +1,64 @@
+//! What set the pace of a trial, read from its record: the metrics say how full everything was.
+
+use weigh_model::binding::{Bound, Pace};
+use weigh_model::doubt::GENERATOR_FULL_PERCENT;
+use weigh_model::event::TrialFinished;
+use weigh_model::{Arrival, Doubt, Load, Pattern};
+
+/// How fast a trial went and how full everything was.
+pub fn of(finished: &TrialFinished, load: &Load) -> Pace {
+    let metric = |name: &str| finished.metrics.get(name).copied().filter(|own| own.is_finite());
+    let is_open = load.arrival.is_open();
+    let messages = finished.ledger.messages as f64;
+    let offered = metric("window_s").map(|seconds| messages / seconds).filter(|_| is_open);
+    // Between the messages of a closed loop with pauses the slots are free.
+    let is_always_full = !is_open && load.think.0 == 0 && load.pattern != Pattern::Hold;
+    let held_up = if is_always_full { Some(1.0) } else { metric("held_up_ratio") };
+    let ways = [metric("path.up.asked_ratio"), metric("path.down.asked_ratio")];
+    let in_flight = finished.granted.get("in_flight").copied();
+    Pace {
+        offered_per_s: offered,
+        achieved_per_s: metric("throughput_in_per_s").unwrap_or(0.0),
+        connections: load.connections,
+        in_flight: in_flight.and_then(|own| u32::try_from(own).ok()),
+        is_window_asked: load.window.is_some() && load.window.map(u64::from) == in_flight,
+        service_ns: metric("service_time_ns.mean"),
+        held_up,
+        answers_per_wakeup: metric("answers_per_wakeup"),
+        generator_percent: metric("generator_cpu_percent.max"),
+        target_percent: metric("target_cpu_percent.mean"),
+        path_asked: ways.into_iter().flatten().reduce(f64::max),
+        is_behind: finished.doubts.iter().any(|doubt| doubt.code == "backlog"),
+    }
+}
+
+/// Says in the record what set the pace, in place of what was said of it before: with what was
+/// learned since it may be something else. A burst leaves as fast as it can, and a closed loop as
+/// fast as answers come, so that only a full generator is worth a word there.
+pub fn diagnose(finished: &mut TrialFinished, load: &Load) {
+    finished.doubts.retain(|doubt| !CODES.contains(&doubt.code.as_str()));
+    if load.arrival == Arrival::Burst {
+        return;
+    }
+    let pace = of(finished, load);
+    let is_full = pace.generator_percent.is_some_and(|own| own >= GENERATOR_FULL_PERCENT);
+    let bound = pace.bound().filter(|bound| match bound {
+        Bound::Slots | Bound::Path(_) => pace.offered_per_s.is_some() || is_full,
+        Bound::Target(_) => pace.offered_per_s.is_some(),
+        Bound::Generator(_) => true,
+    });
+    let rates = pace.offered_per_s.filter(|_| pace.fell_short());
+    let is_told = bound.is_some_and(|bound| !matches!(bound, Bound::Generator(_)));
+    let rates = rates.map(|offered| Doubt::RateNotReached(offered, pace.achieved_per_s));
+    let doubts = [rates.filter(|_| !is_told), bound.map(|bound| Doubt::Bound(pace, bound))];
+    finished.doubts.extend(doubts.iter().flatten().map(Doubt::record));
+}
+
+/// What [`diagnose`] says.
+const CODES: [&str; 5] = [
+    "rate-not-reached",
+    "generator-limited",
+    "round-trip-limited",
+    "target-limited",
+    "path-limited",
+];

@@ -1,0 +1,316 @@
+//! What keeps a load from its rate: the messages that may be in flight, the generator's thread, the
+//! target's processor or the path; each with the number that would lift it.
+
+use crate::doubt::{GENERATOR_FULL_PERCENT, TARGET_FULL_PERCENT};
+
+/// How fast a load went, and how full everything was that may have set the pace.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pace {
+    /// The rate that was asked for, messages per second; `None` in closed loops.
+    pub offered_per_s: Option<f64>,
+    /// The rate at which messages were handed over.
+    pub achieved_per_s: f64,
+    /// Producers' connections.
+    pub connections: u32,
+    /// Messages that may be in flight on each of them; `None` without a limit.
+    pub in_flight: Option<u32>,
+    /// True if the load asks for that limit, so that a larger one can be asked for.
+    pub is_window_asked: bool,
+    /// Mean time from sent to confirmed, nanoseconds.
+    pub service_ns: Option<f64>,
+    /// Share of the messages that became due while as many were in flight as may be; 1 in a closed
+    /// loop without pauses.
+    pub held_up: Option<f64>,
+    /// Answers that the generator found when it woke, on average.
+    pub answers_per_wakeup: Option<f64>,
+    /// Share of a core that the generator's busiest thread used, percent.
+    pub generator_percent: Option<f64>,
+    /// Share of its cores that the target used, percent.
+    pub target_percent: Option<f64>,
+    /// Share of the path's rate that was asked for in its busier direction.
+    pub path_asked: Option<f64>,
+    /// True if fewer messages came out than went in.
+    pub is_behind: bool,
+}
+
+/// What set the pace.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bound {
+    /// Connections times messages in flight, over the round trip.
+    Slots,
+    /// The generator's thread, which used this percentage of its core.
+    Generator(f64),
+    /// The target's processor, which used this percentage of its cores.
+    Target(f64),
+    /// The path, of whose rate this share was asked for.
+    Path(f64),
+}
+
+impl Pace {
+    /// True if the rate that was asked for was not reached, or answers set the pace.
+    pub fn fell_short(&self) -> bool {
+        self.offered_per_s.is_none_or(|offered| self.achieved_per_s < REACHED * offered)
+    }
+
+    /// What set the pace; `None` where the load reached its rate, or nothing seen was full.
+    ///
+    /// A full path or a full target makes every round trip longer and so fills the slots too, which
+    /// is why they are asked first. A generator that wakes for every single answer is busy with
+    /// waking up: more messages in flight let it do more at each wake-up, so its thread is not the
+    /// limit, however full.
+    pub fn bound(&self) -> Option<Bound> {
+        if !self.fell_short() && !self.is_behind {
+            return None;
+        }
+        let is_full = |percent: Option<f64>, least: f64| percent.filter(|own| *own >= least);
+        let full_path = is_full(self.path_asked, PATH_FULL).map(Bound::Path);
+        let full_target = is_full(self.target_percent, TARGET_FULL_PERCENT).map(Bound::Target);
+        let busy = is_full(self.generator_percent, GENERATOR_FULL_PERCENT);
+        let slots = (self.slots_are_full() && (busy.is_none() || !self.is_amortised()))
+            .then_some(Bound::Slots);
+        full_path.or(full_target).or(slots).or(busy.map(Bound::Generator))
+    }
+
+    /// True if most messages waited for a slot, and all slots were taken on average.
+    fn slots_are_full(&self) -> bool {
+        let (Some(in_flight), Some(held_up)) = (self.in_flight, self.held_up) else { return false };
+        let slots = f64::from(self.connections) * f64::from(in_flight);
+        let taken = self.service_ns.map(|service| self.achieved_per_s * service / 1e9);
+        self.fell_short()
+            && held_up >= HELD_UP_MIN
+            && taken.is_none_or(|taken| taken >= TAKEN_MIN * slots)
+    }
+
+    /// True if a wake-up of the generator is shared by so many answers that it costs little.
+    fn is_amortised(&self) -> bool {
+        self.answers_per_wakeup.is_none_or(is_amortised)
+    }
+
+    /// Code, text and advice.
+    pub fn words(&self, bound: &Bound) -> (&'static str, String, String) {
+        let short = self.offered_per_s.filter(|_| self.fell_short());
+        let code = match (bound, short) {
+            (Bound::Generator(_), _) => "generator-limited",
+            (Bound::Slots, None) => "round-trip-limited",
+            (Bound::Target(_), None) => "target-limited",
+            (Bound::Path(_), None) => "path-limited",
+            _ => "rate-not-reached",
+        };
+        let rates = short.map(|offered| {
+            let achieved = grouped(self.achieved_per_s);
+            format!("{}/s offered, {achieved}/s handed over: ", grouped(offered))
+        });
+        let text = rates.unwrap_or_default() + &self.seen(bound);
+        (code, text, self.advice(bound))
+    }
+
+    /// What was full.
+    fn seen(&self, bound: &Bound) -> String {
+        match bound {
+            Bound::Slots => {
+                let slots = f64::from(self.connections) * f64::from(self.in_flight.unwrap_or(1));
+                let held_ns = self.service_ns.unwrap_or(slots / self.achieved_per_s * 1e9);
+                format!(
+                    "{} connection{} x {} in flight / {} = {}/s",
+                    self.connections,
+                    if self.connections == 1 { "" } else { "s" },
+                    self.in_flight.unwrap_or(1),
+                    span(held_ns),
+                    grouped(slots / held_ns * 1e9)
+                )
+            }
+            Bound::Generator(percent) => {
+                format!("the generator used {percent:.0} % of its core: it was the limit")
+            }
+            Bound::Target(percent) => format!("the target used {percent:.0} % of its cores"),
+            Bound::Path(share) => {
+                format!("the load asked for {:.0} % of the path's rate", 100.0 * share)
+            }
+        }
+    }
+
+    /// What would lift it.
+    fn advice(&self, bound: &Bound) -> String {
+        let times = self.offered_per_s.map(|offered| offered / self.achieved_per_s.max(1e-9));
+        let (offered, achieved) = (self.offered_per_s.unwrap_or(0.0), self.achieved_per_s);
+        let slower = format!("lower the rate to what it carries (-R {:.0}/s)", achieved.floor());
+        match (bound, times.filter(|times| *times > 1.0)) {
+            (Bound::Slots, Some(times)) => {
+                let least = (f64::from(self.connections) * times).ceil();
+                let window = f64::from(self.in_flight.unwrap_or(1)) * times;
+                let window = match self.is_window_asked {
+                    true => format!(", or a window of {} (--window {0})", window.ceil()),
+                    false => String::new(),
+                };
+                format!(
+                    "for {}/s use at least {} connections (-c {least}; in a plan \
+                     load.connections){window}",
+                    grouped(offered),
+                    grouped(least)
+                )
+            }
+            (Bound::Slots, None) => {
+                "for a higher rate use more connections (-c; in a plan load.connections)".to_owned()
+            }
+            (Bound::Generator(_), Some(times)) => format!(
+                "use at least {:.0} times the generator threads (--shards), on cores of their own, \
+                 or {slower}",
+                times.ceil()
+            ),
+            (Bound::Generator(_), None) => {
+                "use more generator threads (--shards 2) on cores of their own, or lower the rate"
+                    .to_owned()
+            }
+            (Bound::Target(_), Some(times)) => {
+                format!("{slower}, or give the target {times:.1} times the cores")
+            }
+            (Bound::Target(_), None) => "lower the rate, or give the target more cores".to_owned(),
+            (Bound::Path(share), times) => {
+                let rate = share * times.unwrap_or(1.0);
+                let carries = (achieved / share.max(1.0)).floor();
+                format!(
+                    "use a path with {rate:.1} times the rate, or lower the load to what it carries \
+                     (-R {carries:.0}/s)"
+                )
+            }
+        }
+    }
+}
+
+/// True if so many answers at a wake-up of the generator make the waking cheap.
+pub fn is_amortised(answers_per_wakeup: f64) -> bool {
+    answers_per_wakeup >= AMORTISED_MIN
+}
+
+/// A number with its thousands apart: `25,000`; below 100 with a digit after the point, unless it
+/// is whole.
+pub fn grouped(number: f64) -> String {
+    if number < 100.0 && (number - number.round()).abs() >= 0.05 {
+        return format!("{number:.1}");
+    }
+    let digits = format!("{number:.0}");
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A time with a unit that fits it.
+fn span(nanoseconds: f64) -> String {
+    match nanoseconds {
+        ..1e3 => format!("{nanoseconds:.0} ns"),
+        1e3..1e6 => format!("{:.1} µs", nanoseconds / 1e3).replacen(".0 ", " ", 1),
+        1e6..1e9 => format!("{:.1} ms", nanoseconds / 1e6).replacen(".0 ", " ", 1),
+        _ => format!("{:.1} s", nanoseconds / 1e9).replacen(".0 ", " ", 1),
+    }
+}
+
+/// The share of the offered rate from which it counts as reached.
+pub const REACHED: f64 = 0.98;
+
+/// A window that held up fewer than half of the messages did not set the pace.
+pub const HELD_UP_MIN: f64 = 0.5;
+
+/// Share of all slots that must be taken on average for them to have set the pace.
+const TAKEN_MIN: f64 = 0.7;
+
+/// Share of its rate from which a path counts as full: the last part is lost to what shares it.
+pub const PATH_FULL: f64 = 0.95;
+
+/// Answers at a wake-up from which on more of them hardly make a message cheaper.
+const AMORTISED_MIN: f64 = 8.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 60,000/s asked of two connections whose round trip is 80 µs.
+    fn two_connections() -> Pace {
+        Pace {
+            offered_per_s: Some(60_000.0),
+            achieved_per_s: 24_900.0,
+            connections: 2,
+            in_flight: Some(1),
+            service_ns: Some(80_000.0),
+            held_up: Some(0.97),
+            answers_per_wakeup: Some(1.2),
+            generator_percent: Some(60.0),
+            target_percent: Some(45.0),
+            ..Pace::default()
+        }
+    }
+
+    #[test]
+    fn full_slots_are_named_with_the_connections_that_the_rate_needs() {
+        let spinning = Pace { generator_percent: Some(99.0), ..two_connections() };
+        for pace in [two_connections(), spinning] {
+            assert_eq!(pace.bound(), Some(Bound::Slots));
+            let (code, text, advice) = pace.words(&Bound::Slots);
+            assert_eq!(code, "rate-not-reached");
+            assert!(text.ends_with("2 connections x 1 in flight / 80 µs = 25,000/s"), "{text}");
+            assert!(
+                advice.starts_with("for 60,000/s use at least 5 connections (-c 5;"),
+                "{advice}"
+            );
+        }
+        let asked = Pace { is_window_asked: true, ..two_connections() };
+        assert!(asked.words(&Bound::Slots).2.ends_with("a window of 3 (--window 3)"));
+    }
+
+    #[test]
+    fn a_generator_that_does_many_at_each_wake_up_is_the_limit() {
+        let full = Pace {
+            connections: 64,
+            achieved_per_s: 200_000.0,
+            offered_per_s: Some(500_000.0),
+            service_ns: Some(320_000.0),
+            answers_per_wakeup: Some(31.0),
+            generator_percent: Some(99.0),
+            ..two_connections()
+        };
+        assert_eq!(full.bound(), Some(Bound::Generator(99.0)));
+        let (code, text, advice) = full.words(&Bound::Generator(99.0));
+        assert_eq!(code, "generator-limited");
+        assert!(text.contains("the generator used 99 % of its core"), "{text}");
+        assert!(advice.contains("at least 3 times the generator threads"), "{advice}");
+        let free = Pace { held_up: Some(0.1), answers_per_wakeup: Some(1.0), ..full };
+        assert_eq!(free.bound(), Some(Bound::Generator(99.0)), "slots were free");
+        let idle = Pace { generator_percent: Some(60.0), ..free };
+        assert_eq!(idle.bound(), None);
+    }
+
+    #[test]
+    fn a_full_target_or_path_explains_full_slots() {
+        let target = Pace { target_percent: Some(98.0), ..two_connections() };
+        assert_eq!(target.bound(), Some(Bound::Target(98.0)));
+        let advice = target.words(&Bound::Target(98.0)).2;
+        assert!(
+            advice.contains("-R 24900/s") && advice.contains("2.4 times the cores"),
+            "{advice}"
+        );
+        let path = Pace { path_asked: Some(1.0), ..target };
+        assert_eq!(path.bound(), Some(Bound::Path(1.0)));
+        assert!(path.words(&Bound::Path(1.0)).2.contains("2.4 times the rate"));
+    }
+
+    #[test]
+    fn a_rate_that_was_reached_is_bound_by_nothing() {
+        let reached =
+            Pace { achieved_per_s: 59_900.0, generator_percent: Some(99.0), ..two_connections() };
+        assert_eq!(reached.bound(), None);
+        let behind = Pace { is_behind: true, ..reached };
+        assert_eq!(behind.bound(), Some(Bound::Generator(99.0)));
+    }
+
+    #[test]
+    fn numbers_are_read_at_once() {
+        let told: Vec<String> = [0.5, 7.0, 950.0, 25_000.4, 1e6].map(grouped).to_vec();
+        assert_eq!(told, ["0.5", "7", "950", "25,000", "1,000,000"]);
+        assert_eq!(span(80_400.0), "80.4 µs");
+        assert_eq!((span(1e6), span(2.5e9)), ("1 ms".to_owned(), "2.5 s".to_owned()));
+    }
+}

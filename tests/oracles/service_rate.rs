@@ -1,0 +1,218 @@
+//! A server with a fixed service rate (oracle O22 of the methodology): each message is served for
+//! the same time, one after the other, whatever is offered. What comes out while the load lasts is
+//! the server's rate; what comes later is a backlog with figures of its own.
+
+use std::collections::BTreeMap;
+
+use weigh_engine::record::{Beside, put_together};
+use weigh_model::event::TrialFinished;
+use weigh_model::protocol::Guarantee;
+use weigh_model::{Nanos, Pattern, Topology};
+
+use crate::rig::{Seen, Setup, assert_near};
+use crate::scripted::Policy;
+
+/// Serves one message after the other, each for so long.
+fn server(service_ns: u64) -> Policy {
+    let mut last = Nanos(0);
+    Box::new(move |now, _| {
+        last = last.max(now) + Nanos(service_ns);
+        last
+    })
+}
+
+/// Name, settings, pattern: every protocol with a queue before its answers, or its subscribers.
+fn ways() -> Vec<Setup> {
+    let way = |protocol: &str, settings: &[(&str, &str)], pattern| {
+        Setup::new(protocol, settings, pattern, 1)
+    };
+    let mut ways = vec![
+        way("mqtt", &[("qos", "0")], Pattern::Deliver),
+        way("mqtt", &[("qos", "1")], Pattern::Deliver),
+        way("mqtt", &[("qos", "2")], Pattern::Deliver),
+        way("mqtt", &[("qos", "1")], Pattern::Publish),
+        way("mqtt", &[("qos", "2")], Pattern::Publish),
+        way("tcp", &[], Pattern::Deliver),
+        way("tcp", &[], Pattern::Request),
+        // One connection has one request under way: many connections make the queue.
+        way("http1", &[], Pattern::Request).connections(4000),
+    ];
+    if cfg!(feature = "library") {
+        ways.push(way("http2", &[], Pattern::Request).connections(100));
+        ways.push(way("grpc", &[], Pattern::Request).connections(100));
+    }
+    ways
+}
+
+/// `times` the capacity for `length`; nothing may be too late.
+fn overloaded(mut setup: Setup, capacity: f64, times: f64, length: Nanos) -> Setup {
+    setup.load.messages = None;
+    setup.load.duration = Some(length);
+    setup.load.timeout = Nanos::from_secs(1000);
+    setup.load.window = None;
+    setup.open("constant", &format!("{}/s", capacity * times))
+}
+
+fn metrics(setup: &Setup, seen: &Seen) -> BTreeMap<String, f64> {
+    seen.outcome.metrics(&setup.load)
+}
+
+fn named(setup: &Setup, times: f64) -> String {
+    format!("{} {:?} {:?} x {times}", setup.protocol.name(), setup.settings, setup.load.pattern)
+}
+
+/// What the figures must say of a server that serves `capacity` messages a second.
+fn hold(setup: &Setup, seen: &Seen, (capacity, times): (f64, f64), tolerance: f64) {
+    let name = named(setup, times);
+    let (metrics, ledger) = (metrics(setup, seen), seen.ledger());
+    let (out, inward) = (metrics["throughput_out_per_s"], metrics["throughput_in_per_s"]);
+    let (window, drained) = (metrics["window_s"], metrics["drained_after_s"]);
+    println!(
+        "{name}: in {inward:.0}/s, out {out:.1}/s, backlog {}, drained after {drained:.3} s",
+        metrics["backlog_messages"]
+    );
+    assert_near(&format!("{name}: out/s"), out, capacity, tolerance * capacity);
+    assert_eq!(ledger.delivered, Some(ledger.sent), "{name}: nothing is lost");
+    let within = out * window;
+    let sent_within = inward * window;
+    let backlog = metrics["backlog_messages"];
+    assert_near(&format!("{name}: backlog"), backlog, sent_within - within, 0.5);
+    // The rest is served at the same rate, whether it was sent by then or waited for its slot.
+    let rest = (ledger.sent as f64 - within) / capacity;
+    assert_near(&format!("{name}: drained"), drained, rest, tolerance * (window + rest));
+    assert!(out <= metrics["settled_messages"] / window);
+}
+
+#[test]
+fn an_overloaded_server_shows_its_service_rate() {
+    let capacity = 1000.0;
+    for setup in ways() {
+        for (times, length) in [(1.2, 4), (2.0, 2), (10.0, 1), (100.0, 1)] {
+            let length = Nanos::from_secs(length);
+            let setup = overloaded(setup.clone(), capacity, times, length);
+            let seen = setup.scripted_on_virtual_time(server(1_000_000));
+            hold(&setup, &seen, (capacity, times), 0.01);
+        }
+    }
+}
+
+/// The queue that a warm-up leaves is served within the window: it is the server's rate too.
+#[test]
+fn what_the_warm_up_left_behind_is_served_within_the_window() {
+    for setup in ways() {
+        let mut setup = overloaded(setup, 1000.0, 2.0, Nanos::from_secs(2));
+        setup.load.warmup = Nanos::from_secs(1);
+        let seen = setup.scripted_on_virtual_time(server(1_000_000));
+        let out = metrics(&setup, &seen)["throughput_out_per_s"];
+        assert_near(&named(&setup, 2.0), out, 1000.0, 10.0);
+    }
+}
+
+/// A number of messages makes the same window as the time that they take.
+#[test]
+fn a_load_given_by_count_has_the_window_of_its_schedule() {
+    for arrival in ["constant", "periodic", "poisson"] {
+        let mut setup = overloaded(ways().swap_remove(1), 1000.0, 2.0, Nanos::from_secs(2));
+        (setup.load.duration, setup.load.messages) = (None, Some(4000));
+        setup.load.arrival = arrival.parse().unwrap();
+        let seen = setup.scripted_on_virtual_time(server(1_000_000));
+        let metrics = metrics(&setup, &seen);
+        assert_near(&format!("{arrival}: window"), metrics["window_s"], 2.0, 0.1);
+        assert_near(&format!("{arrival}: in/s"), metrics["throughput_in_per_s"], 2000.0, 100.0);
+        assert_near(&format!("{arrival}: out/s"), metrics["throughput_out_per_s"], 1000.0, 10.0);
+    }
+}
+
+/// Each copy of a fan-out is a delivery.
+#[test]
+fn copies_count_each_for_itself() {
+    let mut setup = overloaded(ways().swap_remove(1), 500.0, 4.0, Nanos::from_secs(2));
+    setup.load.subscribers = 3;
+    setup.load.topology = Topology::FanOut;
+    let seen = setup.scripted_on_virtual_time(server(2_000_000));
+    let metrics = metrics(&setup, &seen);
+    assert_near("out/s", metrics["throughput_out_per_s"], 1500.0, 15.0);
+    assert_eq!(seen.ledger().delivered, Some(4000 * 3));
+}
+
+/// A load that the server carries has no backlog and nothing to say about one.
+#[test]
+fn a_load_below_the_service_rate_leaves_nothing_behind() {
+    for setup in ways() {
+        let setup = overloaded(setup, 1000.0, 0.5, Nanos::from_secs(2));
+        let seen = setup.scripted_on_virtual_time(server(1_000_000));
+        let metrics = metrics(&setup, &seen);
+        assert_near(&named(&setup, 0.5), metrics["throughput_out_per_s"], 500.0, 5.0);
+        assert!(metrics["backlog_messages"] <= 1.0, "{metrics:?}");
+        assert_eq!(codes(&record(&setup, seen, |_| {})), Vec::<String>::new());
+    }
+}
+
+fn record(setup: &Setup, seen: Seen, with: impl Fn(&mut Beside)) -> TrialFinished {
+    let job = setup.job(crate::rig::simulated_address());
+    let mut beside = Beside::unwatched(Guarantee::AtLeastOnce, "oracle");
+    beside.confirms = job.dial.confirms;
+    with(&mut beside);
+    put_together(&job.trial, seen.outcome, beside)
+}
+
+/// Those of a trial's doubts that speak of its rate.
+fn codes(finished: &TrialFinished) -> Vec<String> {
+    let spoken = ["backlog", "rate-not-reached", "generator-limited", "round-trip-limited"];
+    let codes = finished.doubts.iter().map(|doubt| doubt.code.clone());
+    codes.filter(|code| spoken.contains(&code.as_str())).collect()
+}
+
+#[test]
+fn a_backlog_is_said_in_one_line() {
+    let setup = overloaded(ways().swap_remove(0), 1000.0, 3.0, Nanos::from_secs(2));
+    let seen = setup.scripted_on_virtual_time(server(1_000_000));
+    let finished = record(&setup, seen, |_| {});
+    let backlog = finished.doubts.iter().find(|doubt| doubt.code == "backlog").unwrap();
+    let said = "messages were still under way when the load ended; the last one came 4.0 s later";
+    assert!(backlog.text.ends_with(said), "{}", backlog.text);
+}
+
+/// Two connections with one message in flight each, answered after 1 ms: 2,000/s and no more. That
+/// many connections as the text says reach the rate.
+#[test]
+fn the_round_trip_is_named_with_the_connections_that_lift_it() {
+    let asked = |connections: u32| {
+        let setup = Setup::new("http1", &[], Pattern::Request, 1).connections(connections);
+        overloaded(setup, 1000.0, 4.5, Nanos::from_secs(1))
+    };
+    let delay = || -> Policy { Box::new(|now, _| now + Nanos::from_millis(1)) };
+    let setup = asked(2);
+    let mut seen = setup.scripted_on_virtual_time(delay());
+    // A generator that spins while its slots are full is not the limit.
+    (seen.outcome.cpu, seen.outcome.window_cpu_max) = (Nanos(1_000_000_000), Nanos(1_000_000_000));
+    let finished = record(&setup, seen, |_| {});
+    let told: Vec<_> = finished.doubts.iter().map(|d| (d.code.as_str(), d.text.as_str())).collect();
+    let short = finished.doubts.iter().find(|doubt| doubt.code == "rate-not-reached");
+    let short = short.unwrap_or_else(|| panic!("{told:?}"));
+    assert!(short.text.contains("2 connections x 1 in flight / 1"), "{}", short.text);
+    assert!(short.advice.contains("at least 5 connections (-c 5"), "{}", short.advice);
+    assert!(!codes(&finished).contains(&"generator-limited".to_owned()), "{told:?}");
+    let seen = asked(5).scripted_on_virtual_time(delay());
+    assert_eq!(codes(&record(&asked(5), seen, |_| {})), Vec::<String>::new());
+}
+
+/// On sockets the server's own clock says how much it served.
+#[test]
+fn an_overloaded_server_shows_its_service_rate_on_sockets() {
+    let capacity = 2000.0;
+    let mut ways = ways();
+    ways.iter_mut().filter(|way| way.load.connections == 4000).for_each(|way| {
+        way.load.connections = 200;
+    });
+    for setup in ways {
+        let setup = overloaded(setup, capacity, 2.0, Nanos::from_secs(1));
+        let seen = setup.scripted_on_sockets(server(500_000));
+        let name = named(&setup, 2.0);
+        let metrics = metrics(&setup, &seen);
+        println!("{name}: {metrics:?}");
+        let out = metrics["throughput_out_per_s"];
+        assert_near(&format!("{name}: out/s"), out, capacity, 0.03 * capacity);
+        assert_eq!(seen.ledger().lost, Some(0), "{name}");
+    }
+}
