@@ -33,9 +33,9 @@ impl Departures {
     /// [`Departures::finish`] tells it.
     pub fn hear(&mut self, event: &MessageEvent) {
         match *event {
-            MessageEvent::Sent { producer, number, due, sent, .. } => {
+            MessageEvent::Sent { producer, number, due, sent, own_lag, .. } => {
                 let (due, sent) = (self.epoch + due, self.epoch + sent);
-                let record = encode(&Departure { producer, number, due, sent });
+                let record = encode(&Departure { producer, number, due, sent, own_lag });
                 if let Ok(file) = &mut self.file
                     && let Err(error) = file.write_all(&record)
                 {
@@ -76,13 +76,14 @@ pub fn read(path: &Path) -> io::Result<impl Iterator<Item = Departure>> {
     Ok(std::iter::from_fn(move || file.read_exact(&mut record).ok().map(|()| decode(&record))))
 }
 
-/// Producer, number, due and sent, little-endian.
+/// Producer, number, due, sent and the generator's own lateness, little-endian.
 fn encode(departure: &Departure) -> [u8; RECORD_BYTES] {
     let mut record = [0; RECORD_BYTES];
     record[0..4].copy_from_slice(&departure.producer.to_le_bytes());
     record[4..12].copy_from_slice(&departure.number.to_le_bytes());
     record[12..20].copy_from_slice(&departure.due.0.to_le_bytes());
     record[20..28].copy_from_slice(&departure.sent.0.to_le_bytes());
+    record[28..36].copy_from_slice(&departure.own_lag.0.to_le_bytes());
     record
 }
 
@@ -95,10 +96,11 @@ fn decode(record: &[u8; RECORD_BYTES]) -> Departure {
         number: word(4, 8),
         due: Nanos(word(12, 8)),
         sent: Nanos(word(20, 8)),
+        own_lag: Nanos(word(28, 8)),
     }
 }
 
-const RECORD_BYTES: usize = 28;
+const RECORD_BYTES: usize = 36;
 const BUFFER_BYTES: usize = 64 * 1024;
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use weigh_limit::trial::BACKLOG_RATIO;
 use weigh_limit::{Goal, TrialEnd, TrialRequest, TrialResult};
+use weigh_model::Condition;
 use weigh_model::condition::Limit;
 use weigh_model::doubt::{DoubtRecord, Severity};
 use weigh_model::event::{Interval, TrialFinished};
@@ -89,45 +90,57 @@ impl Over<'_> {
 
     /// What spoils the trial though nothing but chance was at its end: the generator was late, just
     /// where that decides. The same load may be tried once more.
-    pub fn spoilt(&self, goals: &[Goal]) -> Option<&DoubtRecord> {
+    pub fn spoilt(&self, goals: &[Goal]) -> Option<DoubtRecord> {
         let doubts = &self.finished.doubts;
         let is_ruined = doubts.iter().any(|doubt| doubt.severity == Severity::Invalid);
-        let late = doubts.iter().find(|doubt| doubt.severity == Severity::InvalidTimes);
-        late.filter(|_| !is_ruined && self.lag_decides(goals))
+        let conditions = goals.iter().flat_map(|goal| &goal.conditions);
+        let mut decided = conditions.filter_map(|condition| self.lag_decides(condition));
+        let text = decided.find(|_| !is_ruined)?;
+        Some(DoubtRecord {
+            code: "generator-lag".to_owned(),
+            severity: Severity::Doubt,
+            text,
+            advice: "stop other programs and repeat, or change the limit of the goal".to_owned(),
+        })
     }
 
-    /// True if a figure misses a goal by no more than what the generator was late by: then nobody
-    /// knows whether the target missed it. A time that meets its limit meets it without the lag
-    /// too, and one that exceeds it by more than the lag misses it without; and what was not even
-    /// sent, though nothing held it up, has piled up with us.
-    fn lag_decides(&self, goals: &[Goal]) -> bool {
+    /// Why the generator's lateness decides the condition: the figure misses its limit by no more
+    /// than the lateness in it. A time that meets its limit meets it without the lateness too, and
+    /// one that exceeds it by more misses it without. What was not even sent, though nothing held it
+    /// up, has piled up in the generator.
+    fn lag_decides(&self, condition: &Condition) -> Option<String> {
         let metric = |name: &str| self.finished.metrics.get(name).copied();
-        // Of fewer than a thousand messages only the largest lag is known.
-        let lag = metric("send_lag_ns.p999").or_else(|| metric("send_lag_ns.max"));
-        let lag = lag.unwrap_or(f64::INFINITY);
-        goals.iter().flat_map(|goal| &goal.conditions).any(|condition| {
-            if condition.metric == BACKLOG_RATIO {
-                let piled_up = backlog_ratio(self.load, self.finished, self.intervals);
-                let held_up = metric("held_up_ratio").unwrap_or(0.0);
-                let unsent = unsent_ratio(self.load, self.finished, self.intervals);
-                let without = (piled_up - (unsent - held_up).max(0.0)).max(0.0);
-                return condition.holds(piled_up) != condition.holds(without);
-            }
-            let family = condition.metric.split('.').next().unwrap_or_default();
-            let (true, Limit::Value(_), Some(figure)) = (
-                FROM_DUE.contains(&family),
-                condition.limit,
-                self.finished.figure(&condition.metric),
-            ) else {
-                return false;
-            };
-            condition.holds(figure) != condition.holds(figure - lag)
+        let differs = |figure: f64, without: f64| {
+            let [with, without] = [figure, without].map(|value| condition.holds(value));
+            with != without
+        };
+        if condition.metric == BACKLOG_RATIO {
+            let piled_up = backlog_ratio(self.load, self.finished, self.intervals);
+            let held_up = metric("held_up_ratio").unwrap_or(0.0);
+            let unsent = unsent_ratio(self.load, self.finished, self.intervals);
+            let own = (unsent - held_up).max(0.0);
+            return differs(piled_up, (piled_up - own).max(0.0)).then(|| {
+                let percent = 100.0 * own;
+                format!("the generator itself had not sent {percent:.1} % of what was due")
+            });
+        }
+        let (time, part) = condition.metric.split_once('.')?;
+        let lag = metric(&format!("{}_lag_ns.{part}", time.strip_suffix("_ns")?))?;
+        let (Limit::Value(_), Some(figure)) =
+            (condition.limit, self.finished.figure(&condition.metric))
+        else {
+            return None;
+        };
+        differs(figure, figure - lag).then(|| {
+            let [figure, lag] = [figure, lag].map(|ns| weigh_report::figures::time(ns, false));
+            format!(
+                "{} is {figure}, and up to {lag} of it is the generator's lateness: the limit lies \
+                 between",
+                condition.metric
+            )
         })
     }
 }
-
-/// Times that begin when a message was due and hold the generator's own lag.
-const FROM_DUE: [&str; 2] = ["response_time_ns", "delivery_time_ns"];
 
 /// What had piled up when the last message was due, as a share of what was due: a target that only
 /// queues loses nothing in a short trial and keeps up no better. What is always under way does not
@@ -325,34 +338,30 @@ mod tests {
     /// A lag of 1 ms decides nothing beside a p99 of 8 ms unless the limit lies between 7 and 8.
     #[test]
     fn a_late_generator_spoils_only_what_hangs_on_its_lag() {
-        let doubt = json!({
-            "code": "lag-gate", "severity": "invalid-times", "text": "late", "advice": "repeat",
-        });
-        let metrics = json!({ "response_time_ns.p99": 8e6, "send_lag_ns.p999": 1e6 });
-        let trial = finished(json!({ "doubts": [doubt], "metrics": metrics }));
+        let metrics = json!({ "response_time_ns.p99": 8e6, "response_time_lag_ns.p99": 1e6,
+            "send_lag_ns.p999": 5e6 });
+        let trial = finished(json!({ "metrics": metrics }));
         for goal in ["p99 < 9ms", "p99 < 6ms", "loss == 0"] {
             let goal = goal.replace("p99", "response_time_ns.p99");
             assert_eq!(end(&trial, &goal), TrialEnd::Completed, "{goal}");
         }
         let decided_by_lag = end(&trial, "response_time_ns.p99 < 7500us");
-        assert_eq!(decided_by_lag, TrialEnd::Invalid("late; repeat".to_owned()));
+        let TrialEnd::Invalid(why) = decided_by_lag else { panic!("{decided_by_lag:?}") };
+        assert!(why.contains("is 8.00 ms, and up to 1.00 ms of it is"), "{why}");
     }
 
     /// What a late generator has not sent has not piled up at the target, unless the target held it
     /// up.
     #[test]
     fn a_backlog_of_the_generator_says_nothing_about_the_target() {
-        let doubt = json!({
-            "code": "lag-gate", "severity": "invalid-times", "text": "late", "advice": "repeat",
-        });
         let piled_up = |held_up: f64, sent: u64| {
             let metrics = json!({ "held_up_ratio": held_up });
-            let trial = finished(json!({ "doubts": [doubt], "metrics": metrics }));
+            let trial = finished(json!({ "metrics": metrics }));
             let mut intervals = intervals(270);
             intervals.iter_mut().for_each(|interval| interval.sent = sent);
             end_of(&trial, "backlog_ratio <= 0.01", &intervals)
         };
-        assert_eq!(piled_up(0.0, 270), TrialEnd::Invalid("late; repeat".to_owned()));
+        assert!(matches!(piled_up(0.0, 270), TrialEnd::Invalid(why) if why.contains("not sent")));
         assert_eq!(piled_up(0.5, 270), TrialEnd::Completed);
         assert_eq!(piled_up(0.0, 300), TrialEnd::Completed);
     }

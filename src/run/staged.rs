@@ -302,6 +302,7 @@ fn apply(outcome: &mut Outcome, traced: &Traced, epoch_ns: u64) {
     outcome.ledger = traced.ledger.clone();
     outcome.recorder.delivery = traced.delivery.clone();
     outcome.recorder.one_way = traced.one_way.clone();
+    outcome.recorder.delivery_lag = traced.delivery_lag.clone();
     let last = traced.last_kept.map(|last| Nanos(last.0.saturating_sub(epoch_ns)));
     outcome.recorder.last_done = outcome.recorder.last_done.max(last);
     let end = outcome.recorder.window.window().map(|window| window.end);

@@ -3,6 +3,7 @@
 //! mean 5.0 ms, p95 49.5, p99 89.5, p99.9 98.5. A closed loop of one connection on a gate with
 //! 1 ms of service hides all but one of them.
 
+use weigh_engine::lag_share;
 use weigh_model::{Nanos, Pattern};
 
 use crate::rig::{Seen, Setup, assert_near};
@@ -10,6 +11,8 @@ use crate::scripted::Policy;
 
 const SHUT: Nanos = Nanos::from_millis(100);
 const PERIOD: Nanos = Nanos::from_secs(1);
+/// What a time may be off on sockets.
+const ALLOWED: Nanos = Nanos::from_millis(1);
 
 /// The gate, first shut half a millisecond before the first message.
 pub fn gate(service: Nanos) -> Policy {
@@ -28,6 +31,14 @@ fn quantile_ms(seen: &Seen, q: f64) -> f64 {
 
 fn mean_ms(seen: &Seen) -> f64 {
     seen.outcome.recorder.response.mean().unwrap() / 1e6
+}
+
+/// True if the generator's own lateness makes up a tenth of what may be off, or more.
+pub fn is_late(seen: &Seen, setup: &Setup) -> bool {
+    let shares = lag_share::of(&seen.outcome, &setup.load);
+    ["mean", "p95", "p99", "p999"]
+        .iter()
+        .any(|part| shares[&format!("response_time_lag_ns.{part}")] > 0.1 * ALLOWED.0 as f64)
 }
 
 fn open_loop(protocol: &str, given: &[(&str, &str)], seconds: u64) -> Setup {
@@ -84,7 +95,7 @@ fn the_closed_loop_hides_the_gate_on_virtual_time() {
     }
 }
 
-/// On sockets within 1 ms and 1 %. A run outside is a failure, unless the lag gate refuses it:
+/// On sockets within 1 ms and 1 %. A run outside is a failure, unless the generator was late:
 /// then it is tried again, and without an undisturbed run there is no verdict.
 #[test]
 fn the_gate_is_seen_on_sockets() {
@@ -92,8 +103,7 @@ fn the_gate_is_seen_on_sockets() {
     for attempt in 1..=4 {
         let seen = setup.scripted_on_sockets(gate(Nanos(0)));
         assert_eq!(seen.ledger().delivered, Some(3000));
-        let doubts = seen.outcome.doubts(&setup.load, true);
-        let is_refused = doubts.iter().any(|doubt| doubt.record().code == "lag-gate");
+        let is_refused = is_late(&seen, &setup);
         let lag = seen.outcome.recorder.own_lag.quantile(0.999).unwrap() as f64 / 1e6;
         let mut outside = Vec::new();
         if (mean_ms(&seen) - 5.0).abs() > 1.05 {
@@ -110,8 +120,8 @@ fn the_gate_is_seen_on_sockets() {
             println!("sockets, run {attempt}: mean {:.2} ms, agrees", mean_ms(&seen));
             return;
         }
-        assert!(is_refused, "{outside:?}, though the lag gate lets the run pass");
+        assert!(is_refused, "{outside:?}, though the generator was on time");
         println!("DISTURBED: run {attempt} with a send lag of {lag:.2} ms at p99.9: {outside:?}");
     }
-    println!("DISTURBED: every run was refused by the lag gate, so there is no verdict");
+    println!("DISTURBED: the generator was late in every run, so there is no verdict");
 }

@@ -26,7 +26,8 @@ fn drive(messages: u64) {
                 continue;
             }
             let (due, lag) = (Nanos(0), Nanos(0));
-            let mark = Mark { tag: 1, warmup: false, producer: index, sequence, due, lag };
+            let mark =
+                Mark { tag: 1, warmup: false, producer: index, sequence, due, lag, own_lag: lag };
             consumer.tally.note(Reading::Whole(mark), false);
             if sequence % 1001 == 8 {
                 doubled += 1;

@@ -13,6 +13,7 @@ mod fault_wire;
 mod faults;
 mod gate;
 mod idle;
+mod lateness;
 mod ledger_size;
 mod lint;
 mod lint_plants;

@@ -10,7 +10,7 @@ use std::time::Instant;
 use weigh_engine::generator::{Attendant, Generator};
 use weigh_engine::io::Io;
 use weigh_engine::io::epoll::EpollIo;
-use weigh_engine::io::sim::{Cut, Link, Party, SimIo, World};
+use weigh_engine::io::sim::{Cut, Link, Party, Pause, SimIo, World};
 use weigh_engine::job::{Job, Progress, Shared};
 use weigh_engine::outcome::{Outcome, ShardOutcome};
 use weigh_engine::serving::{Serving, SimulatedServing};
@@ -48,6 +48,8 @@ pub struct Setup {
     pub server_settings: Vec<(String, String)>,
     /// Connections that are reset in the simulated world.
     pub cuts: Vec<Cut>,
+    /// When the simulated generator stands still.
+    pub pauses: Vec<Pause>,
     /// When the simulated server takes no connections: from, until.
     pub refusals: Vec<(Nanos, Nanos)>,
     /// Who seals bodies that are to be sealed.
@@ -111,6 +113,7 @@ impl Setup {
             server: None,
             server_settings: Vec::new(),
             cuts: Vec::new(),
+            pauses: Vec::new(),
             refusals: Vec::new(),
             sealer: None,
             #[cfg(feature = "tls")]
@@ -278,6 +281,8 @@ impl Setup {
         let shard = Shard::new(Arc::clone(&job), 0, Box::new(|_| {}));
         let mut guest = Guest { shard, io: world.party() };
         self.cuts.iter().for_each(|cut| world.cut(*cut));
+        // The guest is the party that was made last.
+        self.pauses.iter().for_each(|pause| world.pause(others.len(), *pause));
         for (from, until) in &self.refusals {
             world.refuse(address, *from, *until);
         }

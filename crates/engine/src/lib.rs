@@ -7,6 +7,8 @@ pub mod generator;
 pub mod interval_times;
 pub mod io;
 pub mod job;
+pub mod lag_free;
+pub mod lag_share;
 pub mod layer;
 mod link;
 pub mod message_log;

@@ -73,12 +73,18 @@ pub(crate) struct Traffic {
     pub waiting: VecDeque<Nanos>,
     /// How many of those at the front had to wait because the window was full.
     pub held_up: u32,
+    /// By how much the generator was late to open the connection for the message at the front,
+    /// where each message has a connection of its own.
+    pub opening_lag: Nanos,
     /// What is in flight, by ticket.
     pub flights: Flights,
     /// Exchanges of several messages that are not over.
     pub batches: Batches,
     /// The exchange of which a part is still to be handed over, and how many messages that is.
     pub filling: Option<(u32, u32)>,
+    /// Since when that exchange has had all its messages; never where it waited for the window, or
+    /// once a part of it has left.
+    pub complete_since: Nanos,
     /// What a consumer has asked and has no answer to.
     pub asked: Option<Asked>,
     /// The object that is being sent piece by piece.
@@ -171,10 +177,20 @@ pub(crate) struct Incoming {
 pub(crate) struct Asked {
     /// When it was handed to the transport.
     pub sent: Nanos,
+    /// How much later than due that was.
+    pub lag: Nanos,
     /// Messages that its answer has brought so far.
     pub messages: u32,
     /// True within the measured window.
     pub is_counted: bool,
+}
+
+impl Asked {
+    /// How long a message sent at `message_sent` had to wait because this request was late: only
+    /// what was there before the request waited for it.
+    pub(crate) fn kept_waiting(&self, message_sent: Nanos) -> Nanos {
+        self.lag.min(self.sent.since(message_sent))
+    }
 }
 
 /// A consumer that got its answer.
@@ -217,6 +233,9 @@ pub(crate) struct Flight {
     pub due: Nanos,
     /// When it was handed to the transport.
     pub sent: Nanos,
+    /// How much of the time between the two was the generator's own lateness; the rest waited for
+    /// the window or for a connection.
+    pub own_lag: Nanos,
     /// Its number at its producer, of the measured or of the warm-up messages.
     pub number: u64,
     /// Deliveries still awaited where a message completes by being delivered; else 1.
@@ -247,9 +266,11 @@ impl Traffic {
         burst_left: 0,
         waiting: VecDeque::new(),
         held_up: 0,
+        opening_lag: Nanos(0),
         flights: Flights { slots: Vec::new(), free: Vec::new(), live: 0, expired: 0 },
         batches: Batches { slots: Vec::new(), free: Vec::new() },
         filling: None,
+        complete_since: Nanos::NEVER,
         asked: None,
         outgoing: None,
         incoming: None,

@@ -27,6 +27,8 @@ pub enum MessageEvent {
         due: Nanos,
         /// When it was handed over.
         sent: Nanos,
+        /// How much of the time between the two was the generator's own lateness.
+        own_lag: Nanos,
         /// Bytes of its body.
         body_bytes: u32,
     },

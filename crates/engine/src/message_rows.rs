@@ -74,7 +74,7 @@ impl MessageRows {
     /// Takes in what a shard noted, and hands over the rows that it completes.
     pub fn hear(&mut self, event: MessageEvent, each: &mut dyn FnMut(&MessageRow)) {
         match event {
-            MessageEvent::Sent { producer, connection, number, due, sent, body_bytes } => {
+            MessageEvent::Sent { producer, connection, number, due, sent, body_bytes, .. } => {
                 let is_answered = !self.confirms;
                 self.change_if_open(producer, number, true, each, |entry| {
                     (entry.due, entry.sent) = (due, sent);

@@ -445,7 +445,6 @@ impl Outcome {
         doubts.extend(self.object_fault.clone().map(Doubt::ObjectFile));
         doubts.extend(self.error_answers());
         doubts.extend(self.polls(load));
-        doubts.extend(self.lag_gate(load));
         doubts.extend(self.backlog(load));
         doubts.extend(self.little(load));
         doubts.extend(self.ledger.contradiction().map(Doubt::LedgerContradiction));
@@ -457,10 +456,11 @@ impl Outcome {
         Some(Doubt::ErrorAnswers(errors, self.ledger.sent, self.first_error?))
     }
 
-    /// What makes the requests of consumers doubtful. Their lag is held to the same gate as that of
-    /// messages: it is part of what a message waits. A long poll has no times of its own.
+    /// What makes the requests of consumers doubtful.
     fn polls(&self, load: &Load) -> Vec<Doubt> {
-        let Some(polling) = load.polling() else { return Vec::new() };
+        if load.polling().is_none() {
+            return Vec::new();
+        }
         let Recorder { polls, polls_skipped, polls_refused, .. } = self.recorder;
         let mut doubts = Vec::new();
         if let Some(status) = self.first_refusal.filter(|_| polls_refused > 0) {
@@ -469,29 +469,7 @@ impl Outcome {
         if polls_skipped > 0 {
             doubts.push(Doubt::PollsSkipped(polls_skipped, polls_skipped + polls));
         }
-        let lag = self.recorder.poll_lag.quantile(0.999).filter(|_| polling.wait.0 == 0);
-        if let (Some(lag), Some(mean)) = (lag, self.recorder.delivery.mean())
-            && lag as f64 > LAG_SHARE_MAX * mean
-        {
-            doubts.push(Doubt::LagGate(Nanos(lag), Nanos(mean as u64)));
-        }
         doubts
-    }
-
-    /// The lag gate of `docs/methodology.md`: in an open loop the 99.9 % quantile of send lag
-    /// must be below 1 % of the mean response time. What waited because the window was full is
-    /// left out: that wait is part of the response and not the generator's error.
-    fn lag_gate(&self, load: &Load) -> Option<Doubt> {
-        if !load.arrival.is_open() || load.arrival == Arrival::Burst {
-            return None;
-        }
-        // Where consumers ask, their delay is what is measured, and the confirmation stands beside.
-        let is_confirmed = self.recorder.response.count() > 0 && load.polling().is_none();
-        let times = if is_confirmed { &self.recorder.response } else { &self.recorder.delivery };
-        let mean = times.mean()?;
-        let lag = self.recorder.own_lag.quantile(0.999)?;
-        (lag as f64 > LAG_SHARE_MAX * mean)
-            .then_some(Doubt::LagGate(Nanos(lag), Nanos(mean as u64)))
     }
 
     /// Little's law in a closed loop of fixed length: X (R + Z) = N within 2 % (rule L01). Asked
@@ -561,9 +539,6 @@ fn failed_exchanges(ledger: &Ledger) -> u64 {
         .filter_map(|cause| ledger.causes.get(cause))
         .sum()
 }
-
-/// The most that the 99.9 % quantile of lag may be of the mean time.
-const LAG_SHARE_MAX: f64 = 0.01;
 
 /// The share of what was offered that may be under way when a load ends without being a backlog.
 const UNDER_WAY: f64 = 0.01;

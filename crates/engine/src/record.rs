@@ -11,6 +11,7 @@ use weigh_stats::histogram::Histogram;
 use weigh_stats::quantile;
 
 pub use crate::accounts::attribute_server_drops;
+use crate::lag_share;
 use crate::outcome::Outcome;
 use crate::pace;
 use crate::ways::Piece;
@@ -130,6 +131,7 @@ pub fn put_together(trial: &Trial, mut outcome: Outcome, beside: Beside) -> Tria
         samples.insert(name.to_owned(), times.count());
         histograms.insert(name.to_owned(), times.to_base64());
     }
+    metrics.extend(lag_share::of(&outcome, load));
     doubts.extend(worst_quantiles(doubtful));
     for (what, asked) in &beside.asked_terms {
         if let Some(granted) = outcome.granted.get(*what).filter(|granted| **granted < *asked) {
@@ -321,7 +323,7 @@ fn worst_quantiles(doubts: Vec<Doubt>) -> Vec<Doubt> {
 }
 
 /// Messages that a headline time never saw because they were lost.
-fn lost_of(name: &str, outcome: &Outcome, copies: u64) -> u64 {
+pub(crate) fn lost_of(name: &str, outcome: &Outcome, copies: u64) -> u64 {
     let ledger = &outcome.ledger;
     let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
     let has_deliveries = outcome.recorder.delivery.count() > 0;
@@ -345,7 +347,8 @@ fn disturbance(outcome: &Outcome, beside: &Beside) -> Option<Doubt> {
     (percent > DISTURBANCE_PERCENT_MAX).then_some(Doubt::Disturbed(percent))
 }
 
-const QUANTILES: [(&str, f64); 5] =
+/// The quantiles of every recorded time, by the ends of their metrics' names.
+pub const QUANTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
 /// Share of a core that others may use before it is said; the host's own accounting is by ticks

@@ -6,6 +6,7 @@ use weigh_model::event::Interval;
 use weigh_stats::histogram::Histogram;
 
 use crate::interval_times::IntervalTimes;
+use crate::lag_free::LagFree;
 use crate::times::Times;
 use crate::window::WindowCount;
 
@@ -30,6 +31,10 @@ pub struct Recorder {
     pub send_lag: Times,
     /// Due to sent of those messages that a slot was free for: the generator's own error alone.
     pub own_lag: Times,
+    /// What the responses would have been without the generator's own lateness.
+    pub response_lag: LagFree,
+    /// The same of the deliveries.
+    pub delivery_lag: LagFree,
     /// Due to error answer.
     pub error: Times,
     /// Due of the first message of an exchange of several to the confirmation of the last.
@@ -80,6 +85,17 @@ pub struct Recorder {
     responds_by_delivery: bool,
 }
 
+/// When a message left, and why not before.
+#[derive(Clone, Copy, Debug)]
+pub struct Sending {
+    /// When it was due.
+    pub due: Nanos,
+    /// When it was handed to the transport.
+    pub sent: Nanos,
+    /// How much of the time that it took too long was the generator's own lateness.
+    pub own_lag: Nanos,
+}
+
 impl Recorder {
     /// An empty record; `confirms` tells whether the protocol confirms messages.
     pub fn new(confirms: bool) -> Recorder {
@@ -100,6 +116,8 @@ impl Recorder {
             &mut self.error,
         ];
         times.into_iter().for_each(Times::prepare);
+        self.response_lag.prepare();
+        self.delivery_lag.prepare();
     }
 
     /// Takes the memory for the times of consumers that ask.
@@ -168,7 +186,8 @@ impl Recorder {
     }
 
     /// A message was confirmed at `now`.
-    pub fn confirmed(&mut self, due: Nanos, sent: Nanos, now: Nanos, warmup: bool) {
+    pub fn confirmed(&mut self, sending: Sending, now: Nanos, warmup: bool) {
+        let Sending { due, sent, own_lag } = sending;
         self.interval.acknowledged += 1;
         self.window.note_confirmed(due, sent, now, warmup);
         if UNRECORDED {
@@ -178,6 +197,7 @@ impl Recorder {
         if !warmup {
             self.response.record((now - due).0);
             self.service.record((now - sent).0);
+            self.response_lag.record((now - sent).0, (now - due).0.saturating_sub(own_lag.0));
             self.done(now);
         }
     }
@@ -193,7 +213,8 @@ impl Recorder {
     }
 
     /// A message arrived at a consumer for the first time.
-    pub fn delivered(&mut self, due: Nanos, sent: Nanos, now: Nanos, warmup: bool) {
+    pub fn delivered(&mut self, sending: Sending, now: Nanos, warmup: bool) {
+        let Sending { due, sent, own_lag } = sending;
         self.interval.delivered += 1;
         self.window.note_delivered(due, sent, now, warmup);
         if UNRECORDED {
@@ -205,6 +226,7 @@ impl Recorder {
         if !warmup {
             self.delivery.record((now - due).0);
             self.one_way.record((now - sent).0);
+            self.delivery_lag.record((now - sent).0, (now - due).0.saturating_sub(own_lag.0));
             self.done(now);
         }
     }
@@ -266,6 +288,8 @@ impl Recorder {
         self.session.merge(&other.session);
         self.send_lag.merge(&other.send_lag);
         self.own_lag.merge(&other.own_lag);
+        self.response_lag.merge(&other.response_lag);
+        self.delivery_lag.merge(&other.delivery_lag);
         self.error.merge(&other.error);
         self.batch.merge(&other.batch);
         self.poll_wait.merge(&other.poll_wait);

@@ -17,6 +17,8 @@ use weigh_model::tally::Tally;
 use weigh_model::{Ledger, Load, Nanos};
 
 use crate::accounts::{Accounts, ConsumerAccount};
+use crate::lag_free::LagFree;
+use crate::recorder::Sending;
 use crate::times::Times;
 
 /// The stages that a message goes through.
@@ -39,6 +41,8 @@ pub struct Departure {
     pub due: Nanos,
     /// When it was handed to the transport.
     pub sent: Nanos,
+    /// How much of the time between the two was the generator's own lateness.
+    pub own_lag: Nanos,
 }
 
 /// Puts ways together. Departures and hops may come in any order; the nearer to that of time, the
@@ -53,6 +57,7 @@ pub struct Ways {
     kept: Tally,
     delivery: Times,
     one_way: Times,
+    delivery_lag: LagFree,
     pieces: Vec<Piece>,
     held: Vec<Piece>,
     whole: u64,
@@ -68,7 +73,7 @@ pub struct Ways {
 /// What is known of one message.
 #[derive(Clone, Copy, Debug, Default)]
 struct Way {
-    departed: Option<(Nanos, Nanos)>,
+    departed: Option<Sending>,
     hops: [Option<(Nanos, Nanos)>; HopStage::ALL.len()],
     /// Further times that the last stage kept it before it was known when it departed.
     again: u32,
@@ -83,6 +88,8 @@ pub struct Traced {
     pub delivery: Times,
     /// Sent to committed.
     pub one_way: Times,
+    /// What the deliveries would have been without the generator's own lateness.
+    pub delivery_lag: LagFree,
     /// By metric name: the pieces of whole ways in their order, and how long each stage but the
     /// last held a message until it was done with it.
     pub times: Vec<Piece>,
@@ -146,6 +153,7 @@ impl Ways {
             kept: Tally::default(),
             delivery: Times::default(),
             one_way: Times::default(),
+            delivery_lag: LagFree::default(),
             pieces: pieces.into_iter().map(Piece::named).collect(),
             held: held.map(Piece::named).collect(),
             whole: 0,
@@ -167,7 +175,8 @@ impl Ways {
     pub fn departed(&mut self, departure: &Departure) {
         let key = (departure.producer, departure.number);
         let way = self.open.entry(key).or_default();
-        way.departed = Some((departure.due, departure.sent));
+        let Departure { due, sent, own_lag, .. } = *departure;
+        way.departed = Some(Sending { due, sent, own_lag });
         let way = *way;
         if let Some((_, committed)) = self.last_hop(&way) {
             for _ in 0..=way.again {
@@ -215,10 +224,21 @@ impl Ways {
             ConsumerAccount { tally, was_disconnected: was_cut_off, ..ConsumerAccount::default() };
         let mut ledger = accounts.settle_kept(load, &stored);
         ledger.last_seen = self.last_seen(accounts, &stored.tally);
-        let Ways { delivery, one_way, mut pieces, held, whole, broken, .. } = self;
+        let Ways { delivery, one_way, delivery_lag, mut pieces, held, whole, broken, .. } = self;
         let Ways { last_kept, within, after, .. } = self;
         pieces.extend(held);
-        Traced { ledger, delivery, one_way, times: pieces, whole, broken, last_kept, within, after }
+        Traced {
+            ledger,
+            delivery,
+            one_way,
+            delivery_lag,
+            times: pieces,
+            whole,
+            broken,
+            last_kept,
+            within,
+            after,
+        }
     }
 
     /// Where the lost messages were seen last, by the name of the stage.
@@ -256,13 +276,15 @@ impl Ways {
 
     /// The last stage committed it.
     fn keep(&mut self, key: (u32, u64), way: &Way, committed: Nanos) {
-        let Some((due, sent)) = way.departed else { return };
+        let Some(Sending { due, sent, own_lag }) = way.departed else { return };
         let is_new = !self.has(key);
         let delivery_ns = committed.0.saturating_sub(due.0);
         self.kept.note(whole(key), delivery_ns > self.timeout.0);
         if is_new {
             self.delivery.record(delivery_ns);
-            self.one_way.record(committed.0.saturating_sub(sent.0));
+            let one_way_ns = committed.0.saturating_sub(sent.0);
+            self.one_way.record(one_way_ns);
+            self.delivery_lag.record(one_way_ns, delivery_ns.saturating_sub(own_lag.0));
             self.last_kept = self.last_kept.max(Some(committed));
             let is_in_time = delivery_ns <= self.timeout.0;
             self.within += u64::from(is_in_time && committed < self.until);
@@ -274,7 +296,7 @@ impl Ways {
         let Some(way) = self.open.get(&key) else { return };
         let hops: Option<Vec<_>> =
             self.route.stages.iter().map(|s| way.hops[*s as usize]).collect();
-        let (Some((due, sent)), Some(hops)) = (way.departed, hops) else { return };
+        let (Some(Sending { due, sent, .. }), Some(hops)) = (way.departed, hops) else { return };
         self.open.remove(&key);
         let mut stamps = vec![due, sent];
         stamps.extend(hops.iter().map(|(arrived, _)| *arrived));
@@ -296,7 +318,7 @@ impl Ways {
 /// The identity of a message that arrived whole.
 fn whole((producer, sequence): (u32, u64)) -> Reading {
     let (due, lag) = (Nanos(0), Nanos(0));
-    Reading::Whole(Mark { tag: 0, warmup: false, producer, sequence, due, lag })
+    Reading::Whole(Mark { tag: 0, warmup: false, producer, sequence, due, lag, own_lag: lag })
 }
 
 /// The stage before all others, which is ourselves.

@@ -16,10 +16,9 @@ pub struct Evidence {
     pub target_cpu_percent: Option<f64>,
     /// Share of its core that the generator's busiest thread used, percent.
     pub generator_cpu_percent: Option<f64>,
-    /// The 99.9 % quantile of send lag.
-    pub send_lag_p999: Option<Nanos>,
-    /// The mean response time beside it.
-    pub response_time_mean: Option<Nanos>,
+    /// How much of the response time is the generator's own lateness, and that time, at the
+    /// quantile where it is the largest share; only where it spoilt the trial.
+    pub lateness: Option<(Nanos, Nanos)>,
     /// Whether the generator was asked to send as fast as it can, so that a full core of its own
     /// is what was asked for.
     pub sends_at_will: bool,
@@ -237,20 +236,17 @@ fn generator(evidence: &Evidence) -> Finding {
         .generator_cpu_percent
         .filter(|percent| *percent >= GENERATOR_FULL_PERCENT)
         .filter(|_| !evidence.sends_at_will && !target_is_full && !only_wakes(evidence));
-    let late = evidence.send_lag_p999.zip(evidence.response_time_mean);
-    let is_late = |(lag, mean): &(Nanos, Nanos)| lag.0 as f64 > LAG_SHARE_MAX * mean.0 as f64;
-    match (full, late.filter(is_late)) {
+    let is_late = |(lag, time): &(Nanos, Nanos)| lag.0 as f64 > LAG_SHARE_MAX * time.0 as f64;
+    match (full, evidence.lateness.filter(is_late)) {
         (Some(percent), _) => Finding::Ended {
             class: OURS,
             strength: (percent / 100.0).min(1.0),
             evidence: format!("its busiest thread used {percent:.0} % of a core"),
         },
-        (None, Some((lag, mean))) => Finding::Ended {
+        (None, Some((lag, time))) => Finding::Ended {
             class: OURS,
-            strength: (lag.0 as f64 / mean.0.max(1) as f64).min(1.0),
-            evidence: format!(
-                "send lag p99.9 is {lag}, more than 1 % of the mean response time, {mean}"
-            ),
+            strength: (lag.0 as f64 / time.0.max(1) as f64).min(1.0),
+            evidence: format!("{lag} of a response time of {time} is its own lateness"),
         },
         (None, None) if evidence.generator_cpu_percent.is_none() => Finding::NotObserved,
         (None, None) => Finding::HadRoom,
@@ -414,7 +410,7 @@ const HELD_UP: u8 = 3;
 const DISTURBED: u8 = 4;
 const GROWS: u8 = 5;
 
-/// Send lag over mean response time, from which every trial is invalid (the doubt `lag-gate`).
+/// Share of a response time from which its lateness may have spoilt a trial.
 const LAG_SHARE_MAX: f64 = 0.01;
 
 /// Something that ends counts as ended from this share on: the last part is lost to what is being
@@ -442,8 +438,7 @@ mod tests {
         Evidence {
             target_cpu_percent: Some(40.0),
             generator_cpu_percent: Some(30.0),
-            send_lag_p999: Some(Nanos::from_micros(5)),
-            response_time_mean: Some(Nanos::from_millis(2)),
+            lateness: Some((Nanos::from_micros(5), Nanos::from_millis(2))),
             sends_at_will: false,
             lost: Some(1000),
             path_drops: Some(0),
@@ -470,7 +465,10 @@ mod tests {
             (Evidence { target_cpu_percent: Some(99.0), ..quiet() }, Resource::TargetCpu),
             (Evidence { generator_cpu_percent: Some(99.0), ..quiet() }, Resource::Generator),
             (
-                Evidence { send_lag_p999: Some(Nanos::from_millis(1)), ..quiet() },
+                Evidence {
+                    lateness: Some((Nanos::from_millis(1), Nanos::from_millis(2))),
+                    ..quiet()
+                },
                 Resource::Generator,
             ),
             (Evidence { path_drops: Some(900), ..quiet() }, Resource::Path),

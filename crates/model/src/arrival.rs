@@ -52,6 +52,11 @@ impl Arrival {
         matches!(self, Arrival::Closed | Arrival::EachSecond | Arrival::Ramp(_))
     }
 
+    /// True where a schedule says when each message is due: then the generator may be late.
+    pub fn has_schedule(&self) -> bool {
+        self.is_open() && *self != Arrival::Burst
+    }
+
     /// True where a rate must be given beside the arrival.
     pub fn needs_rate(&self) -> bool {
         matches!(

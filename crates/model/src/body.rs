@@ -441,6 +441,7 @@ pub fn widest_mark(producers: u32, messages: u64) -> Mark {
         sequence: messages,
         due: Nanos(0),
         lag: Nanos(0),
+        own_lag: Nanos(0),
     }
 }
 

@@ -14,7 +14,8 @@ use crate::wire::STREAM_ERROR;
 pub enum Severity {
     /// The result stands, with this said beside it.
     Doubt,
-    /// Times from the due time must not be used; rates, losses, service times and costs stand.
+    /// Times from the due time must not be used; rates, losses, service times and costs stand. Only
+    /// in records of earlier versions: today the generator's lateness is judged figure by figure.
     InvalidTimes,
     /// The result must not be used.
     Invalid,
@@ -59,8 +60,8 @@ pub enum Doubt {
     /// So many messages were still under way when the load ended, and the last of them came so much
     /// later.
     Backlog(u64, Nanos),
-    /// The 99.9 % quantile of send lag is too large for this mean response time.
-    LagGate(Nanos, Nanos),
+    /// Figures of which more than half is the generator's own lateness: which, and how much.
+    GeneratorLag(String),
     /// Nobody confirmed and nobody received: delivery is unknown.
     Unconfirmed,
     /// Bodies are too small for a mark.
@@ -170,7 +171,6 @@ impl Doubt {
     /// The doubt as it is recorded.
     pub fn record(&self) -> DoubtRecord {
         let severity = match self {
-            Doubt::LagGate(..) => Severity::InvalidTimes,
             Doubt::Bound(_, Bound::Generator(_))
             | Doubt::PathGone(_)
             | Doubt::ServerCountDiffers(..)
@@ -202,11 +202,11 @@ impl Doubt {
                 "throughput_out is what arrived while the load lasted; lower the rate (-R; in a \
                  plan load.rate) to measure response times without the queue",
             ),
-            Doubt::LagGate(lag, mean) => (
-                "lag-gate",
-                format!("send lag p99.9 is {lag}, against a mean response time of {mean}"),
-                "read service times, or repeat on a quieter machine: times from the due time below \
-                 a hundred times the lag say more of the generator",
+            Doubt::GeneratorLag(what) => (
+                "generator-lag",
+                format!("the generator sent late, and that is more than half of {what}"),
+                "read the times from sending instead (service_time_ns, one_way_time_ns); to get \
+                 these, stop other programs and repeat, or measure over a path (--path gigabit)",
             ),
             Doubt::Unconfirmed => (
                 "unconfirmed",

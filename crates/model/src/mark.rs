@@ -3,7 +3,7 @@
 //! bytes, and stands at the end of a body (or just before the closing `"}` of a JSON object).
 //!
 //! Layout: the magic `WB1.`, then 30 bytes in URL-safe base64 (RFC 4648, section 5): run tag 2,
-//! flags 1, producer 3, sequence 5, due time 6, lag 5, check of these 22 bytes 4, check of the
+//! flags 1 (warm-up in the lowest bit, above it the share of the lag that was a wait), producer 3, sequence 5, due time 6, lag 5, check of these 22 bytes 4, check of the
 //! body 4; integers are big-endian, times are nanoseconds, checks are CRC-32 (IEEE 802.3).
 
 use base64::Engine;
@@ -32,6 +32,9 @@ pub struct Mark {
     pub due: Nanos,
     /// How much later than due it was handed to the transport; at most 2^40 - 1 ns (18 minutes).
     pub lag: Nanos,
+    /// How much of `lag` is the generator's own lateness; the rest was a wait for a full window or
+    /// for a connection, which is the target's. Written in 127ths of `lag`, rounded up.
+    pub own_lag: Nanos,
 }
 
 /// The check value of what precedes a mark, moved on by the length of the mark's head. A CRC is
@@ -84,7 +87,7 @@ impl Mark {
     pub(crate) fn seal_behind(&self, before: Before, body: &mut [u8], at: usize) {
         let mut raw = [0u8; RAW];
         raw[0..2].copy_from_slice(&self.tag.to_be_bytes());
-        raw[2] = u8::from(self.warmup);
+        raw[2] = u8::from(self.warmup) | (self.waited_share() << 1);
         raw[3..6].copy_from_slice(&self.producer.to_be_bytes()[1..]);
         raw[6..11].copy_from_slice(&self.sequence.to_be_bytes()[3..]);
         raw[11..17].copy_from_slice(&self.due.0.to_be_bytes()[2..]);
@@ -99,6 +102,16 @@ impl Mark {
         let place = &mut body[at..at + MARK_BYTES];
         place[..MAGIC.len()].copy_from_slice(MAGIC);
         encode(&raw, &mut place[MAGIC.len()..]);
+    }
+
+    /// How many 127ths of the lag are not the generator's.
+    #[inline]
+    fn waited_share(&self) -> u8 {
+        if self.own_lag >= self.lag {
+            return 0;
+        }
+        let (lag, own) = (self.lag.0.min(LAG_MAX), self.own_lag.0.min(LAG_MAX));
+        (lag.saturating_sub(own) * SHARES / lag.max(1)) as u8
     }
 
     /// Looks for a mark of the trial `tag` in `body`; marks of other trials are foreign.
@@ -171,13 +184,15 @@ fn read_at(end: &[u8], at: usize, before: &impl Fn(usize) -> u32) -> Reading {
     if word(HEAD, 4) != u64::from(crc32fast::hash(&raw[..HEAD])) {
         return nothing;
     }
+    let (lag, waited) = (word(17, 5), u64::from(raw[2] >> 1));
     let mark = Mark {
         tag: word(0, 2) as u16,
         warmup: raw[2] & 1 == 1,
         producer: word(3, 3) as u32,
         sequence: word(6, 5),
         due: Nanos(word(11, 6)),
-        lag: Nanos(word(17, 5)),
+        lag: Nanos(lag),
+        own_lag: Nanos(lag - lag * waited / SHARES),
     };
     let is_whole =
         || word(HEAD + 4, 4) == u64::from(body_check(before(at), &raw, &end[at + MARK_BYTES..]));
@@ -215,6 +230,8 @@ const HEAD: usize = 22;
 const RAW: usize = HEAD + 8;
 const ENCODED: usize = RAW / 3 * 4;
 const LAG_MAX: u64 = (1 << 40) - 1;
+/// What a lag is divided into: seven bits of the flags say how much of it was a wait.
+const SHARES: u64 = 127;
 
 #[cfg(test)]
 mod tests {
@@ -227,6 +244,7 @@ mod tests {
         sequence: 123_456,
         due: Nanos(1_000_000_007),
         lag: Nanos(42),
+        own_lag: Nanos(42),
     };
 
     fn sealed(before: &[u8], after: &[u8]) -> Vec<u8> {
@@ -290,6 +308,26 @@ mod tests {
             assert!(matches!(std::hint::black_box(reading), Reading::Whole(_)));
         }
         println!("read_any: {:.1} ns", start.elapsed().as_nanos() as f64 / f64::from(rounds));
+    }
+
+    /// A reader that knows one flag only still reads the rest; the generator's part of the lag is
+    /// exact where it is all or nothing, and else never too small.
+    #[test]
+    fn the_generators_part_of_the_lag_travels_along() {
+        for (lag, own) in [(42, 42), (42, 0), (0, 0), (1_000_000, 250_000), (LAG_MAX, 1), (9, 8)] {
+            for warmup in [false, true] {
+                let (lag, own_lag) = (Nanos(lag), Nanos(own));
+                let mark = Mark { warmup, lag, own_lag, ..MARK };
+                let mut body = vec![0; MARK_BYTES];
+                mark.seal(&mut body, 0);
+                let Reading::Whole(read) = Mark::read(&body, 0xBEEF) else { panic!("{mark:?}") };
+                assert_eq!((read.warmup, read.lag), (warmup, lag));
+                assert!(read.own_lag >= own_lag && read.own_lag <= lag, "{read:?}");
+                assert!(read.own_lag.0 - own <= lag.0 / SHARES + 1, "{read:?}");
+                let is_exact = own == 0 || own == lag.0;
+                assert!(!is_exact || read.own_lag == own_lag, "{read:?}");
+            }
+        }
     }
 
     #[test]

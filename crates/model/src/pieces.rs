@@ -154,8 +154,15 @@ mod tests {
     use crate::random::Random;
     use crate::units::{Bytes, Nanos};
 
-    const MARK: Mark =
-        Mark { tag: 7, warmup: false, producer: 3, sequence: 12, due: Nanos(5), lag: Nanos(1) };
+    const MARK: Mark = Mark {
+        tag: 7,
+        warmup: false,
+        producer: 3,
+        sequence: 12,
+        due: Nanos(5),
+        lag: Nanos(1),
+        own_lag: Nanos(1),
+    };
 
     fn in_pieces(composer: &Composer, file: &[u8], piece: usize) -> Vec<u8> {
         let mut maker = composer.begin(&MARK);

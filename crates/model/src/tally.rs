@@ -292,7 +292,7 @@ mod tests {
 
     fn whole(producer: u32, sequence: u64) -> Reading {
         let (due, lag) = (Nanos(0), Nanos(0));
-        Reading::Whole(Mark { tag: 1, warmup: false, producer, sequence, due, lag })
+        Reading::Whole(Mark { tag: 1, warmup: false, producer, sequence, due, lag, own_lag: lag })
     }
 
     #[test]

@@ -182,6 +182,7 @@ mod tests {
             sequence,
             due: Nanos(1),
             lag: Nanos(2),
+            own_lag: Nanos(2),
         };
         mark.seal(&mut body, start.len());
         Piece { body: Bytes::from(body), arrived: Nanos(100 + sequence) }

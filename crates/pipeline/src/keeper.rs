@@ -187,8 +187,16 @@ mod tests {
 
     fn marked(tag: u16, producer: u32, sequence: u64) -> Bytes {
         let mut body = vec![0; MARK_BYTES];
-        Mark { tag, warmup: false, producer, sequence, due: Nanos(0), lag: Nanos(0) }
-            .seal(&mut body, 0);
+        Mark {
+            tag,
+            warmup: false,
+            producer,
+            sequence,
+            due: Nanos(0),
+            lag: Nanos(0),
+            own_lag: Nanos(0),
+        }
+        .seal(&mut body, 0);
         Bytes::from(body)
     }
 

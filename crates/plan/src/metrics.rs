@@ -69,9 +69,11 @@ const WORDS: [&str; 8] = ["loss", "errors", "first", "p50", "p90", "p95", "p99",
 const FAMILIES: [&str; 7] = ["wire", "path", "tcp", "relay", "stage", "background", "counter"];
 
 /// Recorded times; their figures have a part.
-const TIMES: [&str; 15] = [
+const TIMES: [&str; 17] = [
     "response_time_ns",
     "delivery_time_ns",
+    "response_time_lag_ns",
+    "delivery_time_lag_ns",
     "service_time_ns",
     "one_way_time_ns",
     "first_byte_time_ns",

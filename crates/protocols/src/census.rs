@@ -106,7 +106,7 @@ mod tests {
     fn body(tag: u16, warmup: bool, producer: u32, sequence: u64) -> Vec<u8> {
         let mut body = vec![b'x'; 10 + MARK_BYTES];
         let (due, lag) = (Nanos(0), Nanos(0));
-        Mark { tag, warmup, producer, sequence, due, lag }.seal(&mut body, 10);
+        Mark { tag, warmup, producer, sequence, due, lag, own_lag: lag }.seal(&mut body, 10);
         body
     }
 

@@ -98,8 +98,15 @@ mod tests {
         let mut body = vec![b'x'; 100];
         let at = body.len() - MARK_BYTES;
         let due = Nanos(5);
-        let mark =
-            Mark { tag: 1, warmup: false, producer: 7, sequence: 42, due, lag: Nanos::default() };
+        let mark = Mark {
+            tag: 1,
+            warmup: false,
+            producer: 7,
+            sequence: 42,
+            due,
+            lag: Nanos::default(),
+            own_lag: Nanos(0),
+        };
         mark.seal(&mut body, at);
         let mut out = Vec::new();
         Places::of("/a/{client}/b?n={seq}&m={seq}").unwrap().fill(&body, &mut out);

@@ -57,7 +57,7 @@ fn settings() -> Vec<u8> {
 fn body(sequence: u64) -> Vec<u8> {
     let mut body = vec![b'x'; 64];
     let (tag, warmup, producer, due, lag) = (1, false, 0, Nanos(0), Nanos(0));
-    let mark = Mark { tag, warmup, producer, sequence, due, lag };
+    let mark = Mark { tag, warmup, producer, sequence, due, lag, own_lag: lag };
     mark.seal(&mut body, 64 - MARK_BYTES);
     body
 }

@@ -99,7 +99,8 @@ fn listen_all(guests: &mut [Guest], world: &mut World, random: &mut Random) {
 fn body(producer: u32, sequence: u64) -> Vec<u8> {
     let (due, lag) = (Nanos(5), Nanos(0));
     let mut body = vec![b'.'; MARK_BYTES + 20];
-    Mark { tag: 0xBEEF, warmup: false, producer, sequence, due, lag }.seal(&mut body, 20);
+    Mark { tag: 0xBEEF, warmup: false, producer, sequence, due, lag, own_lag: lag }
+        .seal(&mut body, 20);
     body
 }
 

@@ -5,10 +5,11 @@ use comfy_table::CellAlignment;
 
 use crate::cells::{self, is_reference};
 use crate::figures::{between, lost, time_between};
+use crate::lateness::{Lateness, is_withheld};
 use crate::pictures::Matrix;
 use crate::ruled_table::{drawn, ruled};
 use crate::summary::{Cell, Metric, Summary};
-use crate::table::{ELSEWHERE, INVALID_MARK, Style, ends, title};
+use crate::table::{ELSEWHERE, INVALID_MARK, LAG_MARK, Style, ends, title};
 
 /// A table for each headline figure that the run has, and for each guarantee; `None` where no axis
 /// has lines.
@@ -148,8 +149,8 @@ type Figure = fn(&Cell, Style) -> Option<String>;
 const FIGURES: &[(&str, Figure)] = &[
     ("response time p50", |cell, style| time_of(cell, "response_time_ns.p50", style)),
     ("response time p99", |cell, style| time_of(cell, "response_time_ns.p99", style)),
-    ("service time p50", |cell, style| service_time_of(cell, "service_time_ns.p50", style)),
-    ("service time p99", |cell, style| service_time_of(cell, "service_time_ns.p99", style)),
+    ("service time p50", |cell, style| service_time_of(cell, "p50", style)),
+    ("service time p99", |cell, style| service_time_of(cell, "p99", style)),
     ("delivery time p99", |cell, style| time_of(cell, "delivery_time_ns.p99", style)),
     ("delivered per second", |cell, _| plain(cell, "throughput_out_per_s")),
     ("target CPU, µs per message", |cell, _| plain(cell, "target_cpu_us_per_message")),
@@ -159,15 +160,17 @@ const FIGURES: &[(&str, Figure)] = &[
 ];
 
 fn time_of(cell: &Cell, name: &str, style: Style) -> Option<String> {
-    let metric: &Metric =
-        cell.metrics.get(name).filter(|_| !cell.valid || cell.spoilt_by(name).is_none())?;
+    let metric: &Metric = cell.shown(name)?;
     let Some(value) = metric.value else { return Some("∞".to_owned()) };
-    Some(time_between(value, ends(metric), style.is_ascii))
+    let is_late = Lateness::of(cell, name).said_ns() > 0.0;
+    let mark = if is_late { LAG_MARK } else { "" };
+    Some(time_between(value, ends(metric), style.is_ascii) + mark)
 }
 
-/// The service time of a cell whose times from the due time must not be used.
-fn service_time_of(cell: &Cell, name: &str, style: Style) -> Option<String> {
-    if cell.has_valid_times() { None } else { time_of(cell, name, style) }
+/// The service time of a cell whose response time of the same `part` is withheld.
+fn service_time_of(cell: &Cell, part: &str, style: Style) -> Option<String> {
+    let is_missing = is_withheld(cell, &format!("response_time_ns.{part}"));
+    is_missing.then(|| time_of(cell, &format!("service_time_ns.{part}"), style)).flatten()
 }
 
 fn plain(cell: &Cell, name: &str) -> Option<String> {

@@ -13,6 +13,7 @@ use weigh_model::trial::Point;
 
 use crate::course::{self, Courses};
 use crate::energy::Energies;
+use crate::lateness;
 use crate::lint;
 use crate::metric::Metric;
 use crate::summary::{Cell, Failure};
@@ -53,6 +54,10 @@ pub(crate) fn build(
             cell(name, &of_point, failed.collect(), (plan, courses, energies))
         })
         .collect();
+    for cell in &mut cells {
+        lateness::drop_outdated(cell);
+        cell.doubts.extend(lateness::doubt(cell).map(|doubt| doubt.record()));
+    }
     lint::cells::add(&mut cells, plan);
     cells
 }

@@ -8,7 +8,9 @@ use weigh_model::event::TrialFinished;
 use weigh_model::plan::Plan;
 use weigh_stats::comparison::{self, Comparison as Weighed, standing};
 
+use crate::figures::time;
 use crate::interference;
+use crate::lateness::{is_withheld, lag_ns, without_lag};
 use crate::lint;
 use crate::pairs::pairs;
 use crate::summary::Cell;
@@ -47,9 +49,11 @@ pub struct Comparison {
     /// Left over right; null where the two must not be put in one ratio. Of a case with a
     /// background and without it the interval is that for pairs of repetitions.
     pub ratio: Option<Ratio>,
-    /// `lower`, `higher`, `too close to call` or `refused`: left as seen from right.
+    /// `lower`, `higher`, `too close to call`, `practically equal` or `refused`: left as seen from
+    /// right.
     pub verdict: Verdict,
-    /// Why it was refused; null where it was not.
+    /// Why it was refused, or why it is too close to call although the interval leaves out 1; else
+    /// null.
     pub reason: Option<String>,
     /// How probable so large a difference is between equals, by the interval of the ratio; null
     /// where there is none.
@@ -117,9 +121,13 @@ pub enum Verdict {
     /// The interval of the ratio is above 1.
     #[serde(rename = "higher")]
     Higher,
-    /// The interval of the ratio contains 1.
+    /// The interval of the ratio contains 1, or leaves it out only because of the generator's
+    /// lateness.
     #[serde(rename = "too close to call")]
     TooClose,
+    /// The whole interval of the ratio is within 1 % of 1.
+    #[serde(rename = "practically equal")]
+    PracticallyEqual,
     /// The two must not be, or cannot be, compared.
     #[serde(rename = "refused")]
     Refused,
@@ -137,12 +145,26 @@ impl From<comparison::Verdict> for Verdict {
 }
 
 impl Verdict {
+    /// The same, but an effect that is certainly below 1 % is none, whether the interval of `ratio`
+    /// leaves out 1 or not.
+    pub(crate) fn or_equal(self, ratio: Option<Ratio>) -> Verdict {
+        match ratio {
+            Some(Ratio { low: Some(low), high: Some(high), .. })
+                if self != Verdict::Refused && low >= 1.0 - EQUAL && high <= 1.0 + EQUAL =>
+            {
+                Verdict::PracticallyEqual
+            }
+            _ => self,
+        }
+    }
+
     /// The words in which it is reported.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Lower => "lower",
             Verdict::Higher => "higher",
             Verdict::TooClose => "too close to call",
+            Verdict::PracticallyEqual => "practically equal",
             Verdict::Refused => "refused",
         }
     }
@@ -198,7 +220,10 @@ pub(crate) fn is_shown(metric: &str, cells: [&Cell; 2]) -> bool {
         Some("delivery_time_ns") => {
             !cells.into_iter().all(has_response) || cells.into_iter().any(polls)
         }
-        Some("service_time_ns") => !cells.into_iter().all(Cell::has_valid_times),
+        Some("service_time_ns") => {
+            let response = metric.replace("service", "response");
+            cells.into_iter().any(|cell| is_withheld(cell, &response))
+        }
         _ => true,
     }
 }
@@ -247,9 +272,10 @@ fn weigh(comparison: &mut Comparison, left: &Cell, right: &Cell) {
     let values = |cell: &Cell| -> Vec<f64> {
         cell.metrics[&comparison.metric].values.iter().copied().flatten().collect()
     };
-    let weighed = Weighed::of(&values(left), &values(right));
+    let sides = [values(left), values(right)];
+    let weighed = Weighed::of(&sides[0], &sides[1]);
     comparison.ratio = weighed.ratio.map(|r| Ratio { value: r.value, low: r.low, high: r.high });
-    comparison.verdict = weighed.verdict.into();
+    comparison.verdict = Verdict::from(weighed.verdict).or_equal(comparison.ratio);
     comparison.reason = weighed.refusal.map(|refusal| refusal.to_string());
     comparison.p = weighed.p;
     comparison.rank_p = weighed.rank.map(|rank| rank.p);
@@ -258,6 +284,49 @@ fn weigh(comparison: &mut Comparison, left: &Cell, right: &Cell) {
         let [low, high] = [interval.map(|i| i.low), interval.map(|i| i.high)];
         Shift { value: rank.shift, low, high }
     });
+    let again = |sides: [&[f64]; 2]| Weighed::of(sides[0], sides[1]);
+    if let Some(hangs) = on_lag(&comparison.metric, comparison.verdict, [left, right], sides, again)
+    {
+        comparison.verdict = Verdict::TooClose;
+        comparison.p = hangs.p.or(comparison.p);
+        comparison.reason = Some(hangs.reason);
+    }
+}
+
+/// A difference that is there only because the generator was late.
+pub(crate) struct OnLag {
+    /// How probable it is between equals without that lateness.
+    pub p: Option<f64>,
+    /// Why it is not called.
+    pub reason: String,
+}
+
+/// Whether the `verdict` on left and right is lost where the lateness of the higher side is taken
+/// away; `sides` are their repetitions, and `again` compares them once more.
+pub(crate) fn on_lag(
+    metric: &str,
+    verdict: Verdict,
+    cells: [&Cell; 2],
+    sides: [Vec<f64>; 2],
+    again: impl Fn([&[f64]; 2]) -> Weighed,
+) -> Option<OnLag> {
+    let higher = match verdict {
+        Verdict::Higher => 0,
+        Verdict::Lower => 1,
+        _ => return None,
+    };
+    let mut without = sides;
+    without[higher] = without_lag(cells[higher], metric)?;
+    let weighed = again([&without[0], &without[1]]);
+    let lag = lag_ns(cells[higher], metric)?;
+    (Verdict::from(weighed.verdict) != verdict).then(|| OnLag {
+        p: weighed.p,
+        reason: format!(
+            "up to {} of {} is the generator's lateness: without it the two are not told apart",
+            time(lag, false),
+            cells[higher].name
+        ),
+    })
 }
 
 /// Why the two must not be put in one ratio; `None` if they may.
@@ -269,6 +338,10 @@ fn unlike(metric: &str, left: &Cell, right: &Cell, plan: &Plan) -> Option<String
         return Some("one arrival is open, the other closed: their times differ in kind".into());
     }
     for cell in [left, right] {
+        if is_withheld(cell, metric) {
+            let name = &cell.name;
+            return Some(format!("more than half of it is the generator's lateness in {name}"));
+        }
         if let Some(doubt) = cell.spoilt_by(metric) {
             return Some(format!("{} is invalid ({}): see its doubts", cell.name, doubt.code));
         }
@@ -291,6 +364,9 @@ fn is_open(cell: &Cell, plan: &Plan) -> bool {
     let arrival = of_point.and_then(|text| text.parse::<Arrival>().ok());
     arrival.as_ref().unwrap_or(&plan.load.arrival).is_open()
 }
+
+/// An effect below this share of 1 is none in practice.
+const EQUAL: f64 = 0.01;
 
 /// The share of equals that a single comparison calls different, and of those that stand that is
 /// expected to be false.

@@ -34,15 +34,20 @@ pub fn count(number: u64) -> String {
 
 /// A time given in nanoseconds: `873 ns`, `1.23 µs`, `45.6 ms`, `2.50 s`.
 pub fn time(nanoseconds: f64, is_ascii: bool) -> String {
+    let (divisor, unit) = unit_of_time(nanoseconds, is_ascii);
+    format!("{} {unit}", three_digits(nanoseconds / divisor))
+}
+
+/// The unit that a time is shown in, and how many nanoseconds it has.
+fn unit_of_time(nanoseconds: f64, is_ascii: bool) -> (f64, &'static str) {
     let micro = if is_ascii { "us" } else { "µs" };
-    let (divisor, unit) = match nanoseconds.abs() {
+    match nanoseconds.abs() {
         // The borders are where three digits would round up to 1,000 of the smaller unit.
         small if small < 999.5 => (1.0, "ns"),
         small if small < 999.5e3 => (1e3, micro),
         small if small < 999.5e6 => (1e6, "ms"),
         _ => (1e9, "s"),
-    };
-    format!("{} {unit}", three_digits(nanoseconds / divisor))
+    }
 }
 
 /// A time with its interval, all in one unit: `1.23 ± 0.04 ms`; ends at unequal distances stand
@@ -59,6 +64,14 @@ pub fn time_between(nanoseconds: f64, ends: Option<(f64, f64)>, is_ascii: bool) 
     };
     let [value, low, high] = [nanoseconds, low, high].map(|number| number / divisor);
     format!("{} {unit}", between(value, Some((low, high))))
+}
+
+/// A time of which up to `lag` is the generator's own lateness: `214 to 260 µs, up to 46.0 µs
+/// generator lag`.
+pub fn time_with_lag(nanoseconds: f64, lag: f64, is_ascii: bool) -> String {
+    let (divisor, unit) = unit_of_time(nanoseconds, is_ascii);
+    let [low, high] = [nanoseconds - lag, nanoseconds].map(|ns| three_digits(ns / divisor));
+    format!("{low} to {high} {unit}, up to {} generator lag", time(lag, is_ascii))
 }
 
 /// A plain number with its interval: `1,000 ± 12`, `21.3 +4.1/-0.8`.
@@ -187,6 +200,10 @@ mod tests {
         assert_eq!(time(1_234.0, true), "1.23 us");
         assert_eq!(time(45_600_000.0, true), "45.6 ms");
         assert_eq!(time(2.5e9, true), "2.50 s");
+        let with_lag = time_with_lag(260e3, 46e3, false);
+        assert_eq!(with_lag, "214 to 260 µs, up to 46.0 µs generator lag");
+        let with_lag = time_with_lag(1.02e6, 97.8e3, true);
+        assert_eq!(with_lag, "0.922 to 1.02 ms, up to 97.8 us generator lag");
         assert_eq!(bytes(512.0), "512 B");
         assert_eq!(bytes(1536.0), "1.50 KiB");
         assert_eq!(bytes(3.4e6), "3.24 MiB");

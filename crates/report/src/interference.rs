@@ -112,7 +112,7 @@ pub(crate) fn weigh(
         low: own.low.filter(|low| low.is_finite()),
         high: own.high.filter(|high| high.is_finite()),
     });
-    comparison.verdict = weighed.verdict.into();
+    comparison.verdict = Verdict::from(weighed.verdict).or_equal(comparison.ratio);
     comparison.reason = weighed.refusal.map(|refusal| refusal.to_string());
     comparison.p = weighed.p;
 }
@@ -172,7 +172,9 @@ fn sentence(comparison: &Comparison, is_ascii: bool) -> Option<String> {
         text += &format!(", {times} times the baseline");
     }
     match comparison.verdict {
-        Verdict::TooClose => text += ": too close to call",
+        Verdict::TooClose | Verdict::PracticallyEqual => {
+            text += &format!(": {}", comparison.verdict.name());
+        }
         Verdict::Refused => text += &format!(": {}", comparison.reason.as_deref().unwrap_or("?")),
         Verdict::Lower | Verdict::Higher if !comparison.stands => text += " ?",
         Verdict::Lower | Verdict::Higher => {}

@@ -16,6 +16,7 @@ pub mod figures;
 pub mod interference;
 pub mod journal;
 pub mod ladder;
+pub mod lateness;
 mod limit_beside;
 mod limit_curve;
 pub mod limit_text;

@@ -335,6 +335,21 @@ fn ended_by(
     })
 }
 
+/// The generator's lateness in the response time and that time, at the quantile where it is the
+/// largest share. Records of earlier versions have the largest lag beside the mean.
+fn lateness(trial: &TrialFinished) -> Option<(Nanos, Nanos)> {
+    let metric = |name: &str| trial.metrics.get(name).copied().filter(|value| value.is_finite());
+    let pair = |part: &&str| {
+        let time = metric(&format!("response_time_ns.{part}"))?;
+        Some((metric(&format!("response_time_lag_ns.{part}"))?, time))
+    };
+    let share = |(lag, time): &(f64, f64)| lag / time.max(1.0);
+    let parts = ["p50", "p90", "p95", "p99", "p999", "max"];
+    let largest = parts.iter().filter_map(pair).max_by(|a, b| share(a).total_cmp(&share(b)));
+    let old = || metric("send_lag_ns.p999").zip(metric("response_time_ns.mean"));
+    largest.or_else(old).map(|(lag, time)| (Nanos(lag as u64), Nanos(time as u64)))
+}
+
 /// What was observed in a trial that has a record.
 fn evidence(
     told: &Told<'_>,
@@ -365,8 +380,7 @@ fn evidence(
     Some(Evidence {
         target_cpu_percent: metric("target_cpu_percent.mean"),
         generator_cpu_percent: metric("generator_cpu_percent.max"),
-        send_lag_p999: time("send_lag_ns.p999").filter(|_| is_timed),
-        response_time_mean: time("response_time_ns.mean").filter(|_| is_timed),
+        lateness: lateness(trial).filter(|_| is_timed),
         sends_at_will: axis == AxisKind::Burst,
         lost: trial.ledger.lost,
         path_drops: by_chance.or(told.observed.kernel_drops),

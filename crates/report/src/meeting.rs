@@ -64,14 +64,19 @@ impl Meeting {
         let mut order = [(Verdict::Lower, lower), (Verdict::Higher, higher)];
         order.sort_by_key(|(_, at)| std::cmp::Reverse(at.len()));
         let [(verdict, most), (opposite, others)] = order;
-        let close = self.at(Verdict::TooClose);
+        let (close, equal) = (self.at(Verdict::TooClose), self.at(Verdict::PracticallyEqual));
         let mut parts = Vec::new();
-        if most.is_empty() {
+        if most.is_empty() && close.is_empty() && !equal.is_empty() {
+            parts.push(self.equality(&equal));
+        } else if most.is_empty() {
             let ends =
                 range(&close, false).map_or(String::new(), |ends| format!(" ({ends} times)"));
             let at = self.share(close.len());
             let (left, right) = (&self.left, &self.right);
             parts.push(format!("{left} and {right} are too close to call{at}{ends}"));
+            if !equal.is_empty() {
+                parts.push(format!("practically equal at {}", equal.len()));
+            }
         } else {
             let at = self.share(most.len());
             parts.push(self.clause(metric, verdict, &most) + &at + mark(&most));
@@ -82,11 +87,21 @@ impl Meeting {
             if !close.is_empty() {
                 parts.push(format!("too close to call at {}", close.len()));
             }
+            if !equal.is_empty() {
+                parts.push(format!("practically equal at {}", equal.len()));
+            }
         }
         if self.refused > 0 {
             parts.push(format!("not compared at {}", self.refused));
         }
         parts.join(", ")
+    }
+
+    /// `mqtt and http1 are practically equal at both places (0.999 to 1.00 times)`.
+    fn equality(&self, equal: &[&Comparison]) -> String {
+        let ends = range(equal, false).map_or(String::new(), |ends| format!(" ({ends} times)"));
+        let at = self.share(equal.len());
+        format!("{} and {} are practically equal{at}{ends}", self.left, self.right)
     }
 
     /// One lane along an axis: `mqtt qos=1 along connections: 1.02 to 1.31 times from one place to
@@ -97,6 +112,7 @@ impl Meeting {
             (self.at(Verdict::Lower).len(), "rises"),
             (self.at(Verdict::Higher).len(), "falls"),
             (self.at(Verdict::TooClose).len(), "too close to call"),
+            (self.at(Verdict::PracticallyEqual).len(), "practically equal"),
             (self.refused, "not compared"),
         ];
         let parts = parts.iter().filter(|(number, _)| *number > 0);

@@ -301,7 +301,8 @@ fn compared(
                     Some((_, high)) if high < 1.0 => Verdict::Lower,
                     Some((low, _)) if low > 1.0 => Verdict::Higher,
                     _ => Verdict::TooClose,
-                },
+                }
+                .or_equal(Some(Ratio { value, low, high })),
             });
         }
     }

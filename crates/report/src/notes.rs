@@ -7,15 +7,15 @@ use serde::Serialize;
 use weigh_model::doubt::{DoubtRecord, Severity};
 
 use crate::cells::{is_reference, point_name};
-use crate::comparisons::{HEADLINES, polls};
+use crate::comparisons::HEADLINES;
 use crate::energy;
 use crate::figures::{count, share};
 use crate::interference;
 use crate::stalled;
-use crate::summary::{Cell, Failure, Summary};
+use crate::summary::{Cell, Failure, Summary, Verdict};
 use crate::table::{
-    ELSEWHERE, INVALID_MARK, RED, RESET, Style, shows_delivery_time, shows_one_way_time,
-    shows_service_time,
+    ELSEWHERE, INVALID_MARK, RED, RESET, Style, lag_shares, shows_delivery_time,
+    shows_one_way_time, shows_service_time,
 };
 use crate::thresholds::sentences;
 use crate::verdict_lines;
@@ -24,7 +24,7 @@ use crate::wire_bytes;
 /// All notes, each block after an empty line; empty blocks are left out.
 pub(crate) fn below(summary: &Summary, style: Style) -> String {
     let blocks = [
-        legend(summary),
+        legend(summary, style),
         scenes(summary),
         energy::notes(summary),
         losses(summary),
@@ -60,7 +60,7 @@ fn paint(text: &str, style: Style) -> String {
     format!("{colour}{}{RESET}\n", text.trim_end_matches('\n'))
 }
 
-fn legend(summary: &Summary) -> Vec<String> {
+fn legend(summary: &Summary, style: Style) -> Vec<String> {
     let cells = &summary.cells;
     let mut lines = Vec::new();
     if !cells.is_empty() && !cells.iter().all(is_reference) {
@@ -80,14 +80,19 @@ fn legend(summary: &Summary) -> Vec<String> {
     }
     if cells.iter().any(shows_service_time) {
         lines.push(
-            "s  service time (sent to confirmed): the generator was late by too large a part of it \
-             to time from due"
+            "s  service time (sent to confirmed): more than half of the response time was the \
+             generator's lateness"
                 .to_owned(),
         );
     }
-    if cells.iter().any(polls) && cells.iter().any(shows_one_way_time) {
-        lines.push("o  one-way time (sent to delivered), for the same reason".to_owned());
+    if cells.iter().any(shows_one_way_time) {
+        lines.push(
+            "o  one-way time (sent to delivered): more than half of the delivery time was the \
+             generator's lateness"
+                .to_owned(),
+        );
     }
+    lines.extend(lateness(cells, style));
     let is_infinite =
         |cell: &Cell| cell.metrics.values().any(|m| m.values.iter().any(Option::is_none));
     if cells.iter().any(is_infinite) {
@@ -110,6 +115,17 @@ fn legend(summary: &Summary) -> Vec<String> {
         );
     }
     lines
+}
+
+/// The figures of which a part is the generator's own lateness, cell by cell.
+fn lateness(cells: &[Cell], style: Style) -> Vec<String> {
+    let words = |cell: &Cell| {
+        let shares = lag_shares(cell, style.is_ascii);
+        (!shares.is_empty()).then(|| format!("{}: {}", cell.name, shares.join("; ")))
+    };
+    let lines: Vec<String> = cells.iter().filter_map(words).collect();
+    let title = "l  a part of it is the generator's lateness";
+    titled(title, capped(lines, LATE_MAX))
 }
 
 /// What lay between the parties, and the state of the wires that were listened on: no figure of a
@@ -226,6 +242,7 @@ fn not_compared(summary: &Summary) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<[&str; 2]>)> = Vec::new();
     for comparison in &summary.comparisons {
         let reason = comparison.reason.as_deref();
+        let reason = reason.filter(|_| comparison.verdict == Verdict::Refused);
         let Some(reason) = reason.filter(|text| !text.ends_with("(L08)")) else { continue };
         let pair = [comparison.left.as_str(), comparison.right.as_str()];
         match reasons.iter_mut().find(|(known, _)| *known == reason) {
@@ -402,6 +419,7 @@ const GREEN: &str = "\x1b[32m";
 const LINES_MAX: usize = 24;
 const APART_MAX: usize = 6;
 const REASONS_MAX: usize = 6;
+const LATE_MAX: usize = 8;
 /// What to type where patterns stand between two protocols.
 const ALIKE: &str = "; --pattern publish weighs both alike, as far as the server's confirmation";
 const NAMES_MAX: usize = 4;

@@ -3,6 +3,7 @@
 
 use weigh_model::condition::{LOSS_RATIO, LOST};
 
+use crate::lateness::Lateness;
 use crate::summary::Cell;
 
 /// A figure of a cell, or why there is none to judge by.
@@ -45,7 +46,7 @@ impl Reading {
                 value: own.value.unwrap_or(f64::INFINITY),
                 low: own.low,
                 high: own.high,
-                lag: 0.0,
+                lag: Lateness::of(cell, metric).said_ns(),
             }),
         }
     }

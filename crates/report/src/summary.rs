@@ -20,6 +20,7 @@ use crate::decisions;
 use crate::energy::{self, Energies};
 use crate::interference;
 use crate::ladder::{self, Ladder};
+use crate::lateness;
 use crate::limits::{self, Limit};
 use crate::modelled::{self, Modelled};
 use crate::shape::{DoubtShape, GuaranteeShape, HostShape, LedgerShape, MeterShape};
@@ -131,30 +132,21 @@ pub struct Cell {
 
 impl Cell {
     /// The doubt for which `metric` of this cell must not be used, if there is one: one that spoils
-    /// everything, or one that spoils times from the due time where it is one of those.
+    /// everything, or the generator's lateness where that is more than half of the figure.
     pub fn spoilt_by(&self, metric: &str) -> Option<&DoubtRecord> {
-        self.spoiling(metric).next()
+        self.doubts.iter().find(|doubt| self.is_spoilt(doubt, metric))
     }
 
-    /// Every doubt because of which a figure of this cell is not to be taken.
-    pub fn spoiling(&self, metric: &str) -> impl Iterator<Item = &DoubtRecord> {
-        let is_from_due = FROM_DUE.contains(&metric.split('.').next().unwrap_or_default());
-        let spoils = move |doubt: &&DoubtRecord| match doubt.severity {
-            Severity::Invalid => true,
-            Severity::InvalidTimes => is_from_due,
-            Severity::Doubt => false,
-        };
-        self.doubts.iter().filter(spoils)
+    /// The figure `metric`, unless the generator's lateness is more than half of it.
+    pub fn shown(&self, metric: &str) -> Option<&Metric> {
+        self.metrics.get(metric).filter(|_| !lateness::is_withheld(self, metric))
     }
 
-    /// False if a doubt spoils times from the due time and leaves the rest.
-    pub fn has_valid_times(&self) -> bool {
-        self.doubts.iter().all(|doubt| doubt.severity != Severity::InvalidTimes)
+    /// Whether a figure of this cell is not to be taken because of this doubt of it.
+    pub fn is_spoilt(&self, doubt: &DoubtRecord, metric: &str) -> bool {
+        doubt.severity == Severity::Invalid || lateness::takes_away(doubt, self, metric)
     }
 }
-
-/// Times from the moment a message was due, which hold the generator's own lag.
-const FROM_DUE: [&str; 2] = ["response_time_ns", "delivery_time_ns"];
 
 /// A trial that could not be done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

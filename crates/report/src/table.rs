@@ -8,7 +8,10 @@ use crate::axis_table;
 use crate::cells::is_reference;
 use crate::comparisons::polls;
 use crate::emulated_table;
-use crate::figures::{between, bytes, count, lost, three_digits, time, time_between};
+use crate::figures::{
+    between, bytes, count, lost, three_digits, time, time_between, time_with_lag,
+};
+use crate::lateness::{Lateness, instead, is_withheld};
 use crate::modelled_table;
 use crate::notes;
 use crate::pictures::Matrix;
@@ -282,11 +285,7 @@ const ENERGY_COLUMNS: &[(&str, Column)] = &[
 const POLL_COLUMNS: &[Column] = &[
     Column { heading: "delivery\np50", part: Part::Polls, show: |c, s| delivery(c, "p50", s) },
     Column { heading: "delivery\np99", part: Part::Polls, show: |c, s| delivery(c, "p99", s) },
-    Column {
-        heading: "poll wait\nmean",
-        part: Part::Polls,
-        show: |c, s| from_due(c, POLL_WAIT, s),
-    },
+    Column { heading: "poll wait\nmean", part: Part::Polls, show: poll_wait },
     Column { heading: "poll trip\nmean", part: Part::Polls, show: |c, s| part(c, POLL_TRIP, s) },
     Column { heading: "handling\nmean", part: Part::Polls, show: |c, s| part(c, HANDLING, s) },
     Column { heading: "polls", part: Part::Polls, show: |c, _| rate(c, "polls") },
@@ -332,30 +331,58 @@ fn row_name(cell: &Cell) -> String {
     format!("{mark}{name}")
 }
 
-/// Response time; delivery time marked by a `d` where nothing is confirmed, and service time by an
-/// `s` where times from the due time must not be used.
+/// Response time, or delivery time marked by a `d` where nothing is confirmed.
 fn latency(cell: &Cell, statistic: &str, style: Style) -> String {
-    let of = |time: &str| cell.metrics.get(&format!("{time}.{statistic}"));
-    let infinite = if style.is_ascii { "inf" } else { INFINITE };
-    let show = |metric: &Metric| {
-        // The maximum of so many messages has an interval in summary.json; here it would only
-        // crowd out the others.
-        let ends = ends(metric).filter(|_| statistic != "max");
-        metric.value.map_or(infinite.into(), |v| time_between(v, ends, style.is_ascii))
+    let response = format!("response_time_ns.{statistic}");
+    if cell.metrics.contains_key(&response) {
+        return since_due(cell, &response, "", style);
+    }
+    since_due(cell, &format!("delivery_time_ns.{statistic}"), DELIVERY_MARK, style)
+}
+
+/// A time from the due time with its mark; marked by an `l` where a part of it is the generator's
+/// lateness. Where that is too large a part the same from sending stands in its place: a service
+/// time marked by an `s`, a one-way time by an `o`.
+fn since_due(cell: &Cell, name: &str, mark: &str, style: Style) -> String {
+    if !is_withheld(cell, name) {
+        let lag = Lateness::of(cell, name).said_ns();
+        let value = cell.metrics.get(name).and_then(|metric| metric.value);
+        return match value.filter(|_| lag > 0.0) {
+            Some(value) if style.is_markdown => time_with_lag(value, lag, false) + mark,
+            Some(_) => part(cell, name, style) + mark + LAG_MARK,
+            None if cell.metrics.contains_key(name) => part(cell, name, style) + mark,
+            None => ABSENT.to_owned(),
+        };
+    }
+    let from_sent = instead(name).filter(|other| cell.metrics.contains_key(other));
+    let mark = if name.starts_with("response") { SERVICE_MARK } else { ONE_WAY_MARK };
+    from_sent.map_or(ABSENT.to_owned(), |other| part(cell, &other, style) + mark)
+}
+
+/// Times from the due time that the table shows of `cell`.
+fn shown_times(cell: &Cell) -> impl Iterator<Item = String> {
+    let first = if shows_delivery_time(cell) { "delivery_time_ns" } else { "response_time_ns" };
+    let columns = ["p50", "p99", "max"].map(|part| format!("{first}.{part}"));
+    let polled = ["p50", "p99"].map(|part| format!("delivery_time_ns.{part}"));
+    let polled = polled.into_iter().filter(move |_| polls(cell) && first.starts_with("response"));
+    columns.into_iter().chain(polled)
+}
+
+/// The figures that the table shows of `cell` with a share of generator lag, in words: `p50 214 to
+/// 260 µs, up to 46 µs generator lag`.
+pub(crate) fn lag_shares(cell: &Cell, is_ascii: bool) -> Vec<String> {
+    let words = |name: String| {
+        let lag = Lateness::of(cell, &name).said_ns();
+        let value = value(cell, &name).filter(|_| lag > 0.0 && !is_withheld(cell, &name))?;
+        let (_, part) = name.split_once('.')?;
+        Some(format!("{part} {}", time_with_lag(value, lag, is_ascii)))
     };
-    if let (false, Some(service)) = (cell.has_valid_times(), of("service_time_ns")) {
-        return show(service) + SERVICE_MARK;
-    }
-    match (of("response_time_ns"), of("delivery_time_ns")) {
-        (Some(response), _) => show(response),
-        (None, Some(delivery)) => show(delivery) + DELIVERY_MARK,
-        (None, None) => ABSENT.to_owned(),
-    }
+    shown_times(cell).filter_map(words).collect()
 }
 
 /// True if `cell` shows a service time where others show a response time.
 pub(crate) fn shows_service_time(cell: &Cell) -> bool {
-    !cell.has_valid_times() && cell.metrics.contains_key("service_time_ns.p99")
+    shown_times(cell).any(|name| name.starts_with("response") && is_withheld(cell, &name))
 }
 
 /// True if `cell` shows a delivery time where others show a response time.
@@ -364,33 +391,33 @@ pub(crate) fn shows_delivery_time(cell: &Cell) -> bool {
     has("delivery_time_ns.") && !has("response_time_ns.")
 }
 
-/// Delivery time, whatever else the cell has; one-way time, marked by an `o`, where times from the
-/// due time must not be used.
+/// Delivery time, whatever else the cell has.
 fn delivery(cell: &Cell, statistic: &str, style: Style) -> String {
-    let one_way = format!("one_way_time_ns.{statistic}");
-    if shows_one_way_time(cell) && cell.metrics.contains_key(&one_way) {
-        return part(cell, &one_way, style) + ONE_WAY_MARK;
-    }
-    from_due(cell, &format!("delivery_time_ns.{statistic}"), style)
+    since_due(cell, &format!("delivery_time_ns.{statistic}"), "", style)
 }
 
 /// True if `cell` shows a one-way time where others show a delivery time.
 pub(crate) fn shows_one_way_time(cell: &Cell) -> bool {
-    !cell.has_valid_times() && cell.metrics.contains_key("one_way_time_ns.p50")
+    shown_times(cell).any(|name| name.starts_with("delivery") && is_withheld(cell, &name))
 }
 
-/// A time that begins with the due time; none where such times must not be used.
-fn from_due(cell: &Cell, name: &str, style: Style) -> String {
-    if cell.has_valid_times() { part(cell, name, style) } else { ABSENT.to_owned() }
+/// The first part of a delivery time; none where the whole is withheld.
+fn poll_wait(cell: &Cell, style: Style) -> String {
+    match is_withheld(cell, "delivery_time_ns.mean") {
+        true => ABSENT.to_owned(),
+        false => part(cell, POLL_WAIT, style),
+    }
 }
 
-/// A time, or what stands for one that is infinite or was not measured.
+/// A time, or what stands for one that is infinite or was not measured. The maximum of so many
+/// messages has an interval in summary.json; here it would only crowd out the others.
 fn part(cell: &Cell, name: &str, style: Style) -> String {
     match cell.metrics.get(name) {
         Some(Metric { value: None, .. }) if style.is_ascii => "inf".to_owned(),
         Some(Metric { value: None, .. }) => INFINITE.to_owned(),
         Some(metric) => {
-            metric.value.map_or(ABSENT.into(), |v| time_between(v, ends(metric), style.is_ascii))
+            let ends = ends(metric).filter(|_| !name.ends_with(".max"));
+            metric.value.map_or(ABSENT.into(), |v| time_between(v, ends, style.is_ascii))
         }
         None => ABSENT.to_owned(),
     }
@@ -464,6 +491,8 @@ const GENERATOR_PERCENT: &str = "generator_cpu_percent.max";
 const DELIVERY_MARK: &str = " d";
 const SERVICE_MARK: &str = " s";
 const ONE_WAY_MARK: &str = " o";
+/// Stands behind a time of which a part is the generator's lateness.
+pub(crate) const LAG_MARK: &str = " l";
 /// Stands before the name of a cell that must not be used.
 pub(crate) const INVALID_MARK: &str = "!";
 const ABSENT: &str = "–";

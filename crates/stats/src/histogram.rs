@@ -67,6 +67,14 @@ impl Histogram {
         self.buckets.add(&other.buckets).expect("all histograms have the same bounds");
     }
 
+    /// Takes away all values of `other`, every one of which was recorded here too.
+    ///
+    /// # Panics
+    /// If a value was not.
+    pub fn subtract(&mut self, other: &Histogram) {
+        self.buckets.subtract(&other.buckets).expect("all values of the other were recorded here");
+    }
+
     /// How many values there are.
     pub fn count(&self) -> u64 {
         self.buckets.len()
@@ -264,6 +272,17 @@ mod tests {
         assert_eq!(histogram.min(), Some(0));
         assert!(histogram.max().unwrap() >= VALUE_NS_MAX);
         assert!(histogram.max().unwrap() < VALUE_NS_MAX / 1000 * 1001);
+    }
+
+    #[test]
+    fn what_is_taken_away_leaves_the_others_exactly() {
+        let mut all = of([5, 70, 70, 9_000, 123_456_789, u64::MAX]);
+        all.subtract(&of([70, 123_456_789, u64::MAX]));
+        assert_eq!(all, of([5, 70, 9_000]));
+        all.subtract(&Histogram::new());
+        assert_eq!((all.count(), all.max(), all.min()), (3, Some(9_003), Some(5)));
+        all.subtract(&of([5, 70, 9_000]));
+        assert!(all.is_empty());
     }
 
     #[test]

@@ -38,7 +38,8 @@ fn load(topology: Topology, subscribers: u32) -> Load {
 
 fn sent(number: u64) -> MessageEvent {
     let (due, sent) = (Nanos(number * 10), Nanos(number * 10 + 1));
-    MessageEvent::Sent { producer: 0, connection: 0, number, due, sent, body_bytes: 64 }
+    let (producer, connection, body_bytes, own_lag) = (0, 0, 64, sent - due);
+    MessageEvent::Sent { producer, connection, number, due, sent, own_lag, body_bytes }
 }
 
 fn arrived(consumer: u32, number: u64) -> MessageEvent {
@@ -88,7 +89,15 @@ fn lost_pairs_are_named_at_the_end() {
             }
             assert_eq!(hear(&mut rows, &[arrived(consumer, number)]).len(), 1);
             let (due, lag) = (Nanos(0), Nanos(0));
-            let mark = Mark { tag: 0, warmup: false, producer: 0, sequence: number, due, lag };
+            let mark = Mark {
+                tag: 0,
+                warmup: false,
+                producer: 0,
+                sequence: number,
+                due,
+                lag,
+                own_lag: lag,
+            };
             tallies[consumer as usize].note(Reading::Whole(mark), false);
         }
     }

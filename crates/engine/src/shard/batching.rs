@@ -99,6 +99,8 @@ impl Shard {
         let turn = self.turn(link);
         let traffic = self.links[link as usize].state.traffic_mut();
         let due = traffic.waiting.front().copied().unwrap_or(turn);
+        let last = traffic.waiting.get(size as usize - 1).copied();
+        traffic.complete_since = last.filter(|_| traffic.held_up < size).unwrap_or(Nanos::NEVER);
         let warmup = due < self.measure_from;
         let number = traffic.batches.begin(Batch { due, left: size, failed: 0, warmup });
         traffic.filling = Some((number, size));
@@ -147,17 +149,26 @@ impl Shard {
         let mut staged = self.spare.lend(state);
         let (tag, measure_from) = (self.tag, self.measure_from);
         let (mut written, mut body_start) = (false, 0);
+        let traffic = state.traffic_mut();
+        let late = match self.job.dial.lifetime {
+            Lifetime::PerMessage => traffic.opening_lag,
+            Lifetime::Kept => sent.since(traffic.complete_since),
+        };
+        // What is left of the exchange waits for the protocol.
+        traffic.complete_since = Nanos::NEVER;
         self.body.clear();
         for one in &mut self.gathered {
             let Gathered { due, was_held_up, .. } = *one;
             let warmup = due < measure_from;
             let traffic = state.traffic_mut();
             let number = if warmup { traffic.warmup_sequence } else { traffic.sequence };
-            let mark = Mark { tag, warmup, producer, sequence: number, due, lag: sent - due };
+            let lag = sent - due;
+            let own_lag = if self.has_schedule { late.min(lag) } else { lag };
+            let mark = Mark { tag, warmup, producer, sequence: number, due, lag, own_lag };
             self.job.composer.compose(&mark, &mut self.body);
             one.body_end = self.body.len();
             let (copies, is_expired) = (1, false);
-            let flight = Flight { due, sent, number, copies, batch, warmup, is_expired };
+            let flight = Flight { due, sent, own_lag, number, copies, batch, warmup, is_expired };
             one.ticket = traffic.flights.start(flight);
             let account = &mut self.desk.accounts.producers[place];
             count_sent(traffic, account, &mut self.owed, (sent, warmup));
@@ -221,8 +232,9 @@ impl Shard {
             let traffic = state.traffic_mut();
             traffic.waiting.extend(self.backlog.drain(..count));
             traffic.held_up = held_up as u32;
+            let last = traffic.waiting.back().copied().unwrap_or(self.newest_due);
             if state.phase == LinkPhase::Idle {
-                self.open(link, io);
+                self.open_for(link, last, held_up == count, io);
             } else {
                 if self.serve_batches(link, io) {
                     self.eager.push(link);

@@ -21,7 +21,7 @@ use crate::job::{Failure, Job};
 use crate::link::{Answered, Flight, Incoming, LinkPhase, LinkState};
 use crate::message_log::{MessageEvent, Notes};
 use crate::outcome::{ShardOutcome, SignsOfLife};
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, Sending};
 
 /// The books of a shard, apart from its links so that both can be borrowed at once.
 pub(super) struct Desk {
@@ -174,6 +174,7 @@ impl Desk {
                 number: mark.sequence,
                 due: mark.due,
                 sent,
+                own_lag: mark.own_lag,
                 body_bytes: bytes as u32,
             });
         }
@@ -209,7 +210,7 @@ impl Desk {
             Signal::Message { topic, body } => {
                 let reading = self.read(state, topic, || Mark::read_any(body));
                 let reading = self.opened(state, body, reading);
-                self.message(state, now, reading);
+                self.message(state, now, reading, Nanos(0));
             }
             Signal::Answered(result) => self.answered(link, state, now, result),
             Signal::Head { topic, bytes } => self.head(state, now, topic, bytes),
@@ -275,7 +276,8 @@ impl Desk {
         let Some(flight) = state.traffic_mut().flights.end(ticket) else { return };
         self.in_flight -= 1;
         self.last_moved = now;
-        self.recorder.confirmed(flight.due, flight.sent, now, flight.warmup);
+        let Flight { due, sent, own_lag, warmup, .. } = flight;
+        self.recorder.confirmed(Sending { due, sent, own_lag }, now, warmup);
         if !flight.warmup {
             let is_late = now - flight.due > self.job.load().timeout;
             let has_consumers = self.job.has_consumers();
@@ -397,11 +399,18 @@ impl Desk {
         {
             self.recorder.first_byte.record((incoming.since - mark.due).0);
         }
-        self.message(state, now, reading);
+        self.message(state, now, reading, Nanos(0));
     }
 
-    /// A message for a consumer; true if it is a measured one that was not here before.
-    fn message(&mut self, state: &LinkState, now: Nanos, reading: Reading) -> bool {
+    /// A message for a consumer, which `late_request` of the generator's lateness made wait; true
+    /// if it is a measured one that was not here before.
+    fn message(
+        &mut self,
+        state: &LinkState,
+        now: Nanos,
+        reading: Reading,
+        late_request: Nanos,
+    ) -> bool {
         if state.role != Role::Consumer {
             return false;
         }
@@ -425,7 +434,9 @@ impl Desk {
             }
         }
         if (is_new || (mark.warmup && is_whole)) && self.is_marked {
-            self.recorder.delivered(mark.due, mark.due + mark.lag, now, mark.warmup);
+            let (sent, own_lag) = (mark.due + mark.lag, mark.own_lag + late_request);
+            let sending = Sending { due: mark.due, sent, own_lag };
+            self.recorder.delivered(sending, now, mark.warmup);
         } else if is_new || (mark.warmup && is_whole) {
             self.recorder.delivered_unmarked(now, mark.warmup);
         }
@@ -504,7 +515,7 @@ impl Desk {
         let warmup = number < warmups;
         let sequence = if warmup { number } else { number - warmups };
         let (tag, due, lag) = (self.tag, Nanos(0), Nanos(0));
-        Reading::Whole(Mark { tag, warmup, producer, sequence, due, lag })
+        Reading::Whole(Mark { tag, warmup, producer, sequence, due, lag, own_lag: lag })
     }
 
     /// Warm-up messages that `producer` has sent, as far as this shard knows.

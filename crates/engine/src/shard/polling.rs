@@ -102,7 +102,7 @@ impl Shard {
         let mut staged = self.spare.lend(state);
         wire.ask(sent, &mut staged.out);
         self.spare.settle(state, staged);
-        state.traffic_mut().asked = Some(Asked { sent, messages: 0, is_counted });
+        state.traffic_mut().asked = Some(Asked { sent, lag: sent - due, messages: 0, is_counted });
         self.desk.note_asked(due, sent, is_counted);
         self.mark_dirty(link);
     }

@@ -231,7 +231,7 @@ impl Shard {
             self.backlog_held_up = self.backlog_held_up.saturating_sub(1);
             if self.links[link as usize].state.phase == LinkPhase::Idle {
                 self.links[link as usize].state.traffic_mut().waiting.push_back(due);
-                self.open(link, io);
+                self.open_for(link, due, was_held_up, io);
             } else {
                 let is_joining = self.links[link as usize].state.out_bytes() > 0;
                 let mut write = Write { is_open: is_joining, ..Write::default() };
@@ -255,8 +255,11 @@ impl Shard {
         let state = &self.links[link as usize].state;
         if state.phase == LinkPhase::Idle && self.job.dial.lifetime == Lifetime::PerMessage {
             let has_enough = !self.is_batched() || self.gathered(link) > 0;
-            if has_enough && self.next_due_of(link).is_some() {
-                self.open(link, io);
+            if let Some(due) = self.next_due_of(link).filter(|_| has_enough) {
+                let traffic = self.links[link as usize].state.traffic();
+                let last = traffic.waiting.len().min(self.job.load().batch_size() as usize);
+                let due = traffic.waiting.get(last.wrapping_sub(1)).copied().unwrap_or(due);
+                self.open_for(link, due, traffic.held_up as usize >= last.max(1), io);
             }
             return false;
         }
@@ -285,6 +288,14 @@ impl Shard {
         traffic.held_up = if could_more { 0 } else { traffic.waiting.len() as u32 };
         self.flush(link, io);
         could_more && !self.links[link as usize].state.is_blocked
+    }
+
+    /// Opens the connection that the message due at `due` gets for itself.
+    pub(super) fn open_for(&mut self, link: u32, due: Nanos, was_held_up: bool, io: &mut dyn Io) {
+        self.open(link, io);
+        let state = &mut self.links[link as usize].state;
+        let late = if was_held_up { Nanos(0) } else { state.connecting_since.since(due) };
+        state.traffic_mut().opening_lag = late;
     }
 
     /// The due time of the next message that waits for this link.
@@ -332,12 +343,19 @@ impl Shard {
         let (producer, mut staged) = (state.index, self.spare.lend(state));
         let traffic = state.traffic_mut();
         let number = if warmup { traffic.warmup_sequence } else { traffic.sequence };
-        let mark = Mark { tag: self.tag, warmup, producer, sequence: number, due, lag: sent - due };
+        let lag = sent - due;
+        let own_lag = match self.job.dial.lifetime {
+            _ if !self.has_schedule => lag,
+            Lifetime::PerMessage => traffic.opening_lag.min(lag),
+            Lifetime::Kept if was_held_up => Nanos(0),
+            Lifetime::Kept => lag,
+        };
+        let mark = Mark { tag: self.tag, warmup, producer, sequence: number, due, lag, own_lag };
         self.body.clear();
         let composed = compose(&self.job, &mark, &mut self.body);
         let body_bytes = composed.whole_bytes(&self.body);
         let (batch, is_expired) = (NO_BATCH, false);
-        let flight = Flight { due, sent, number, copies, batch, warmup, is_expired };
+        let flight = Flight { due, sent, own_lag, number, copies, batch, warmup, is_expired };
         let ticket = traffic.flights.start(flight);
         let op = Op { ticket, body: &self.body };
         let reply = match &composed {

@@ -62,7 +62,8 @@ fn stamped(number: u64, at_ms: [u64; 6]) -> (Departure, [Hop; 3]) {
         batch: 1,
     };
     let later = |ms: u64| at[5] + Nanos(ms * MS);
-    let departure = Departure { producer: 0, number, due: at[0], sent: at[1] };
+    let departure =
+        Departure { producer: 0, number, due: at[0], sent: at[1], own_lag: at[1] - at[0] };
     let hops = [
         hop(HopStage::Gateway, at[2], later(2)),
         hop(HopStage::Api, at[3], later(1)),

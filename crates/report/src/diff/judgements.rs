@@ -81,7 +81,12 @@ fn of_change(condition: &Condition, share: f64, row: &Row) -> (Holds, String) {
     // itself be left out by the interval.
     let is_far = if is_above { share < 0.0 } else { share > 0.0 };
     let beyond = if is_above { Verdict::Higher } else { Verdict::Lower };
-    let is_real = if is_far { at_low && at_high } else { row.verdict == beyond };
+    let is_left_out = if is_above { low > 1.0 } else { high < 1.0 };
+    let is_real = match row.verdict {
+        _ if is_far => at_low && at_high,
+        Verdict::PracticallyEqual => is_left_out,
+        verdict => verdict == beyond,
+    };
     let figures = times(value, Some((low, high)));
     match () {
         () if at_value && is_real => (Holds::Yes, figures),

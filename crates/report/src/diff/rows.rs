@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use weigh_model::condition::{LOSS_RATIO, LOST};
 use weigh_stats::estimate::INTERVAL_VALUES_MIN;
-use weigh_stats::{CONFIDENCE, Comparison, Method, Refusal, Verdict as Weighed};
+use weigh_stats::{CONFIDENCE, Comparison, Method, Refusal};
 
 use super::{Effect, Figure, Row, Side};
-use crate::comparisons::{HEADLINES, is_shown};
+use crate::comparisons::{HEADLINES, is_shown, on_lag};
 use crate::lint;
 use crate::lint::asked::Asked;
 use crate::summary::{Cell, Metric, Ratio, Verdict, unit_of};
@@ -103,7 +103,7 @@ impl Pair<'_> {
         let weighed = Comparison::beyond(&of_b, &of_a, self.aa_limit);
         row.ratio = weighed.ratio.map(|r| Ratio { value: r.value, low: r.low, high: r.high });
         row.reason = weighed.refusal.map(|refusal| words(refusal, self.knows_repetitions(metric)));
-        row.verdict = verdict_of(weighed.verdict);
+        row.verdict = Verdict::from(weighed.verdict).or_equal(row.ratio);
         row.method = weighed.ratio.and_then(|r| r.interval()).map(|i| i.method.name());
         if let Some(rank) = weighed.rank {
             row.mann_whitney_p = Some(rank.p);
@@ -112,6 +112,11 @@ impl Pair<'_> {
         }
         if weighed.refusal == Some(Refusal::UnboundedRatio) {
             self.weigh_by_ranks(&of_a, &of_b, row);
+        }
+        let again = |sides: [&[f64]; 2]| Comparison::beyond(sides[0], sides[1], self.aa_limit);
+        let (cells, sides) = ([self.b.0, self.a.0], [of_b, of_a]);
+        if let Some(hangs) = on_lag(metric, row.verdict, cells, sides, again) {
+            (row.verdict, row.reason) = (Verdict::TooClose, Some(hangs.reason));
         }
     }
 
@@ -224,21 +229,12 @@ fn words(refusal: Refusal, knows_repetitions: bool) -> String {
     }
 }
 
-fn verdict_of(weighed: Weighed) -> Verdict {
-    match weighed {
-        Weighed::Lower => Verdict::Lower,
-        Weighed::Higher => Verdict::Higher,
-        Weighed::TooClose => Verdict::TooClose,
-        Weighed::Refused => Verdict::Refused,
-    }
-}
-
 /// Whether less or more of a metric is better, by the end of its name; some have no good side.
 fn effect(metric: &str, verdict: Verdict) -> Option<Effect> {
     let family = metric.split('.').next().unwrap_or(metric);
     let has = |ends: &[&str]| ends.iter().any(|end| family.ends_with(end));
     let more_is_better = match () {
-        () if family.starts_with("generator_") || family == "send_lag_ns" => return None,
+        () if family.starts_with("generator_") || family.ends_with("lag_ns") => return None,
         () if has(&["acceptance_ratio"]) => true,
         () if has(&["_ns", "_time_s", "_per_message", "_ratio", "_bytes_per_connection"]) => false,
         () if has(&["_cpu_percent", "_memory_bytes", "lost"]) => false,
@@ -260,7 +256,7 @@ pub(crate) fn badness(row: &Row) -> f64 {
         (Some(Effect::Worse), _) => WORSE + change.unwrap_or(NO_RATIO),
         (None, Verdict::Higher | Verdict::Lower) => CHANGED + change.unwrap_or(0.0).min(1.0),
         (None, Verdict::Refused) => 1.0,
-        (None, Verdict::TooClose) => 0.0,
+        (None, Verdict::TooClose | Verdict::PracticallyEqual) => 0.0,
         (Some(Effect::Better), _) => -1.0 - change.unwrap_or(NO_RATIO),
     }
 }

@@ -86,8 +86,7 @@ fn verdict(row: &Row) -> String {
         (Verdict::Lower, true) => return "faster".to_owned(),
         (Verdict::Higher, false) => "higher",
         (Verdict::Lower, false) => "lower",
-        (Verdict::TooClose, _) => "too close to call",
-        (Verdict::Refused, _) => "refused",
+        (verdict, _) => verdict.name(),
     };
     match row.effect {
         Some(Effect::Worse) => format!("{word}: worse"),
@@ -185,11 +184,13 @@ fn legend(diff: &Diff) -> Vec<String> {
         count(&|row| row.effect == Some(Effect::Worse)),
         count(&|row| row.effect == Some(Effect::Better)),
     );
-    let other = diff.rows.len() - close - refused - worse - better;
+    let equal = count(&|row| row.verdict == Verdict::PracticallyEqual);
+    let other = diff.rows.len() - close - equal - refused - worse - better;
+    let equal = if equal > 0 { format!(", {equal} practically equal") } else { String::new() };
     let other = if other > 0 { format!(", {other} changed") } else { String::new() };
     vec![
         format!(
-            "{} comparisons: {worse} worse, {better} better{other}, {close} too close to call, \
+            "{} comparisons: {worse} worse, {better} better{other}, {close} too close to call{equal}, \
              {refused} refused; of equals about 1 in 20 is called different by chance",
             diff.rows.len()
         ),
@@ -221,7 +222,8 @@ fn refusals(diff: &Diff) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for row in &diff.rows {
         let Some(reason) = &row.reason else { continue };
-        if row.verdict == Verdict::TooClose {
+        // That every repetition had one value says nothing; that a difference hangs on lateness does.
+        if row.verdict == Verdict::TooClose && row.ratio.is_none() {
             continue;
         }
         let about = format!("{} of {}", row.metric, row.cell);

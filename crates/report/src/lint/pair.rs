@@ -4,6 +4,7 @@ use weigh_model::plan::Plan;
 use weigh_model::{Pattern, Rule};
 
 use super::asked::Asked;
+use crate::figures::three_digits;
 use crate::summary::Cell;
 
 /// The rule and the reason for refusing `metric` of the two cells; `None` if nothing speaks
@@ -43,12 +44,52 @@ pub(crate) fn refusal_of(
         let reason = format!("numbers of servers on the way differ: {}", ways.join(" and "));
         return because(Rule::L18, reason);
     }
+    if is_per_delivered(metric)
+        && let Some(reason) = unequal_shares(left, right)
+    {
+        return Some(reason);
+    }
     let is_setting = |(cell, asked): (&Cell, &Asked)| asked.has_rate() && reached(cell);
     let both = [(left, left_asked), (right, right_asked)].into_iter().all(is_setting);
     if metric.starts_with("throughput_") && both {
         return because(Rule::L03, "both rates are what was asked for, not a limit".to_owned());
     }
     None
+}
+
+/// True for a figure of each delivered message, or of as many as a charge delivers.
+fn is_per_delivered(metric: &str) -> bool {
+    let name = metric.split('.').next().unwrap_or(metric);
+    let ends = ["_per_message", "messages_per_charge"].iter().any(|end| name.ends_with(end));
+    // What the generator takes is counted for each message sent.
+    ends && !name.starts_with("generator_") && !name.starts_with("ledger_")
+}
+
+/// Why two cells share no cost of a delivered message: what one of them lost was work too, and the
+/// messages that arrived are left to pay for it. In one order, so that it is one reason whichever
+/// stands left.
+fn unequal_shares(left: &Cell, right: &Cell) -> Option<String> {
+    let share = |cell: &Cell| {
+        let missing = cell.ledger.sent.checked_sub(cell.ledger.delivered?)?;
+        (cell.ledger.sent > 0).then(|| missing as f64 / cell.ledger.sent as f64)
+    };
+    let shares = [share(left), share(right)];
+    let apart = match shares {
+        [Some(one), Some(other)] => (one - other).abs(),
+        [Some(known), None] | [None, Some(known)] => known,
+        [None, None] => return None,
+    };
+    if apart <= LOSS_APART_MAX {
+        return None;
+    }
+    let words = |(cell, share): (&Cell, Option<f64>)| match share {
+        Some(share) => format!("{} % of {}", three_digits(100.0 * share), cell.name),
+        None => format!("an unknown share of {}", cell.name),
+    };
+    let mut sides = [(left, shares[0]), (right, shares[1])].map(words);
+    sides.sort();
+    let [one, other] = sides;
+    Some(format!("different shares did not arrive in time: {one}, {other}"))
 }
 
 /// True if messages go the same way in both: to a consumer, whether it is told or asks; to the
@@ -68,6 +109,9 @@ fn reached(cell: &Cell) -> bool {
     let accepted = cell.metrics.get("acceptance_ratio").and_then(|metric| metric.value);
     !fell_short && accepted.is_none_or(|accepted| accepted >= REACHED_MIN)
 }
+
+/// By how much the shares that did not arrive may differ where a cost is one of a delivered message.
+const LOSS_APART_MAX: f64 = 0.01;
 
 /// The share of the offered rate from which it is a setting (rule L03).
 const REACHED_MIN: f64 = 0.98;

@@ -118,6 +118,16 @@ const QUANTITIES: &[(&str, &str)] = &[
         "From the moment a message was due to handing it to the transport: the generator's own \
          error.",
     ),
+    (
+        "response_time_lag_ns",
+        "How much of the response time is the generator's own lateness: the statistic from the due \
+         time less the same without it. What waited for the window is not in it.",
+    ),
+    (
+        "delivery_time_lag_ns",
+        "How much of the delivery time is the generator's own lateness: the statistic from the due \
+         time less the same without it. What waited for the window is not in it.",
+    ),
     ("error_time_ns", "From the moment a message was due to an answer that is an error."),
     (
         "target_cpu_percent",
@@ -403,6 +413,7 @@ mod tests {
 
     const METRICS: &str = "
         response_time_ns.p50 delivery_time_ns.p90 service_time_ns.p95 one_way_time_ns.p999
+        response_time_lag_ns.p99 delivery_time_lag_ns.max
         first_byte_time_ns.p50 connect_time_ns.mean session_time_ns.max send_lag_ns.p99
         batch_time_ns.p50 poll_wait_time_ns.p50 poll_round_trip_time_ns.mean handling_time_ns.max
         poll_lag_ns.p99 polls empty_polls messages_per_poll polls_skipped polls_refused

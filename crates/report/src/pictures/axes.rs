@@ -91,7 +91,7 @@ fn of_line<'a>(
     line: &'a Line,
     metric: &'a str,
 ) -> impl Iterator<Item = &'a Metric> {
-    line.places.iter().filter_map(move |(_, cell)| summary.cells[*cell].metrics.get(metric))
+    line.places.iter().filter_map(move |(_, cell)| summary.cells[*cell].shown(metric))
 }
 
 const INFINITE: &str = " What falls into the lost share is infinite and has no point.";

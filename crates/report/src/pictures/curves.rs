@@ -10,6 +10,7 @@ use weigh_stats::quantile::quantile_with_loss;
 
 use super::matrix::{COLOURS, Matrix};
 use super::{Kind, Picture, capital, lean, part, scale};
+use crate::lateness::is_withheld;
 use crate::summary::Summary;
 
 /// What pictures take from the recorded times of all cells: points and bins, not the histograms,
@@ -32,8 +33,18 @@ pub(crate) struct Times {
 
 impl Recorded {
     /// Reads the recorded times, cell by cell.
-    pub(crate) fn of(trials: &[Vec<&TrialFinished>]) -> Recorded {
-        Recorded { cells: trials.iter().map(|trials| read(trials)).collect() }
+    ///
+    /// A time of which median or p99 are mostly the generator's lateness is left out.
+    pub(crate) fn of(summary: &Summary, trials: &[Vec<&TrialFinished>]) -> Recorded {
+        let of_cell = |(index, trials): (usize, &Vec<&TrialFinished>)| {
+            let mut times = read(trials);
+            times.retain(|time, _| {
+                let is_late = |part| is_withheld(&summary.cells[index], &format!("{time}.{part}"));
+                !["p50", "p99"].into_iter().any(is_late)
+            });
+            times
+        };
+        Recorded { cells: trials.iter().enumerate().map(of_cell).collect() }
     }
 
     /// What a cell has of this time.

@@ -11,7 +11,7 @@ pub(crate) fn pictures(summary: &Summary, metric: &str) -> Vec<Picture> {
         .cells
         .iter()
         .enumerate()
-        .filter_map(|(index, cell)| Some((index, cell, cell.metrics.get(metric)?)))
+        .filter_map(|(index, cell)| Some((index, cell, cell.shown(metric)?)))
         .collect();
     let rows = |first: usize| (first, having.len().min(first + ROWS_MAX));
     let parts = (0..having.len()).step_by(ROWS_MAX).map(rows);

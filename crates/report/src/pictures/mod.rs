@@ -29,6 +29,7 @@ use serde_json::Value;
 use weigh_model::event::{Event, TrialFinished};
 
 use crate::comparisons::HEADLINES;
+use crate::lateness::is_withheld;
 use crate::summary::{Metric, Summary, Verdict, finished_trials};
 
 pub(crate) use matrix::{Line, Matrix, is_quantity, point_key, quantity};
@@ -113,7 +114,7 @@ impl Gallery {
             pictures.extend(axes::pictures(summary, &matrix, metric));
             pictures.extend(dots::pictures(summary, metric));
         }
-        let recorded = curves::Recorded::of(&trials);
+        let recorded = curves::Recorded::of(summary, &trials);
         pictures.extend(curves::pictures(summary, &matrix, &recorded));
         pictures.extend(cost::pictures(summary));
         pictures.extend(way::pictures(summary, &matrix));
@@ -153,9 +154,7 @@ pub(crate) fn headline_metric(summary: &Summary) -> Option<&'static str> {
     let having = |metric: &str| {
         let has_value =
             |cell: &&crate::summary::Cell| cell.metrics.get(metric).is_some_and(|m| m.n > 0);
-        let is_shown = |cell: &&crate::summary::Cell| {
-            cell.has_valid_times() || !metric.starts_with("response_time_ns")
-        };
+        let is_shown = |cell: &&crate::summary::Cell| !is_withheld(cell, metric);
         summary.cells.iter().filter(has_value).filter(is_shown).count()
     };
     let enough = summary.cells.len().div_ceil(2).max(1);
@@ -168,7 +167,8 @@ pub(crate) fn headline_metric(summary: &Summary) -> Option<&'static str> {
 }
 
 /// Names of the metrics that are shown one by one: the headlines in their order, then the others.
-/// What the wire carried by phase and layer is left out: tables of its own have it all.
+/// What the wire carried by phase and layer is left out, and how much of a time is the generator's
+/// lateness: tables have it all.
 pub(crate) fn metrics(summary: &Summary) -> Vec<&str> {
     let is_part = |name: &&str| TOGETHER.iter().any(|start| name.starts_with(start));
     let all = summary.cells.iter().flat_map(|cell| cell.metrics.keys().map(String::as_str));
@@ -233,8 +233,14 @@ pub fn lean(value: f64) -> Value {
 const WHOLE_MAX: f64 = 9e15;
 
 /// Beginnings of metrics that are shown together.
-const TOGETHER: [&str; 4] =
-    ["wire.layers.", "wire.phases.", "wire.sent.layers.", "wire.received.layers."];
+const TOGETHER: [&str; 6] = [
+    "wire.layers.",
+    "wire.phases.",
+    "wire.sent.layers.",
+    "wire.received.layers.",
+    "response_time_lag_ns.",
+    "delivery_time_lag_ns.",
+];
 
 /// Metrics for the first screen, in the order in which they are preferred.
 const FIRST: [&str; 7] = [

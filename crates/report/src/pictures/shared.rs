@@ -32,9 +32,9 @@ pub(crate) fn data(summary: &Summary, matrix: &Matrix, names: &[&str]) -> Value 
             .cells
             .iter()
             .enumerate()
-            .filter_map(|(index, cell)| Some(row(index, cell.metrics.get(*name)?)))
+            .filter_map(|(index, cell)| Some(row(index, cell.shown(name)?)))
             .collect();
-        let having = summary.cells.iter().filter_map(|cell| cell.metrics.get(*name));
+        let having = summary.cells.iter().filter_map(|cell| cell.shown(name));
         let how: Vec<Value> = having.map(|metric| how(metric, &mut hows)).collect();
         let unit = unit_of(name);
         metrics.insert((*name).to_owned(), json!({ "unit": unit, "rows": rows, "how": how }));

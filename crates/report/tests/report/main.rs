@@ -4,6 +4,7 @@ mod diff;
 mod energy;
 mod interference;
 mod journal_size;
+mod lateness;
 mod messages;
 mod modelled;
 mod page;

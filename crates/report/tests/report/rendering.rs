@@ -2,7 +2,6 @@
 //! summary that the table is made from.
 
 use weigh_model::event::Event;
-use weigh_model::{Doubt, Nanos};
 use weigh_report::Summary;
 use weigh_report::summary::Verdict;
 use weigh_report::table::{Style, render};
@@ -184,32 +183,6 @@ fn an_empty_run_and_no_run_are_told_apart() {
     let empty = Summary::from_events(&[started("closed")]).unwrap();
     assert_eq!((empty.run.outcome.as_str(), empty.cells.len()), ("unfinished", 0));
     assert!(render(&empty, Style::plain(100)).contains("nothing was weighed"));
-}
-
-#[test]
-fn a_late_generator_spoils_times_from_due_and_nothing_else() {
-    let mut events = along(&["http1", "tcp"], &[20]);
-    for event in &mut events {
-        if let Event::TrialFinished(trial) = event {
-            let of = |metric: &str| trial.metrics[metric];
-            let (response, cost) = (of("response_time_ns.p99"), 1.0 + of("response_time_ns.p99"));
-            trial.metrics.insert("service_time_ns.p99".into(), response / 2.0);
-            trial.metrics.insert("target_cpu_us_per_message".into(), cost);
-            trial.doubts.push(Doubt::LagGate(Nanos(60_000), Nanos(100_000)).record());
-        }
-    }
-    let summary = Summary::from_events(&events).unwrap();
-    assert!(summary.cells.iter().all(|cell| cell.valid && !cell.has_valid_times()));
-    let verdict = |metric: &str| {
-        let of = summary.comparisons.iter().find(|comparison| comparison.metric == metric);
-        of.map(|comparison| comparison.verdict)
-    };
-    assert_eq!(verdict("response_time_ns.p99"), Some(Verdict::Refused));
-    assert_eq!(verdict("service_time_ns.p99"), Some(Verdict::Lower));
-    assert_eq!(verdict("target_cpu_us_per_message"), Some(Verdict::Lower));
-    let text = render(&summary, Style::plain(160));
-    assert!(text.contains(" s ") && text.contains("s  service time"), "{text}");
-    assert!(text.contains("RESPONSE TIMES INVALID"), "{text}");
 }
 
 /// What another tool would have shown stands in a table of its own, and says so.

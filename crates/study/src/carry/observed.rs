@@ -5,6 +5,7 @@ use serde_json::Value;
 use weigh_model::Nanos;
 use weigh_model::trial::Point;
 use weigh_model::units::parse_duration;
+use weigh_report::lateness::Lateness;
 use weigh_report::summary::Cell;
 
 use super::asked::{Asked, FamilyAsked, LaneAsked};
@@ -128,7 +129,9 @@ impl Observed {
             way,
             repetitions,
             p99_ns: p99_ns.or(unknown),
-            p99_has_lag: p99.is_some_and(|(name, _)| cell.spoilt_by(name).is_some()),
+            p99_has_lag: p99.is_some_and(|(name, _)| {
+                cell.spoilt_by(name).is_some() || Lateness::of(cell, name) != Lateness::Negligible
+            }),
             window_s: window_s(cell, plan.duration),
             lost: ledger.lost.unwrap_or(ledger.sent) + ledger.late + ledger.not_sent,
             link: Link {

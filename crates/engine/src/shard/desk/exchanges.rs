@@ -22,7 +22,11 @@ impl Desk {
             asked.messages += 1;
         }
         let handled = self.epoch.map_or(now, |epoch| Nanos(epoch.elapsed().as_nanos() as u64));
-        let is_delivered = self.message(state, handled, reading);
+        let late_request = match (reading, state.traffic().asked) {
+            (Reading::Whole(mark), Some(asked)) => asked.kept_waiting(mark.due + mark.lag),
+            _ => Nanos(0),
+        };
+        let is_delivered = self.message(state, handled, reading, late_request);
         if let (true, Reading::Whole(mark), Some(asked)) =
             (is_delivered && self.is_marked, reading, state.traffic().asked)
         {
