@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weigh_limit::trial::BACKLOG_RATIO;
 use weigh_limit::{Goal, TrialEnd, TrialRequest, TrialResult};
-use weigh_model::condition::Limit;
+use weigh_model::condition::{Limit, resolve};
 use weigh_model::doubt::{DoubtRecord, Severity};
 use weigh_model::event::{Interval, TrialFinished};
 use weigh_model::ledger::NotSentCause;
@@ -113,7 +113,9 @@ impl Over<'_> {
                 let without = (piled_up - (unsent - held_up).max(0.0)).max(0.0);
                 return condition.holds(piled_up) != condition.holds(without);
             }
-            let family = condition.metric.split('.').next().unwrap_or_default();
+            let metrics = &self.finished.metrics;
+            let named = resolve(&condition.metric, |name| metrics.contains_key(name));
+            let family = named.split('.').next().unwrap_or_default();
             let (true, Limit::Value(_), Some(figure)) = (
                 FROM_DUE.contains(&family),
                 condition.limit,
