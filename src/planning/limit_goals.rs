@@ -3,7 +3,7 @@
 use clap::Args;
 use weigh_limit::Goal;
 use weigh_limit::trial::BACKLOG_RATIO;
-use weigh_model::condition::{Condition, LOSS_RATIO, Limit, Operator};
+use weigh_model::condition::{LOSS_RATIO, Limit, Operator};
 use weigh_model::units::parse_duration;
 use weigh_model::{Load, Nanos};
 use weigh_plan::metrics;
@@ -70,7 +70,7 @@ impl GoalOptions {
         }
         for text in &self.goals {
             goals.push(match text.contains(['<', '>', '=']) {
-                true => own(text, preset.clone(), load)?,
+                true => own(text, preset.clone())?,
                 false => self.adjusted(self::preset("--goal", text.trim())?),
             });
         }
@@ -113,18 +113,13 @@ fn preset(flag: &str, name: &str) -> Result<Goal, Stop> {
 
 /// A goal of conditions with the trials of `preset`. What it says of loss takes the place of the
 /// preset's loss ratio.
-fn own(text: &str, preset: Goal, load: &Load) -> Result<Goal, Stop> {
+fn own(text: &str, preset: Goal) -> Result<Goal, Stop> {
     let wrong = |said: String| Stop::usage(format!("--goal {text:?}: {said}"));
     let mut goal = Goal { name: text.to_owned(), conditions: Vec::new(), ..preset };
     for part in text.split(',') {
         let part = part.trim();
-        if let Some(said) = metrics::misnamed(part) {
-            return Err(wrong(format!("{}; {}", said.text, said.mend)));
-        }
-        let condition: Condition = in_full(part, load).parse().map_err(wrong)?;
-        if let Err(said) = metrics::check(&condition.metric) {
-            return Err(wrong(format!("{}; {}", said.text, said.mend)));
-        }
+        let condition = metrics::absolute(part)
+            .map_err(|said| wrong(format!("{}; {}", said.text, said.mend)))?;
         match (condition.metric.as_str(), condition.operator, condition.limit) {
             (LOSS_RATIO, Operator::LessOrEqual | Operator::Equal, Limit::Value(most)) => {
                 goal.loss_ratio = most;
@@ -137,18 +132,6 @@ fn own(text: &str, preset: Goal, load: &Load) -> Result<Goal, Stop> {
         }
     }
     Ok(goal)
-}
-
-/// A bare quantile is one of the time that the load is about.
-fn in_full(part: &str, load: &Load) -> String {
-    let end = part.find(['<', '>', '=', '!', ' ']).unwrap_or(part.len());
-    let time = if load.delivers() { "delivery_time_ns" } else { "response_time_ns" };
-    match &part[..end] {
-        quantile @ ("p50" | "p90" | "p95" | "p99" | "p999") => {
-            format!("{time}.{quantile}{}", &part[end..])
-        }
-        _ => part.to_owned(),
-    }
 }
 
 /// What is wrong with the numbers of a goal, by the flag that gave them.
@@ -167,23 +150,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bare_quantile_is_of_the_delivery_where_somebody_hears() {
-        let load = |pattern: &str, subscribers: u32| -> Load {
-            serde_json::from_value(serde_json::json!({
-                "pattern": pattern, "connections": 1, "subscribers": subscribers,
-                "topology": "fan-in", "duration": "1s", "warmup": "0s", "arrival": "closed",
-                "think": "0s", "split": "exact", "body": "readings", "timeout": "5s",
-            }))
-            .unwrap()
-        };
-        for (pattern, subscribers, time) in [
-            ("deliver", 1, "delivery_time_ns"),
-            ("transfer", 1, "delivery_time_ns"),
-            ("transfer", 0, "response_time_ns"),
-            ("request", 0, "response_time_ns"),
+    fn a_goal_speaks_the_language_of_all_conditions() {
+        let goal = own("loss <= 0.1%, p99 <= 1.5ms, cpu < 90%", Goal::quick()).expect("a goal");
+        assert_eq!(goal.loss_ratio, 0.001);
+        let metrics: Vec<&str> = goal.conditions.iter().map(|own| own.metric.as_str()).collect();
+        assert_eq!(metrics, ["latency_time_ns.p99", "target_cpu_percent.mean"]);
+        for (text, part) in [
+            ("p99 < NaN", "finite number"),
+            ("p99 < -1ms", "is negative"),
+            ("p99 > +5%", "weigh diff"),
+            ("respons_time p(99) < 5ms", "did you mean response_time?"),
         ] {
-            let full = in_full("p99 < 5ms", &load(pattern, subscribers));
-            assert_eq!(full, format!("{time}.p99 < 5ms"), "{pattern} {subscribers}");
+            let said = own(text, Goal::quick()).expect_err(text).to_string();
+            assert!(said.contains(part) && said.contains("--goal"), "{said}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use weigh_limit::trial::BACKLOG_RATIO;
 use weigh_limit::{Goal, TrialEnd, TrialRequest, TrialResult};
 use weigh_model::Condition;
-use weigh_model::condition::Limit;
+use weigh_model::condition::{Limit, resolve};
 use weigh_model::doubt::{DoubtRecord, Severity};
 use weigh_model::event::{Interval, TrialFinished};
 use weigh_model::ledger::NotSentCause;
@@ -124,7 +124,9 @@ impl Over<'_> {
                 format!("the generator itself had not sent {percent:.1} % of what was due")
             });
         }
-        let (time, part) = condition.metric.split_once('.')?;
+        let metrics = &self.finished.metrics;
+        let named = resolve(&condition.metric, |name| metrics.contains_key(name));
+        let (time, part) = named.split_once('.')?;
         let lag = metric(&format!("{}_lag_ns.{part}", time.strip_suffix("_ns")?))?;
         let (Limit::Value(_), Some(figure)) =
             (condition.limit, self.finished.figure(&condition.metric))
@@ -136,7 +138,7 @@ impl Over<'_> {
             format!(
                 "{} is {figure}, and up to {lag} of it is the generator's lateness: the limit lies \
                  between",
-                condition.metric
+                named
             )
         })
     }

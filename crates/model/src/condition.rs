@@ -1,14 +1,17 @@
-//! A sentence about a figure that holds or does not: what thresholds, stop rules of an axis and
-//! `weigh diff --fail-if` are made of. The grammar is the one that users of k6 know
-//! (`response_time p(95) < 500ms`), beside the metric names of the summary
-//! (`response_time_ns.p95 < 500ms`).
+//! A sentence about a figure that holds or does not: what thresholds, goals, stop rules of an axis
+//! and `--fail-if` are made of. The grammar is the one that users of k6 know
+//! (`response_time p(95) < 500ms`), with short names (`p99 < 50ms`, `loss == 0`) beside the metric
+//! names of the summary (`response_time_ns.p95 < 500ms`).
+
+mod limits;
+mod words;
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::units::{parse_duration, parse_rate, parse_size};
+pub use words::{SHORT, quantile_of, quantile_word, resolve};
 
 /// A sentence about a figure: `response_time_ns.p99 < 500ms`.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +59,10 @@ pub const LOSS_RATIO: &str = "loss_ratio";
 /// The number of lost messages.
 pub const LOST: &str = "lost";
 
+/// The headline latency: the response time, or the delivery time where nothing confirms, see
+/// [`resolve`].
+pub const HEADLINE: &str = "latency_time_ns";
+
 impl Condition {
     /// Whether it holds of `figure`, in the metric's own unit. `None` for a limit that is a change
     /// against another run, see [`Condition::holds_for_change`].
@@ -73,6 +80,14 @@ impl Condition {
             Limit::Change(share) => Some(self.operator.holds(ratio - 1.0, share)),
         }
     }
+
+    /// The condition that holds where this one does not: `p99 <= 50ms` for `p99 > 50ms`.
+    pub fn negated(&self) -> Condition {
+        let operator = self.operator.negated();
+        let written = split(&self.text).map(|(left, _, right)| (left.trim(), right.trim()));
+        let (left, right) = written.unwrap_or((LOST, "0"));
+        Condition { text: format!("{left} {operator} {right}"), operator, ..self.clone() }
+    }
 }
 
 impl Operator {
@@ -85,6 +100,24 @@ impl Operator {
             Operator::Equal => figure == limit,
             Operator::NotEqual => figure != limit,
         }
+    }
+
+    fn negated(self) -> Operator {
+        match self {
+            Operator::Less => Operator::GreaterOrEqual,
+            Operator::LessOrEqual => Operator::Greater,
+            Operator::Greater => Operator::LessOrEqual,
+            Operator::GreaterOrEqual => Operator::Less,
+            Operator::Equal => Operator::NotEqual,
+            Operator::NotEqual => Operator::Equal,
+        }
+    }
+}
+
+impl fmt::Display for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = OPERATORS.iter().find(|(_, operator)| operator == self);
+        f.write_str(sign.map_or("", |(sign, _)| sign))
     }
 }
 
@@ -109,15 +142,10 @@ impl FromStr for Condition {
                 limit,
             });
         }
-        let (left, operator, right) = split(text).ok_or_else(|| {
-            format!(
-                "{text:?} is no condition: type a metric, one of < <= > >= == !=, and a limit, \
-                 such as \"response_time p(95) < 500ms\" or \"loss == 0\""
-            )
-        })?;
-        let metric = metric(left.trim())?;
-        let limit =
-            limit(&metric, right.trim()).map_err(|problem| format!("{text:?}: {problem}"))?;
+        let (left, operator, right) = split(text).ok_or_else(|| no_condition(text))?;
+        let metric = words::metric(left.trim())?;
+        let limit = limits::limit(&metric, right.trim())
+            .map_err(|problem| format!("{text:?}: {problem}"))?;
         Ok(Condition { text: text.to_owned(), metric, operator, limit })
     }
 }
@@ -143,78 +171,19 @@ fn split(text: &str) -> Option<(&str, Operator, &str)> {
         .filter(|(left, _, right)| !left.trim().is_empty() && !right.trim().is_empty())
 }
 
-/// The flat name of what is written as `response_time p(95)`, `response_time_ns.p95` or `loss`.
-fn metric(text: &str) -> Result<String, String> {
-    let (name, statistic) = match text.split_once(char::is_whitespace) {
-        Some((name, statistic)) => (name, Some(statistic.trim())),
-        None => (text, None),
-    };
-    match (name, statistic) {
-        ("loss", None) => return Ok(LOSS_RATIO.to_owned()),
-        ("errors", None | Some("rate")) => return Ok("errors_ratio".to_owned()),
-        _ => {}
-    }
-    let is_time = |name: &str| TIMES.contains(&name);
-    let full = if is_time(name) { format!("{name}_ns") } else { name.to_owned() };
-    match statistic {
-        Some(words) => Ok(format!("{full}.{}", statistic_part(words)?)),
-        None if is_time(name) || full.ends_with("_ns") => Err(format!(
-            "{name} has no single value: say which, such as \"{name} p(95)\", avg, med or max"
-        )),
-        None => Ok(full),
-    }
-}
-
-/// The part of a metric's name for k6's word: `p(95)` is `p95`, `avg` is `mean`.
-fn statistic_part(words: &str) -> Result<&'static str, String> {
-    let plain: String = words.chars().filter(|c| !c.is_whitespace()).collect();
-    STATISTICS.iter().find(|(word, _)| *word == plain).map(|(_, part)| *part).ok_or_else(|| {
-        let known: Vec<&str> = STATISTICS.iter().map(|(word, _)| *word).collect();
-        format!("{words:?} is no statistic that is kept: type one of {}", known.join(", "))
-    })
-}
-
-/// The limit in the unit of `metric`, which its name tells.
-fn limit(metric: &str, text: &str) -> Result<Limit, String> {
-    if text.starts_with(['+', '-']) {
-        let share = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-        return share
-            .filter(|share| share.is_finite())
-            .map(|share| Limit::Change(share / 100.0))
-            .ok_or_else(|| format!("{text:?} is no change: type one with its sign, such as +5%"));
-    }
-    let family = metric.split('.').next().unwrap_or(metric);
-    let value = match () {
-        () if family.ends_with("_ns") => parse_duration(text)?.0 as f64,
-        () if family.ends_with("_time_s") => parse_duration(text)?.as_secs_f64(),
-        () if family.ends_with("_ratio") => share(text)?,
-        () if family.ends_with("_percent") => number(text.strip_suffix('%').unwrap_or(text))?,
-        () if family.ends_with("_us_per_message") => match number(text) {
-            Ok(value) => value,
-            Err(_) => parse_duration(text)?.0 as f64 / 1e3,
-        },
-        () if family.ends_with("_bytes_per_s") || family.ends_with("_per_s") => {
-            number(text).or_else(|_| parse_rate(text).map(|rate| rate.per_second))?
+fn no_condition(text: &str) -> String {
+    let single = text.split_once('=').filter(|(left, right)| {
+        !left.is_empty() && !left.ends_with(['<', '>', '!', '=']) && !right.starts_with('=')
+    });
+    match single {
+        Some((left, right)) => {
+            format!("{text:?} is not a condition: type \"{} == {}\"", left.trim(), right.trim())
         }
-        () if family.ends_with("_bytes") || family.contains("bytes_per") => {
-            number(text).or_else(|_| parse_size(text).map(|size| size as f64))?
-        }
-        () => number(text)?,
-    };
-    Ok(Limit::Value(value))
-}
-
-/// A share: `0.5`, `1 %`, `0`.
-fn share(text: &str) -> Result<f64, String> {
-    match text.strip_suffix('%') {
-        Some(percent) => Ok(number(percent)? / 100.0),
-        None => number(text),
+        None => format!(
+            "{text:?} is not a condition: type a figure, one of < <= > >= == !=, and a limit, such \
+             as \"p99 < 50ms\", \"response_time p(95) < 500ms\" or \"loss == 0\""
+        ),
     }
-}
-
-fn number(text: &str) -> Result<f64, String> {
-    let value = text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
-    value.ok_or_else(|| format!("{text:?} is not a number in the unit of this metric"))
 }
 
 const OPERATORS: [(&str, Operator); 6] = [
@@ -224,30 +193,6 @@ const OPERATORS: [(&str, Operator); 6] = [
     (">", Operator::Greater),
     ("==", Operator::Equal),
     ("!=", Operator::NotEqual),
-];
-
-/// Recorded times under the names that a user types.
-const TIMES: [&str; 7] = [
-    "response_time",
-    "delivery_time",
-    "service_time",
-    "one_way_time",
-    "connect_time",
-    "send_lag",
-    "error_time",
-];
-
-const STATISTICS: [(&str, &str); 10] = [
-    ("avg", "mean"),
-    ("mean", "mean"),
-    ("med", "p50"),
-    ("max", "max"),
-    ("p(50)", "p50"),
-    ("p(90)", "p90"),
-    ("p(95)", "p95"),
-    ("p(99)", "p99"),
-    ("p(99.9)", "p999"),
-    ("p(100)", "max"),
 ];
 
 #[cfg(test)]
@@ -288,15 +233,33 @@ mod tests {
     fn nonsense_is_told_what_to_type() {
         for (text, mend) in [
             ("response_time < 5ms", "p(95)"),
-            ("response_time p(42) < 5ms", "p(99.9)"),
+            ("response_time min < 5ms", "p99.9"),
+            ("loss = 0", "loss == 0"),
+            ("p99 < NaN", "finite number"),
+            ("p99 < -1ms", "is negative"),
             ("response_time p(95) < 500", "500ms"),
             ("p95", "such as"),
-            ("loss == none", "not a number"),
+            ("loss == none", "such as 1%"),
             ("response_time_ns.p99 > +5", "+5%"),
             ("< 5", "such as"),
         ] {
             let problem = text.parse::<Condition>().unwrap_err();
             assert!(problem.contains(mend), "{text}: {problem}");
+        }
+    }
+
+    #[test]
+    fn what_fails_a_build_is_the_opposite_of_what_must_hold() {
+        for (text, opposite) in [
+            ("p99 > 50ms", "p99 <= 50ms"),
+            ("loss > 0", "loss <= 0"),
+            ("errors != 0", "errors == 0"),
+            ("throughput_out<20k/s", "throughput_out >= 20k/s"),
+            ("first loss", "lost <= 0"),
+        ] {
+            let negated = read(text).negated();
+            assert_eq!(negated.to_string(), opposite);
+            assert_eq!(read(opposite), negated, "it is what its text says");
         }
     }
 

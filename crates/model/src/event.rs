@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::background::BackgroundRan;
 use crate::calibration::Calibration;
-use crate::condition::{LOSS_RATIO, LOST};
+use crate::condition::{LOSS_RATIO, LOST, resolve};
 use crate::connections::Connections;
 use crate::doubt::{Doubt, DoubtRecord};
 use crate::energy::{EnergyMeasured, LoadPulses, LogAligned, MeterChosen};
@@ -383,7 +383,10 @@ impl TrialFinished {
             LOST => lost,
             LOSS_RATIO if self.ledger.sent == 0 => None,
             LOSS_RATIO => lost.map(|lost| lost / self.ledger.sent as f64),
-            _ => self.metrics.get(metric).copied(),
+            _ => {
+                let metric = resolve(metric, |name| self.metrics.contains_key(name));
+                self.metrics.get(metric.as_ref()).copied()
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use weigh_model::path::{
 use weigh_model::plan::{Precision, TargetLife};
 use weigh_model::protocol::SettingKind;
 use weigh_model::units::{Bytes, parse_duration, parse_rate, parse_size};
-use weigh_model::{Arrival, Condition, Join, MeterChoice, Pattern, Split, Topology};
+use weigh_model::{Arrival, Join, MeterChoice, Pattern, Split, Topology};
 
 use crate::metrics;
 
@@ -155,10 +155,7 @@ impl Kind {
             Kind::Body => text.parse().map(|word: BodySource| word.to_string()).map_err(said),
             Kind::Topology => text.parse::<Topology>().map(|_| text.to_owned()).map_err(said),
             Kind::Split => text.parse::<Split>().map(|_| text.to_owned()).map_err(said),
-            Kind::Condition => match text.parse::<Condition>() {
-                Ok(condition) => Ok(condition.to_string()),
-                Err(error) => Err(metrics::misnamed(text).unwrap_or_else(|| said(error))),
-            },
+            Kind::Condition => metrics::condition(text).map(|condition| condition.to_string()),
             Kind::Precision => match text.parse::<Precision>() {
                 Ok(precision) => Ok(precision.to_string()),
                 Err(error) => Err(metrics::misnamed(text).unwrap_or_else(|| said(error))),

@@ -2,9 +2,36 @@
 //! measures would never hold, or never fail.
 
 use weigh_model::Emulation;
-use weigh_model::condition::{LOSS_RATIO, LOST};
+use weigh_model::condition::{Condition, HEADLINE, LOSS_RATIO, LOST, Limit, SHORT, quantile_of};
 
 use crate::kind::{Wrong, nearest};
+
+/// Reads a condition about a figure that trials can have.
+///
+/// # Errors
+/// If it cannot be read, or if no trial has such a figure, with the nearest name.
+pub fn condition(text: &str) -> Result<Condition, Wrong> {
+    let read = text.trim().parse::<Condition>();
+    let read = read.map_err(|said| misnamed(text.trim()).unwrap_or_else(|| Wrong::split(&said)))?;
+    check(&read.metric)?;
+    Ok(read)
+}
+
+/// Reads a condition that one run alone can decide: a change needs another run.
+///
+/// # Errors
+/// As [`condition`] has them, and for a change.
+pub fn absolute(text: &str) -> Result<Condition, Wrong> {
+    let read = condition(text)?;
+    match read.limit {
+        Limit::Value(_) => Ok(read),
+        Limit::Change(_) => Err(Wrong::new(
+            format!("{text:?} is a change against another run, and there is one run here"),
+            "type a value with its unit, such as \"p99 > 50ms\", or compare two runs with \
+             weigh diff A B --fail-if",
+        )),
+    }
+}
 
 /// Whether a trial can have this figure.
 ///
@@ -13,13 +40,14 @@ use crate::kind::{Wrong, nearest};
 pub fn check(metric: &str) -> Result<(), Wrong> {
     let (quantity, part) = metric.split_once('.').unwrap_or((metric, ""));
     let is_of_family = FAMILIES.contains(&quantity) && !part.is_empty();
-    let is_time = TIMES.contains(&quantity) && PARTS.contains(&part);
+    let is_known_time = TIMES.contains(&quantity) || quantity == HEADLINE;
+    let is_time = is_known_time && (PARTS.contains(&part) || quantile_of(metric).is_some());
     if WHOLE.contains(&metric) || is_time || is_of_family || Emulation::of_metric(metric).is_some()
     {
         return Ok(());
     }
     let text = format!("no trial has a figure {metric:?}");
-    if TIMES.contains(&quantity) {
+    if is_known_time {
         return Err(Wrong::new(text, format!("its parts are: {}", PARTS.join(", "))));
     }
     let times: Vec<String> = TIMES.iter().map(|time| format!("{time}.{part}")).collect();
@@ -27,14 +55,9 @@ pub fn check(metric: &str) -> Result<(), Wrong> {
     let names = whole.iter().copied().chain(times.iter().map(String::as_str));
     let longer: Vec<&str> = whole.iter().copied().filter(|name| name.starts_with(metric)).collect();
     let mend = match nearest(metric, names) {
-        _ if !longer.is_empty() => format!("did you mean {}?", longer.join(" or ")),
+        _ if !longer.is_empty() => format!("did you mean {}?", few(&longer)),
         Some(near) => format!("did you mean {near}?"),
-        None => format!(
-            "there are: {}, and {} of {}",
-            WHOLE.join(", "),
-            PARTS.join(", "),
-            TIMES.join(", ")
-        ),
+        None => MOST_ASKED.to_owned(),
     };
     Err(Wrong::new(text, mend))
 }
@@ -47,12 +70,23 @@ pub fn misnamed(sentence: &str) -> Option<Wrong> {
     let short = TIMES.iter().map(|time| time.trim_end_matches("_ns"));
     let whole = WHOLE.iter().copied().chain(emulated());
     let whole = whole.map(|name| name.split('.').next().unwrap_or_default());
-    let mut names = short.chain(TIMES).chain(whole).chain(WORDS).chain(FAMILIES);
+    let aliases = SHORT.iter().map(|(short, _)| *short);
+    let mut names = short.chain(TIMES).chain(whole).chain(WORDS).chain(FAMILIES).chain(aliases);
     if word.is_empty() || names.clone().any(|name| name == word) {
+        return None;
+    }
+    if format!("{HEADLINE} {word} > 0s").parse::<Condition>().is_ok() {
+        // A quantile or another statistic of the headline latency.
         return None;
     }
     let near = nearest(word, &mut names)?;
     Some(Wrong::new(format!("no trial has a figure {word:?}"), format!("did you mean {near}?")))
+}
+
+/// The first few of these names.
+fn few(names: &[&str]) -> String {
+    let shown = &names[..names.len().min(NAMES_MAX)];
+    shown.join(" or ") + if shown.len() < names.len() { " or another" } else { "" }
 }
 
 /// Figures as other tools would have shown them.
@@ -61,7 +95,14 @@ fn emulated() -> impl Iterator<Item = &'static str> + Clone {
 }
 
 /// What a sentence may begin with beside names of figures.
-const WORDS: [&str; 8] = ["loss", "errors", "first", "p50", "p90", "p95", "p99", "p999"];
+const WORDS: [&str; 3] = ["first", "latency", HEADLINE];
+
+/// What most conditions are about, where a name is like none.
+const MOST_ASKED: &str = "type p99, response_time p(95), loss, errors, throughput_out, cpu or \
+     memory; docs/guide/conditions.md lists all figures";
+
+/// Names that one message shows.
+const NAMES_MAX: usize = 3;
 
 /// What figures of path, wire, TCP, relay, stages, a background and a target's own counters begin
 /// with. Which of them there are hangs on the stage and the target, so their names are not checked:
@@ -170,6 +211,33 @@ const WHOLE: &[&str] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn conditions_are_read_and_checked_at_one_door() {
+        for (text, metric) in [
+            ("p99 < 50ms", "latency_time_ns.p99"),
+            ("p99.99 < 50ms", "latency_time_ns.p9999"),
+            ("response_time_ns.p75 < 1s", "response_time_ns.p75"),
+            ("throughput_out > 20k/s", "throughput_out_per_s"),
+            ("loss == 0", "loss_ratio"),
+            ("cpu < 90%", "target_cpu_percent.mean"),
+            ("memory < 64MiB", "target_memory_bytes.max"),
+        ] {
+            assert_eq!(condition(text).unwrap().metric, metric, "{text}");
+        }
+        for (text, part) in [
+            ("respnse_time p(95) < 5ms", "response_time"),
+            ("los == 0", "loss_ratio or lost?"),
+            ("throughput_uot > 5/s", "throughput_out"),
+            ("zzz > 5", "docs/guide/conditions.md"),
+            ("p99 < NaN", "finite number"),
+        ] {
+            let wrong = condition(text).unwrap_err();
+            let said = format!("{}; {}", wrong.text, wrong.mend);
+            assert!(said.contains(part) && said.len() < 300, "{text}: {said}");
+        }
+        assert!(absolute("p99 > +5%").unwrap_err().mend.contains("weigh diff"));
+    }
 
     #[test]
     fn figures_of_the_stage_have_names_and_what_no_trial_has_does_not() {

@@ -92,6 +92,7 @@ fn cell(
         repetitions: trials.len() as u32,
         valid: doubts.iter().all(|doubt| doubt.severity != Severity::Invalid),
         metrics: metrics(trials, energies),
+        samples: samples(trials),
         ledger,
         doubts,
         granted: granted(trials),
@@ -123,6 +124,21 @@ fn samples_min(trials: &[&TrialFinished], name: &str) -> Option<u64> {
     let samples =
         |trial: &&TrialFinished| Some(trial.samples.get(time)? + trial.ledger.lost.unwrap_or(0));
     having.filter_map(samples).min()
+}
+
+/// How many values each recorded time has in the repetition with the fewest, with the lost messages
+/// where they are infinite ones.
+fn samples(trials: &[&TrialFinished]) -> BTreeMap<String, u64> {
+    let mut least: BTreeMap<String, u64> = BTreeMap::new();
+    for (trial, (name, own)) in
+        trials.iter().flat_map(|trial| trial.samples.iter().map(move |own| (trial, own)))
+    {
+        let is_headline = matches!(name.as_str(), "response_time_ns" | "delivery_time_ns");
+        let lost = trial.ledger.lost.filter(|_| is_headline).unwrap_or(0);
+        let known = least.entry(name.clone()).or_insert(u64::MAX);
+        *known = (*known).min(own + lost);
+    }
+    least
 }
 
 fn granted(trials: &[&TrialFinished]) -> BTreeMap<String, u64> {

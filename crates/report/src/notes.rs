@@ -17,6 +17,7 @@ use crate::table::{
     ELSEWHERE, INVALID_MARK, RED, RESET, Style, lag_shares, shows_delivery_time,
     shows_one_way_time, shows_service_time,
 };
+use crate::judging::Answer;
 use crate::thresholds::sentences;
 use crate::verdict_lines;
 use crate::wire_bytes;
@@ -262,22 +263,20 @@ fn not_compared(summary: &Summary) -> Vec<String> {
     titled("not compared", capped(reasons.into_iter().map(line).collect(), REASONS_MAX))
 }
 
-/// The thresholds of the plan: a tick or a cross, the condition, and what it met.
+/// The thresholds of the plan: a tick, a cross or a question mark, the condition, and what it met.
 fn thresholds(summary: &Summary, style: Style) -> Vec<String> {
-    let line = |(holds, text): (bool, String)| {
-        let mark = match (holds, style.is_ascii) {
-            (true, false) => TICK,
-            (false, false) => CROSS,
-            (true, true) => "ok",
-            (false, true) => "FAILED",
+    let line = |(answer, text): (Answer, String)| {
+        let mark = match (answer, style.is_ascii) {
+            (Answer::Holds, false) => TICK,
+            (Answer::Failed, false) => CROSS,
+            (Answer::Undecided, false) => "?",
+            (Answer::Holds, true) => "ok",
+            (Answer::Failed, true) => "FAILED",
+            (Answer::Undecided, true) => "UNDECIDED",
         };
         format!("{mark} {text}")
     };
-    let mut lines: Vec<String> = sentences(summary, style.is_ascii).into_iter().map(line).collect();
-    let invalid = summary.cells.iter().filter(|cell| !cell.valid).count();
-    if invalid > 0 && !lines.is_empty() {
-        lines.push(format!("judged with {invalid} invalid results among them: see the doubts"));
-    }
+    let lines = sentences(summary, style.is_ascii).into_iter().map(line).collect();
     titled("thresholds", lines)
 }
 

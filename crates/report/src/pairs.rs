@@ -189,6 +189,7 @@ mod tests {
             repetitions: 5,
             valid: true,
             metrics: BTreeMap::new(),
+            samples: BTreeMap::new(),
             ledger: Ledger::zero(),
             doubts: Vec::new(),
             granted: BTreeMap::new(),

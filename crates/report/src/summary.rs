@@ -19,6 +19,7 @@ use crate::course::Courses;
 use crate::decisions;
 use crate::energy::{self, Energies};
 use crate::interference;
+use crate::judging::Answer;
 use crate::ladder::{self, Ladder};
 use crate::lateness;
 use crate::limits::{self, Limit};
@@ -111,6 +112,10 @@ pub struct Cell {
     pub valid: bool,
     /// By name (`response_time_ns.p99`); what was not measured is absent.
     pub metrics: BTreeMap<String, Metric>,
+    /// By recorded time (`response_time_ns`): how many values stand behind its quantiles in the
+    /// repetition with the fewest, lost messages included.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub samples: BTreeMap<String, u64>,
     /// Where every message went: the sum over the repetitions.
     #[schemars(with = "LedgerShape")]
     pub ledger: Ledger,
@@ -208,7 +213,14 @@ impl Summary {
 
     /// Whether all thresholds of the plan hold; true without any.
     pub fn thresholds_hold(&self) -> bool {
-        self.thresholds.iter().all(|threshold| threshold.holds)
+        self.answer() == Answer::Holds
+    }
+
+    /// What all thresholds of the plan come to: one that failed counts more than one that could
+    /// not be decided.
+    pub fn answer(&self) -> Answer {
+        let answers = self.thresholds.iter().map(Threshold::answer);
+        answers.min().unwrap_or(Answer::Holds)
     }
 
     /// The document as it is written and printed, with a line break at its end.

@@ -3,11 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weigh_model::Condition;
-use weigh_model::condition::{LOSS_RATIO, LOST, Limit};
+use weigh_model::condition::{LOSS_RATIO, LOST, Limit, resolve};
 use weigh_model::plan::Plan;
 
 use crate::cells::point_name;
 use crate::figures::{bytes, three_digits, time};
+use crate::judging::{self, Answer};
 use crate::summary::{Cell, Failure, Summary, unit_of};
 
 /// A threshold of the plan and what became of it.
@@ -19,14 +20,42 @@ pub struct Threshold {
     pub metric: String,
     /// Whether it holds of every cell; by the estimates, whatever their intervals.
     pub holds: bool,
-    /// Why it fails as a whole: no cell has such a figure, or it cannot be judged here; absent
+    /// Why it cannot be decided at all: there is no cell, or it cannot be judged here; absent
     /// otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The cells of which it does not hold, in the order of the plan.
     pub failed: Vec<Judged>,
+    /// The cells of which it cannot be decided, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undecided: Vec<Judged>,
     /// The cells of which it holds or fails too close to call: their interval includes the limit.
     pub close: Vec<Judged>,
+}
+
+impl Threshold {
+    /// What it comes to over all cells.
+    pub fn answer(&self) -> Answer {
+        match () {
+            () if !self.failed.is_empty() => Answer::Failed,
+            () if self.holds => Answer::Holds,
+            () => Answer::Undecided,
+        }
+    }
+
+    /// Why it could not be decided, with the first cell of which that is so.
+    pub fn why_undecided(&self) -> Option<String> {
+        if let Some(reason) = &self.reason {
+            return Some(reason.clone());
+        }
+        let first = self.undecided.first()?;
+        let more = match self.undecided.len() - 1 {
+            0 => String::new(),
+            more => format!(" (and in {more} more)"),
+        };
+        let reason = first.reason.as_deref().unwrap_or(NOT_MEASURED);
+        Some(format!("{}: {reason}{more}", first.cell))
+    }
 }
 
 /// The figure of one cell under a threshold.
@@ -40,8 +69,8 @@ pub struct Judged {
     pub low: Option<f64>,
     /// Upper end of the figure's interval; null where there is none.
     pub high: Option<f64>,
-    /// Why there is no figure: `not measured`, `in the lost share`, `not done`; absent where there
-    /// is one.
+    /// Why there is no figure, or none that decides: `not measured`, `in the lost share`, `not done`
+    /// or a sentence; absent where the figure decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -52,27 +81,12 @@ pub(crate) fn judge(plan: &Plan, cells: &[Cell], failures: &[Failure]) -> Vec<Th
 }
 
 fn one(condition: &Condition, cells: &[Cell], failures: &[Failure]) -> Threshold {
-    let mut threshold = Threshold {
-        condition: condition.to_string(),
-        metric: condition.metric.clone(),
-        holds: false,
-        reason: why_not_at_all(condition, cells),
-        failed: Vec::new(),
-        close: Vec::new(),
-    };
+    let mut threshold = Threshold::about(condition);
+    threshold.reason = why_not_at_all(condition, cells, failures);
     if threshold.reason.is_some() {
         return threshold;
     }
-    for cell in cells {
-        let (judged, value) = figure(cell, &condition.metric);
-        let holds = value.and_then(|value| condition.holds(value)).unwrap_or(false);
-        if is_close(condition, &judged) {
-            threshold.close.push(judged.clone());
-        }
-        if !holds {
-            threshold.failed.push(judged);
-        }
-    }
+    cells.iter().for_each(|cell| threshold.note(condition, cell));
     let mut without: Vec<&Failure> = Vec::new();
     for failure in failures {
         let is_known = cells.iter().any(|cell| cell.point == failure.point)
@@ -82,63 +96,67 @@ fn one(condition: &Condition, cells: &[Cell], failures: &[Failure]) -> Threshold
         }
     }
     let not_done = |failure: &&Failure| Judged::without(point_name(&failure.point), NOT_DONE);
-    threshold.failed.extend(without.iter().map(not_done));
-    threshold.holds = threshold.failed.is_empty();
-    threshold
+    threshold.undecided.extend(without.iter().map(not_done));
+    threshold.conclude()
 }
 
-/// Why the condition cannot hold of anything.
-fn why_not_at_all(condition: &Condition, cells: &[Cell]) -> Option<String> {
-    let metric = &condition.metric;
+/// Why the condition cannot be decided of anything.
+fn why_not_at_all(
+    condition: &Condition,
+    cells: &[Cell],
+    failures: &[Failure],
+) -> Option<String> {
     if matches!(condition.limit, Limit::Change(_)) {
         return Some("a change is judged against another run: use weigh diff --fail-if".to_owned());
     }
-    if cells.is_empty() {
-        return Some("nothing was weighed".to_owned());
-    }
-    let has = |cell: &Cell| is_of_ledger(metric) || cell.metrics.contains_key(metric);
-    (!cells.iter().any(has)).then(|| {
-        format!("no case has a figure {metric}: `weigh report RUN --json` lists those there are")
-    })
+    (cells.is_empty() && failures.is_empty()).then(|| "nothing was measured".to_owned())
 }
 
-/// The figure that the cell has under this name, and the number to be judged: infinite for a
-/// quantile in the lost share, `None` where nothing was measured.
-fn figure(cell: &Cell, name: &str) -> (Judged, Option<f64>) {
-    let known = |value: f64| {
-        let judged = Judged {
-            cell: cell.name.clone(),
-            figure: Some(value),
-            low: None,
-            high: None,
+impl Threshold {
+    /// Of a condition of which nothing is known yet.
+    pub(crate) fn about(condition: &Condition) -> Threshold {
+        Threshold {
+            condition: condition.to_string(),
+            metric: condition.metric.clone(),
+            holds: false,
             reason: None,
-        };
-        (judged, Some(value))
-    };
-    let without = |reason: &str, value| (Judged::without(cell.name.clone(), reason), value);
-    if is_of_ledger(name) {
-        let ledger = &cell.ledger;
-        return match ledger.lost {
-            Some(lost) if name == LOST => known(lost as f64),
-            Some(lost) if ledger.sent > 0 => known(lost as f64 / ledger.sent as f64),
-            _ => without(NOT_MEASURED, None),
-        };
+            failed: Vec::new(),
+            undecided: Vec::new(),
+            close: Vec::new(),
+        }
     }
-    match cell.metrics.get(name) {
-        None => without(NOT_MEASURED, None),
-        Some(metric) => match metric.value {
-            None => without("in the lost share", Some(f64::INFINITY)),
-            Some(value) => {
-                let (judged, number) = known(value);
-                (Judged { low: metric.low, high: metric.high, ..judged }, number)
-            }
-        },
+
+    /// Takes in what the condition comes to in `cell`.
+    pub(crate) fn note(&mut self, condition: &Condition, cell: &Cell) {
+        let (answer, judged) = judging::judge(condition, cell);
+        if answer != Answer::Undecided && is_close(condition, &judged) {
+            self.close.push(judged.clone());
+        }
+        match answer {
+            Answer::Failed => self.failed.push(judged),
+            Answer::Undecided => self.undecided.push(judged),
+            Answer::Holds => {}
+        }
+    }
+
+    /// The same, with what all cells together come to.
+    pub(crate) fn conclude(self) -> Threshold {
+        let holds = self.failed.is_empty() && self.undecided.is_empty() && self.reason.is_none();
+        Threshold { holds, ..self }
     }
 }
 
-/// The number that a condition on `name` is judged by; `None` where nothing was measured.
+/// The number that stands under `name`, however doubtful: what a stop rule of an axis looks at.
+/// `None` where nothing was measured.
 pub(crate) fn figure_of(cell: &Cell, name: &str) -> Option<f64> {
-    figure(cell, name).1
+    let name = resolve(name, |name| cell.metrics.contains_key(name));
+    let lost = || cell.ledger.lost.map(|lost| lost as f64);
+    match name.as_ref() {
+        LOST => lost(),
+        LOSS_RATIO if cell.ledger.sent == 0 => None,
+        LOSS_RATIO => Some(lost()? / cell.ledger.sent as f64),
+        name => cell.metrics.get(name).map(|own| own.value.unwrap_or(f64::INFINITY)),
+    }
 }
 
 /// Whether the interval holds values for which the condition holds and others for which it does
@@ -151,16 +169,12 @@ fn is_close(condition: &Condition, judged: &Judged) -> bool {
     low < high && low <= limit && limit <= high
 }
 
-fn is_of_ledger(name: &str) -> bool {
-    name == LOST || name == LOSS_RATIO
-}
-
-/// A sentence for each threshold, and whether it holds.
-pub(crate) fn sentences(summary: &Summary, is_ascii: bool) -> Vec<(bool, String)> {
+/// A sentence for each threshold, and what it comes to.
+pub(crate) fn sentences(summary: &Summary, is_ascii: bool) -> Vec<(Answer, String)> {
     let said = |threshold: &Threshold| {
-        let without = threshold.failed.iter().filter(|j| j.reason.as_deref() == Some(NOT_DONE));
+        let without = threshold.undecided.iter().filter(|j| j.reason.as_deref() == Some(NOT_DONE));
         let all = summary.cells.len() + without.count();
-        (threshold.holds, sentence(threshold, all, is_ascii))
+        (threshold.answer(), sentence(threshold, all, is_ascii))
     };
     summary.thresholds.iter().map(said).collect()
 }
@@ -173,11 +187,18 @@ fn sentence(threshold: &Threshold, all: usize, is_ascii: bool) -> String {
     }
     let said = |judged: &Judged| {
         let figure = judged.figure.map(|figure| figure_text(&threshold.metric, figure, is_ascii));
-        let figure = figure.or_else(|| judged.reason.clone()).unwrap_or_default();
         let name = judged.cell.strip_suffix(" on reference").unwrap_or(&judged.cell);
-        format!("{name} {figure}")
+        match (figure, &judged.reason) {
+            (Some(figure), Some(reason)) => format!("{name} {figure} ({reason})"),
+            (Some(figure), None) => format!("{name} {figure}"),
+            (None, reason) => format!("{name} {}", reason.as_deref().unwrap_or_default()),
+        }
     };
-    let kinds = [(&threshold.failed, "fails"), (&threshold.close, "too close to call")];
+    let kinds = [
+        (&threshold.failed, "fails"),
+        (&threshold.undecided, "cannot be decided"),
+        (&threshold.close, "too close to call"),
+    ];
     for (judged, what) in kinds.into_iter().filter(|(judged, _)| !judged.is_empty()) {
         let shown: Vec<String> = judged.iter().take(NAMES_MAX).map(said).collect();
         let more = match judged.len() - shown.len() {
@@ -201,7 +222,7 @@ pub(crate) fn figure_text(metric: &str, figure: f64, is_ascii: bool) -> String {
 }
 
 impl Judged {
-    fn without(cell: String, reason: &str) -> Judged {
+    pub(crate) fn without(cell: String, reason: &str) -> Judged {
         Judged { cell, figure: None, low: None, high: None, reason: Some(reason.to_owned()) }
     }
 }
@@ -216,8 +237,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use serde_json::json;
-    use weigh_model::Guarantee;
+    use weigh_model::doubt::{DoubtRecord, Severity};
     use weigh_model::ledger::Ledger;
+    use weigh_model::{Doubt, Guarantee};
 
     use super::*;
     use crate::metric::Metric;
@@ -235,6 +257,7 @@ mod tests {
             repetitions: 5,
             valid: true,
             metrics,
+            samples: BTreeMap::new(),
             ledger: Ledger { sent: 1_000, lost, ..Ledger::zero() },
             doubts: Vec::new(),
             granted: BTreeMap::new(),
@@ -278,24 +301,83 @@ mod tests {
         assert!(judged("loss <= 1 %", &[fast(), slow()]).holds);
         assert_eq!(judged("first loss", &[slow()]).failed, []);
         let unknown = judged("loss == 0", &[cell("unknown", &[1e6], None)]);
-        assert_eq!(unknown.failed[0].reason.as_deref(), Some("not measured"));
+        assert_eq!(unknown.answer(), Answer::Undecided);
+        assert!(unknown.undecided[0].reason.as_ref().unwrap().contains("nobody knows"));
     }
 
     #[test]
-    fn what_was_not_measured_fails_and_says_so() {
+    fn what_was_not_measured_is_undecided_and_says_so() {
         let some = judged("response_time p(95) < 5ms", &[fast(), cell("without", &[], Some(0))]);
-        assert_eq!(some.failed[0].reason.as_deref(), Some("not measured"));
+        assert_eq!((some.answer(), some.holds), (Answer::Undecided, false));
+        assert_eq!(some.undecided[0].reason.as_deref(), Some("not measured"));
+        assert_eq!(some.why_undecided().as_deref(), Some("without: not measured"));
+        let worse = judged("response_time p(95) < 5ms", &[slow(), cell("without", &[], Some(0))]);
+        assert_eq!(worse.answer(), Answer::Failed, "one that fails counts more");
         let lost = cell("lossy", &[1e6, f64::INFINITY, 1e6], Some(5));
         let lost = judged("response_time p(95) < 5ms", &[lost]);
         assert_eq!(lost.failed[0].reason.as_deref(), Some("in the lost share"));
         let nobody = judged("delivery_time p(95) < 5ms", &[fast()]);
-        assert!(!nobody.holds && nobody.reason.unwrap().contains("delivery_time_ns.p95"));
-        assert!(!judged("response_time_ns.p95 > +5%", &[fast()]).holds);
-        assert!(!judged("loss == 0", &[]).holds);
+        assert_eq!(nobody.answer(), Answer::Undecided);
+        for (condition, cells) in [("response_time_ns.p95 > +5%", vec![fast()]), ("loss == 0", vec![])]
+        {
+            let never = judged(condition, &cells);
+            assert_eq!(never.answer(), Answer::Undecided, "{condition}");
+            assert!(never.reason.is_some());
+        }
     }
 
     #[test]
-    fn a_case_without_any_result_fails() {
+    fn nothing_sent_loses_nothing_and_passes_nothing() {
+        let idle = Cell { ledger: Ledger { lost: Some(0), ..Ledger::zero() }, ..fast() };
+        for condition in ["lost == 0", "loss == 0", "first loss"] {
+            let judged = judged(condition, std::slice::from_ref(&idle));
+            assert_eq!(judged.answer(), Answer::Undecided, "{condition}");
+        }
+    }
+
+    #[test]
+    fn a_quantile_says_how_many_messages_it_needs() {
+        let few = Cell { samples: [("response_time_ns".to_owned(), 500)].into(), ..fast() };
+        let thin = judged("p99.9 < 50ms", std::slice::from_ref(&few));
+        assert_eq!(thin.answer(), Answer::Undecided);
+        assert_eq!(
+            thin.undecided[0].reason.as_deref(),
+            Some(
+                "p99.9 needs 3,688 messages in each repetition, there were 500: send more or judge \
+                 p99"
+            )
+        );
+        let again = judged("p95 < 5ms", &[few]);
+        assert_eq!(again.answer(), Answer::Holds);
+    }
+
+    #[test]
+    fn an_invalid_result_decides_nothing() {
+        let doubts = vec![Doubt::GeneratorLimited(99.0).record()];
+        let invalid = Cell { valid: false, doubts, ..fast() };
+        for condition in ["p95 < 5ms", "p95 < 1ms", "loss == 0"] {
+            let judged = judged(condition, std::slice::from_ref(&invalid));
+            assert_eq!(judged.answer(), Answer::Undecided, "{condition}");
+        }
+    }
+
+    /// The target took as long as was measured or less: only a limit above that is surely kept.
+    #[test]
+    fn a_time_that_the_generator_spoilt_is_an_upper_bound() {
+        let late = DoubtRecord {
+            severity: Severity::InvalidTimes,
+            ..Doubt::GeneratorLimited(99.0).record()
+        };
+        let spoilt = Cell { doubts: vec![late], ..fast() };
+        let answer = |condition| judged(condition, std::slice::from_ref(&spoilt)).answer();
+        assert_eq!(answer("p95 < 5ms"), Answer::Holds);
+        assert_eq!(answer("p95 < 3ms"), Answer::Undecided, "4 ms, all of which may be lag");
+        assert_eq!(answer("p95 > 3ms"), Answer::Undecided);
+        assert_eq!(answer("loss == 0"), Answer::Holds, "losses are no times");
+    }
+
+    #[test]
+    fn a_case_without_any_result_is_undecided() {
         let failure = Failure {
             trial: "x".to_owned(),
             point: BTreeMap::from([("protocol".to_owned(), json!("gone"))]),
@@ -303,8 +385,9 @@ mod tests {
         };
         let failures = [failure.clone(), failure];
         let found = one(&"loss == 0".parse().unwrap(), &[fast()], &failures);
-        assert_eq!(found.failed.len(), 1);
-        assert_eq!(found.failed[0].reason.as_deref(), Some("not done"));
+        assert_eq!(found.undecided.len(), 1);
+        assert_eq!(found.undecided[0].reason.as_deref(), Some("not done"));
+        assert_eq!(found.answer(), Answer::Undecided);
     }
 
     #[test]

@@ -6,7 +6,6 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use weigh_limit::{Axis, AxisKind, Goal};
 use weigh_model::Nanos;
-use weigh_model::condition::Condition;
 use weigh_model::units::{parse_duration, parse_rate, parse_size};
 use weigh_plan::kind::{Wrong, nearest};
 use weigh_plan::{Problem, Problems, metrics};
@@ -245,13 +244,7 @@ fn check_goal(text: &str) -> Result<(), Wrong> {
         return known.map(drop).map_err(|invalid| Wrong::new(invalid.problem, invalid.mend));
     }
     for part in text.split(',').map(str::trim) {
-        if let Some(wrong) = metrics::misnamed(part) {
-            return Err(wrong);
-        }
-        let is_bare = part.starts_with('p') && part[1..].starts_with(|c: char| c.is_ascii_digit());
-        let full = if is_bare { format!("response_time_ns.{part}") } else { part.to_owned() };
-        let condition: Condition = full.parse().map_err(|said: String| Wrong::split(&said))?;
-        metrics::check(&condition.metric)?;
+        metrics::absolute(part)?;
     }
     Ok(())
 }

@@ -148,6 +148,9 @@ fn joined(of_runs: &[&Cell]) -> Cell {
     cell.valid = of_runs.iter().all(|cell| cell.valid);
     for other in of_runs.iter().skip(1) {
         cell.ledger.add(&other.ledger);
+        for (time, least) in &mut cell.samples {
+            *least = (*least).min(other.samples.get(time).copied().unwrap_or(0));
+        }
         let is_new =
             |doubt: &&DoubtRecord| cell.doubts.iter().all(|known| known.code != doubt.code);
         let new: Vec<DoubtRecord> = other.doubts.iter().filter(is_new).cloned().collect();

@@ -5,20 +5,26 @@
 use std::collections::BTreeSet;
 
 use weigh_model::Condition;
-use weigh_model::condition::{Limit, Operator};
+use weigh_model::condition::{Limit, Operator, quantile_of, resolve};
 
-use super::rows::{Pair, invalid};
+use super::rows::{Pair, figure};
 use super::text::{figure_text, times};
 use super::{Holds, Judgement, Row};
-use crate::summary::{Cell, Ratio, Verdict};
+use crate::figures::three_digits;
+use crate::judging::{self, Answer, Seen};
+use crate::reading;
+use crate::summary::{Cell, Ratio, Verdict, unit_of};
 
-/// Refuses a condition that nothing in either run could decide.
+/// Refuses a condition that means nothing: the metric's name was checked before.
 pub(crate) fn check(condition: &Condition, known: &BTreeSet<&str>) -> Result<(), String> {
-    let metric = condition.metric.as_str();
-    if !known.contains(metric) {
+    let is_known = |name: &str| known.contains(name);
+    let metric = resolve(&condition.metric, is_known);
+    let is_of_time = quantile_of(&metric).is_some()
+        && metric.split_once('.').is_some_and(|(time, _)| known.contains(&*format!("{time}.mean")));
+    if !is_known(&metric) && !is_of_time {
         let near = known
             .iter()
-            .map(|name| (strsim::jaro_winkler(metric, name), name))
+            .map(|name| (strsim::jaro_winkler(&metric, name), name))
             .max_by(|left, right| left.0.total_cmp(&right.0))
             .filter(|(likeness, _)| *likeness >= LIKENESS_MIN);
         let mend = near.map_or_else(
@@ -39,16 +45,19 @@ pub(crate) fn check(condition: &Condition, known: &BTreeSet<&str>) -> Result<(),
 
 /// What the condition comes to in a cell that both runs have.
 pub(crate) fn judge(condition: &Condition, pair: &Pair) -> Judgement {
-    let row = pair.row(&condition.metric);
+    let has = |name: &str| [pair.a.0, pair.b.0].iter().any(|cell| cell.metrics.contains_key(name));
+    let metric = resolve(&condition.metric, has);
     let (holds, text) = match condition.limit {
-        Limit::Change(share) => of_change(condition, share, &row),
-        Limit::Value(_) => of_value(condition, pair, &row),
+        Limit::Change(share) => of_change(condition, share, (pair, &metric)),
+        Limit::Value(_) => of_value(condition, pair, &metric),
     };
+    let (a, b) = (figure(pair.a, &metric), figure(pair.b, &metric));
     let is_measured = match condition.limit {
-        Limit::Change(_) => row.a.is_some() && row.b.is_some(),
-        Limit::Value(_) => row.b.is_some(),
+        Limit::Change(_) => a.is_some() && b.is_some(),
+        Limit::Value(_) => b.is_some(),
     };
-    Judgement { condition: condition.to_string(), cell: row.cell, holds, text, is_measured }
+    let cell = pair.b.0.name.clone();
+    Judgement { condition: condition.to_string(), cell, holds, text, is_measured }
 }
 
 /// A cell that one run lacks hides whatever happened to it.
@@ -58,8 +67,13 @@ pub(crate) fn unmatched(condition: &Condition, cell: &Cell) -> Judgement {
     Judgement { condition, cell, holds: Holds::CannotTell, text, is_measured: false }
 }
 
-fn of_change(condition: &Condition, share: f64, row: &Row) -> (Holds, String) {
+fn of_change(condition: &Condition, share: f64, (pair, metric): (&Pair, &str)) -> (Holds, String) {
     let because = |reason: String| (Holds::CannotTell, reason);
+    let (a, b) = match seen_of_both(pair, metric) {
+        Ok(both) => both,
+        Err(why) => return because(why),
+    };
+    let row = pair.row_within(metric, a.withheld.is_some() || b.withheld.is_some());
     let is_above = matches!(condition.operator, Operator::Greater | Operator::GreaterOrEqual);
     let Some(Ratio { value, low: Some(low), high: Some(high) }) = row.ratio else {
         let reason = row.reason.clone().unwrap_or_default();
@@ -69,30 +83,76 @@ fn of_change(condition: &Condition, share: f64, row: &Row) -> (Holds, String) {
         }
         // A ratio that has no bounds must still be beyond the limit itself.
         let beyond = row.ratio.map(|ratio| condition.holds_for_change(ratio.value) == Some(true));
-        let holds = match (without_bounds(row, is_above), beyond) {
+        let is_lag = Lag::of(&a.figure, &b.figure).is_material();
+        let holds = match (without_bounds(&row, is_above), beyond) {
+            _ if is_lag => Holds::CannotTell,
             (Holds::Yes, Some(false)) | (Holds::No, Some(true)) => Holds::CannotTell,
             (holds, _) => holds,
         };
         return (holds, reason);
     };
-    let [at_value, at_low, at_high] =
-        [value, low, high].map(|ratio| condition.holds_for_change(ratio) == Some(true));
+    let lag = Lag::of(&a.figure, &b.figure);
+    let figures = times(value, Some((low, high)));
+    let holds = |ratio: f64| condition.holds_for_change(ratio) == Some(true);
     // A limit on the far side of nothing-changed, such as "> -5%" (not improved by 5 %), must
     // itself be left out by the interval.
     let is_far = if is_above { share < 0.0 } else { share > 0.0 };
-    let beyond = if is_above { Verdict::Higher } else { Verdict::Lower };
-    let is_left_out = if is_above { low > 1.0 } else { high < 1.0 };
-    let is_real = match row.verdict {
-        _ if is_far => at_low && at_high,
-        Verdict::PracticallyEqual => is_left_out,
-        verdict => verdict == beyond,
+    // A difference below 1 % is practically none, but a limit below that may ask for it.
+    let is_called =
+        |verdict: Verdict| row.verdict == verdict || row.verdict == Verdict::PracticallyEqual;
+    let is_real = |factor: f64| match (is_far, is_above) {
+        (true, _) => holds(low * factor) && holds(high * factor),
+        (false, true) => low * factor > 1.0 && is_called(Verdict::Higher),
+        (false, false) => high * factor < 1.0 && is_called(Verdict::Lower),
     };
-    let figures = times(value, Some((low, high)));
+    // Twice the limit must be out of reach: otherwise too little was measured to say no.
+    let is_excluded = |factor: f64| match (is_far, is_above) {
+        (true, _) => !holds(low * factor) && !holds(high * factor),
+        (false, true) => high * factor - 1.0 <= 2.0 * share,
+        (false, false) => low * factor - 1.0 >= 2.0 * share,
+    };
+    let factors = [lag.least, lag.most];
+    let all = |test: &dyn Fn(f64) -> bool| factors.iter().all(|factor| test(*factor));
     match () {
-        () if at_value && is_real => (Holds::Yes, figures),
-        () if !at_value && !at_low && !at_high => (Holds::No, figures),
-        () if at_value => because(format!("{figures}: it may be chance; repeat more often")),
-        () => because(format!("{figures}: it may be more; repeat more often")),
+        () if all(&|factor| holds(value * factor) && is_real(factor)) => (Holds::Yes, figures),
+        () if all(&|factor| !holds(value * factor) && is_excluded(factor)) => (Holds::No, figures),
+        () if lag.is_material() => because(format!(
+            "{figures}, of which the generator's own lag may be a part: the ratio is from {} to {}",
+            three_digits(value * lag.least),
+            if lag.most.is_finite() { three_digits(value * lag.most) } else { "any".to_owned() }
+        )),
+        () if holds(value) => because(format!("{figures}: it may be chance; {MORE}")),
+        () => because(format!("{figures}: it may be more; {MORE}")),
+    }
+}
+
+/// What both cells say of the metric, or why one of them cannot decide anything.
+fn seen_of_both(pair: &Pair, metric: &str) -> Result<(Seen, Seen), String> {
+    let of = |name: &str, cell: &Cell| {
+        judging::seen(cell, metric).map_err(|why| format!("{name}: {why}"))
+    };
+    Ok((of("A", pair.a.0)?, of("B", pair.b.0)?))
+}
+
+/// What the generator's own lag on either side may make of a ratio: factors, the smallest and the
+/// largest.
+struct Lag {
+    least: f64,
+    most: f64,
+}
+
+impl Lag {
+    fn of(a: &reading::Figure, b: &reading::Figure) -> Lag {
+        // An infinite figure has no share that is lag.
+        let part = |own: &reading::Figure| match own.value.is_finite() && own.value > 0.0 {
+            true => (own.lag / own.value).clamp(0.0, 1.0),
+            false => 0.0,
+        };
+        Lag { least: 1.0 - part(b), most: 1.0 / (1.0 - part(a)) }
+    }
+
+    fn is_material(&self) -> bool {
+        self.least < 1.0 || self.most > 1.0
     }
 }
 
@@ -111,17 +171,20 @@ fn without_bounds(row: &Row, is_above: bool) -> Holds {
 
 /// A limit in the metric's own unit is held against B's figure alone, as thresholds of a plan
 /// are. An infinite quantile is beyond every limit.
-fn of_value(condition: &Condition, pair: &Pair, row: &Row) -> (Holds, String) {
-    if let Some(reason) = invalid("B", pair.b.0, &condition.metric) {
-        return (Holds::CannotTell, reason);
-    }
-    let Some(figure) = row.b else {
-        return (Holds::CannotTell, "not measured in B".to_owned());
+fn of_value(condition: &Condition, pair: &Pair, metric: &str) -> (Holds, String) {
+    let (answer, judged) = judging::judge(condition, pair.b.0);
+    let own = figure(pair.b, metric);
+    let mut text = figure_text(own.as_ref(), unit_of(metric));
+    let holds = match answer {
+        Answer::Holds => Holds::Yes,
+        Answer::Failed => Holds::No,
+        Answer::Undecided => {
+            let why = judged.reason.unwrap_or_default();
+            let text = if own.is_some() { format!("{text}: {why}") } else { format!("B: {why}") };
+            return (Holds::CannotTell, text);
+        }
     };
-    let value = figure.value.unwrap_or(f64::INFINITY);
-    let holds = if condition.holds(value) == Some(true) { Holds::Yes } else { Holds::No };
-    let mut text = figure_text(Some(&figure), &row.unit);
-    if let (Limit::Value(limit), Some(low), Some(high)) = (condition.limit, figure.low, figure.high)
+    if let (Limit::Value(limit), Some(low), Some(high)) = (condition.limit, judged.low, judged.high)
         && low < high
         && (low..=high).contains(&limit)
     {
@@ -129,6 +192,9 @@ fn of_value(condition: &Condition, pair: &Pair, row: &Row) -> (Holds, String) {
     }
     (holds, text)
 }
+
+/// What to do about an interval that is too wide.
+const MORE: &str = "repeat more often";
 
 /// Names that are less alike are not what was meant.
 const LIKENESS_MIN: f64 = 0.8;

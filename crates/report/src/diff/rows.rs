@@ -49,6 +49,12 @@ impl Pair<'_> {
 
     /// Compares the two in one metric.
     pub(crate) fn row(&self, metric: &str) -> Row {
+        self.row_within(metric, false)
+    }
+
+    /// The same; `allows_lag` where the reader puts the generator's own lag into what follows from
+    /// the ratio, so that it is no reason to refuse one.
+    pub(crate) fn row_within(&self, metric: &str, allows_lag: bool) -> Row {
         let mut row = Row {
             cell: self.b.0.name.clone(),
             metric: metric.to_owned(),
@@ -64,7 +70,7 @@ impl Pair<'_> {
             mann_whitney_exact: None,
             shift: None,
         };
-        match self.refusal(metric, &row) {
+        match self.refusal(metric, &row, allows_lag) {
             Some(reason) => row.reason = Some(reason),
             None => self.weigh(metric, &mut row),
         }
@@ -73,7 +79,7 @@ impl Pair<'_> {
     }
 
     /// Why the two must not be put in one ratio.
-    fn refusal(&self, metric: &str, row: &Row) -> Option<String> {
+    fn refusal(&self, metric: &str, row: &Row, allows_lag: bool) -> Option<String> {
         let ((a, side_a), (b, side_b)) = (self.a, self.b);
         match (&row.a, &row.b) {
             (None, None) => return Some("nobody could know it".to_owned()),
@@ -81,7 +87,8 @@ impl Pair<'_> {
             (_, None) => return Some("not measured in B".to_owned()),
             _ => {}
         }
-        if let Some(reason) = invalid("A", a, metric).or_else(|| invalid("B", b, metric)) {
+        let invalid = invalid("A", a, metric).or_else(|| invalid("B", b, metric));
+        if let Some(reason) = invalid.filter(|_| !allows_lag) {
             return Some(reason);
         }
         let of_b = Asked::of(&b.point, &side_b.summary.run.plan);

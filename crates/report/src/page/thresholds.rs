@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::escape;
+use crate::judging::Answer;
 use crate::summary::Summary;
 use crate::thresholds::sentences;
 
@@ -16,30 +17,45 @@ pub(crate) fn list(summary: &Summary) -> String {
         "<section class=\"short thresholds\" aria-labelledby=\"thresholds-title\">\n\
          <h2 id=\"thresholds-title\">{said}</h2>\n<ul>"
     );
-    for (holds, text) in sentences(summary, false) {
-        let (class, mark) = if holds { ("", "✓") } else { (" class=\"invalid\"", "✗") };
+    for (answer, text) in sentences(summary, false) {
+        let (class, mark) = match answer {
+            Answer::Holds => ("", "✓"),
+            Answer::Failed => (" class=\"invalid\"", "✗"),
+            Answer::Undecided => (" class=\"invalid\"", "?"),
+        };
         let _ = write!(html, "<li{class}><b>{mark}</b> {}</li>", escape(&text));
     }
     html + "</ul>\n</section>\n"
 }
 
-/// Whether they hold, as the answer says it, with the conditions that fail; `None` where the plan
+/// Whether they hold, as the answer says it, with the conditions that do not; `None` where the plan
 /// has none.
 pub(crate) fn verdict(summary: &Summary) -> Option<String> {
-    let failed = summary.thresholds.iter().filter(|threshold| !threshold.holds);
-    let failed: Vec<&str> = failed.map(|threshold| threshold.condition.as_str()).collect();
-    let which = if failed.is_empty() { String::new() } else { format!(": {}", failed.join("; ")) };
+    let open = summary.thresholds.iter().filter(|threshold| !threshold.holds);
+    let open: Vec<&str> = open.map(|threshold| threshold.condition.as_str()).collect();
+    let which = if open.is_empty() { String::new() } else { format!(": {}", open.join("; ")) };
     (!summary.thresholds.is_empty()).then(|| said(summary) + &which)
 }
 
 fn said(summary: &Summary) -> String {
-    let failed = summary.thresholds.iter().filter(|threshold| !threshold.holds).count();
-    match (failed, summary.thresholds.len()) {
-        (0, 1) => "The threshold holds".to_owned(),
-        (0, 2) => "Both thresholds hold".to_owned(),
-        (1, 1) => "The threshold failed".to_owned(),
-        (2, 2) => "Both thresholds failed".to_owned(),
-        (0, all) => format!("All {all} thresholds hold"),
-        (failed, all) => format!("{failed} of {all} thresholds failed"),
-    }
+    let count = |wanted: Answer| {
+        summary.thresholds.iter().filter(|threshold| threshold.answer() == wanted).count()
+    };
+    let all = summary.thresholds.len();
+    let together = |number: usize, word: &str, plural: &str| match (number, all) {
+        (1, 1) => format!("The threshold {word}"),
+        (2, 2) => format!("Both thresholds {plural}"),
+        (number, all) if number == all => format!("All {all} thresholds {plural}"),
+        (number, all) => format!("{number} of {all} thresholds {plural}"),
+    };
+    let parts = [
+        (count(Answer::Failed), "failed", "failed"),
+        (count(Answer::Undecided), "could not be decided", "could not be decided"),
+    ];
+    let open: Vec<String> = parts
+        .into_iter()
+        .filter(|(number, ..)| *number > 0)
+        .map(|(number, word, plural)| together(number, word, plural))
+        .collect();
+    if open.is_empty() { together(all, "holds", "hold") } else { open.join(", ") }
 }
