@@ -214,5 +214,9 @@ pub fn grouped(load: f64) -> String {
         }
         text.push(digit);
     }
-    if load.fract() == 0.0 { text } else { format!("{text}{}", &format!("{:.1}", load.fract())[1..]) }
+    if load.fract() == 0.0 {
+        text
+    } else {
+        format!("{text}{}", &format!("{:.1}", load.fract())[1..])
+    }
 }

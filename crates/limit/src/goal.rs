@@ -268,7 +268,12 @@ mod tests {
             assert_eq!(goal.name, name);
             assert_eq!(goal.check(), Ok(()));
         }
-        assert!(Goal::preset("fast").unwrap_err().to_string().contains("minute, quick, rfc2544, sustain"));
+        assert!(
+            Goal::preset("fast")
+                .unwrap_err()
+                .to_string()
+                .contains("minute, quick, rfc2544, sustain")
+        );
     }
 
     #[test]

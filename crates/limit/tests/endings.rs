@@ -72,7 +72,8 @@ fn the_trials_that_are_said_to_be_missing_are_the_missing_ones() {
 fn the_usual_goal_is_proven_within_a_minute() {
     for capacity in [150.0, 3_000.0, 47_500.0, 210_000.0, 800_000.0] {
         let minute = Some(Nanos::from_secs(60));
-        let search = Search { budget: minute, ..Search::new(axis(100.0, 1e6), vec![Goal::minute()]) };
+        let search =
+            Search { budget: minute, ..Search::new(axis(100.0, 1e6), vec![Goal::minute()]) };
         let foretold = Selector::new(search.clone()).unwrap().forecast(capacity, BESIDE);
         let mut target = bucket(capacity);
         let answer = searched(search, |request| timed(&mut target, request));
@@ -109,9 +110,7 @@ fn a_full_generator_ends_with_what_the_target_has_proven() {
     assert_eq!(found.lower.map(|bound| bound.load), Some(51_200.0));
     assert_eq!(
         found.to_string(),
-        format!(
-            "minute: passed 51,200/s (proven), no load failed, nothing is proven above: {why}"
-        )
+        format!("minute: passed 51,200/s (proven), no load failed, nothing is proven above: {why}")
     );
     let above = answer.trials.iter().filter(|trial| trial.request.load >= 60_000.0).count();
     assert_eq!(above, 1, "what says nothing about the target is not offered again");
@@ -163,8 +162,7 @@ fn both_ends_of_the_axis_are_answers() {
 /// Nobody ended it but the user: what there is, without a trial nothing.
 #[test]
 fn a_search_that_was_left_says_what_it_has() {
-    let mut selector =
-        Selector::new(Search::new(axis(100.0, 1e6), vec![Goal::minute()])).unwrap();
+    let mut selector = Selector::new(Search::new(axis(100.0, 1e6), vec![Goal::minute()])).unwrap();
     let sentence = selector.answer().goals[0].to_string();
     assert!(sentence.starts_with("minute: no load passed, no load failed, not proven"));
     let mut target = bucket(47_500.0);
