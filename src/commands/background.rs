@@ -95,6 +95,7 @@ impl Background {
             stage: Stage::default(),
             metering: &Metering::default(),
             lookouts: &Lookouts::default(),
+            say: &|_| {},
             emulate: &[],
             background: None,
         };

@@ -17,9 +17,11 @@ use crate::planning::conduct::Manner;
 use crate::planning::lane_options::{LaneOptions, run_name, secrets};
 use crate::planning::lanes::Lane;
 use crate::planning::limit_goals::GoalOptions;
-use crate::planning::limit_length::check_length;
+use crate::planning::limit_length::{check_length, quantity};
 use crate::planning::limit_load;
+use crate::planning::limit_needs;
 use crate::planning::options::LoadOptions;
+use crate::planning::overhead;
 use crate::planning::searches;
 use crate::run::limit_search;
 use crate::show::output;
@@ -47,7 +49,8 @@ pub struct Limit {
     to: Option<String>,
     #[command(flatten)]
     goals: GoalOptions,
-    /// No trial begins that would end later than this; divided equally among the lanes
+    /// No trial begins that would end later than this; divided equally among the lanes [default:
+    /// 1m for each lane with the preset minute, else none]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     budget: Option<Nanos>,
     /// Keeps one target process for all trials of a lane instead of a fresh one for each
@@ -96,7 +99,9 @@ impl Limit {
         let largest = |cases: &[Case]| Ok(searches::largest(cases, &searches));
         let experiment = self.manner.prepare(&catalogue, plan, &secrets, largest)?;
         if self.manner.is_dry() {
-            return self.tell(&wanted);
+            let beside = |case: &Case| overhead::beside_in_search(case, &catalogue);
+            let beside: Vec<Nanos> = experiment.cases.iter().map(beside).collect();
+            return self.tell(&wanted, &beside);
         }
         self.manner.show(experiment.run_with(
             move |experiment: &_, folder: &_, interrupts: &_, chronicle: &mut _| {
@@ -109,7 +114,9 @@ impl Limit {
     fn wanted(&self, catalogue: &Catalogue, axis: &Axis) -> Result<Vec<Wanted>, Stop> {
         let given = self.shared.given()?;
         let lanes = self.shared.lanes(&self.words, catalogue, &given)?;
-        let share = self.budget.map(|budget| searches::share(budget, lanes.len()));
+        let usual = self.goals.fit_a_minute().then(|| Nanos(LANE_BUDGET.0 * lanes.len() as u64));
+        let budget = self.budget.or(usual);
+        let share = budget.map(|budget| searches::share(budget, lanes.len()));
         let options = limit_load::with_axis(&self.load, axis)?;
         let mut wanted = Vec::new();
         for lane in lanes {
@@ -122,7 +129,8 @@ impl Limit {
             let goals = self.goals.goals(&load)?;
             let mut search = Search::new(*axis, goals);
             search.budget = share;
-            check_length(&search, &load, self.budget)?;
+            search.quantity = quantity(&search, &load)?;
+            check_length(&search, &load, budget)?;
             self.check_second_generator(&lane, &search, &load)?;
             wanted.push(Wanted { lane, load, search });
         }
@@ -169,19 +177,20 @@ impl Limit {
     }
 
     /// What would be searched.
-    fn tell(&self, wanted: &[Wanted]) -> Result<Exit, Stop> {
+    fn tell(&self, wanted: &[Wanted], beside: &[Nanos]) -> Result<Exit, Stop> {
         if self.manner.is_json() {
-            let lanes = wanted.iter().map(|Wanted { lane, load, search }| {
+            let lanes = wanted.iter().zip(beside).map(|(Wanted { lane, load, search }, beside)| {
                 let (protocol, target) = (lane.protocol.name(), lane.against.name());
                 let settings: BTreeMap<_, _> = lane.shown().collect();
                 json!({ "protocol": protocol, "target": target, "settings": settings,
-                        "load": load, "search": search })
+                        "load": load, "search": search,
+                        "needs": limit_needs::of(search, *beside) })
             });
             let document = json!({ "lanes": lanes.collect::<Vec<_>>() });
             return output::put(&format!("{document:#}\n")).map(|()| Exit::Done);
         }
         let mut text = String::new();
-        for Wanted { lane, load, search } in wanted {
+        for (Wanted { lane, load, search }, beside) in wanted.iter().zip(beside) {
             let (axis, unit) = (search.axis, search.axis.kind().unit());
             let settings: String =
                 lane.shown().map(|(key, value)| format!(" {key}={value}")).collect();
@@ -208,12 +217,11 @@ impl Limit {
                     goal.duration_sum.as_secs_f64(),
                 );
             }
-            match search.budget {
-                Some(budget) => writeln!(text, "  no longer than {budget}"),
-                None => writeln!(text, "  as long as it takes; --budget 5m ends it in time"),
-            }
-            .map_err(|error| Stop::new(Exit::Internal, error))?;
+            text += &limit_needs::text(search, *beside);
         }
         output::put(&text).map(|()| Exit::Done)
     }
 }
+
+/// What a lane may take where nothing is said.
+const LANE_BUDGET: Nanos = Nanos::from_secs(60);

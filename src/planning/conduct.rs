@@ -260,6 +260,11 @@ impl Manner {
             eprintln!("weigh: not everything could be recorded; what was measured is above");
             return Err(stop);
         }
+        if let (Exit::Done, Some(why)) = (finished.exit(), limit_text::unproven(&finished.summary))
+        {
+            eprintln!("weigh: {why}");
+            return Ok(Exit::Undecided);
+        }
         Ok(finished.exit())
     }
 }

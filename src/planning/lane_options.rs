@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
+use weigh_model::counters::SysChoice;
 use weigh_model::endpoint::Credentials;
 use weigh_model::lookout::Lookout;
 use weigh_model::plan::{Observe, Plan, Repeat, check_name};
@@ -82,6 +83,11 @@ pub struct LaneOptions {
     /// targets behind URL=. Its processor time and memory are absent without
     #[arg(long, value_name = "[URL=]WHAT")]
     observe: Vec<String>,
+    /// Ask servers given by URL for their own counters: $SYS of a broker, the status page of
+    /// nginx. auto: where they offer them, after trials that lost messages; on: after every
+    /// trial, and an error where there are none; off: never
+    #[arg(long, value_name = "auto|on|off", default_value = "auto")]
+    sys: SysChoice,
     /// The meter of energy: auto, none, rapl, ina226 (or another chip; ina226:hwmon3 where there
     /// are several), battery, pmic, or csv:FILE for the log of a meter outside (csv:FILE@5V where
     /// it has currents only); weigh meters lists what there is [default: what there is, without
@@ -204,6 +210,7 @@ impl LaneOptions {
             meter: self.meter.clone(),
             idle: self.idle,
             target: self.observe.iter().map(lookout).collect::<Result<_, _>>()?,
+            sys: self.sys,
             ..Observe::default()
         })
     }

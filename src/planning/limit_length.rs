@@ -1,7 +1,9 @@
 //! Whether the trials of a search are long enough to say anything, and short enough for its budget.
 
-use weigh_limit::{AxisKind, Search};
+use weigh_limit::{AxisKind, Quantity, Search};
+use weigh_model::condition::Condition;
 use weigh_model::{Load, Nanos};
+use weigh_stats::quantile::values_needed;
 
 use crate::exit::Stop;
 
@@ -28,23 +30,93 @@ pub fn check_length(search: &Search, load: &Load, whole: Option<Nanos>) -> Resul
         )));
     }
     check_quantiles(search, messages)?;
-    let takes = shortest + load.warmup;
+    let first = search.quantity.map(|quantity| quantity.duration(search.axis.min()));
+    let first = first.unwrap_or_default().max(shortest);
+    let takes = Nanos(first.0.saturating_add(load.warmup.0));
     match (whole, search.budget) {
         (Some(whole), Some(share)) if share < takes => {
             let lanes = (whole.0 / share.0.max(1)).max(1);
             let needed = Nanos(takes.0.saturating_mul(lanes));
+            let because = match search.quantity {
+                Some(quantity) if first > shortest => of_quantile(search, quantity, share),
+                _ => String::new(),
+            };
             Err(Stop::usage(format!(
-                "--budget {whole}: not even the first trial of every lane fits, {shortest} and \
-                 its warm-up each: type at least --budget {needed}, and much more for an answer"
+                "--budget {whole}: not even the first trial of every lane fits, {first} and \
+                 its warm-up each: {because}type at least --budget {needed}, and much more for an \
+                 answer"
             )))
         }
         _ => Ok(()),
     }
 }
 
-/// Refuses a quantile that the shortest trial at the smallest rate is too small to have.
+/// Why the first trial takes longer than its lane may, and which load is large enough.
+fn of_quantile(search: &Search, quantity: Quantity, share: Nanos) -> String {
+    let (axis, unit) = (search.axis, search.axis.kind().unit());
+    let Some(condition) = steepest(search).map(|(condition, _)| condition) else {
+        return String::new();
+    };
+    let (min, needed) = (axis.min(), quantity.messages);
+    let mut text = format!(
+        "--goal \"{condition}\" needs {needed} messages, and {min}{unit} bring {:.2} a second; ",
+        quantity.per_s + quantity.per_s_of_load * min
+    );
+    let seconds = share.as_secs_f64() / TRIALS_IN_BUDGET;
+    let from = (needed as f64 / seconds - quantity.per_s) / quantity.per_s_of_load;
+    if from.is_finite() && from <= axis.max() {
+        let unit = if axis.kind() == AxisKind::Rate { "/s" } else { "" };
+        text += &format!("type --from {:.0}{unit}, or ", from.ceil());
+    } else {
+        text += "send more often (-R), ask for a smaller quantile such as p50, or ";
+    }
+    text
+}
+
+/// What a trial must have so that every quantile that a goal speaks of is known, and how fast it
+/// comes at a load of the search; `None` where no goal speaks of any, or nobody knows how fast.
+///
+/// # Errors
+/// If the smallest burst has fewer messages than the quantile needs.
+pub fn quantity(search: &Search, load: &Load) -> Result<Option<Quantity>, Stop> {
+    let Some((condition, messages)) = steepest(search) else { return Ok(None) };
+    let rate = load.rate.filter(|_| load.arrival.is_open());
+    let (per_s, per_s_of_load) = match (search.axis.kind(), rate) {
+        (AxisKind::Rate, _) => (0.0, 1.0),
+        (AxisKind::Burst, _) if search.axis.min() < messages as f64 => {
+            return Err(Stop::usage(format!(
+                "--goal \"{condition}\": needs {messages} messages, and the smallest burst has \
+                 {}: type --from {messages}",
+                search.axis.min()
+            )));
+        }
+        (AxisKind::Burst, _) | (_, None) => return Ok(None),
+        (AxisKind::Connections, Some(rate)) if rate.per_client => (0.0, rate.per_second),
+        (_, Some(rate)) if rate.per_client => (rate.per_second * f64::from(load.connections), 0.0),
+        (_, Some(rate)) => (rate.per_second, 0.0),
+    };
+    Ok(Some(Quantity { messages, per_s, per_s_of_load }))
+}
+
+/// The condition whose quantile needs the most messages, and how many.
+fn steepest(search: &Search) -> Option<(&Condition, u64)> {
+    let conditions = search.goals.iter().flat_map(|goal| &goal.conditions);
+    let with = conditions.filter_map(|own| Some((own, messages_needed(&own.metric)?)));
+    with.max_by_key(|(_, messages)| *messages)
+}
+
+/// The messages that a figure needs; `None` for one that is no quantile.
+pub fn messages_needed(metric: &str) -> Option<u64> {
+    let digits = metric.rsplit('.').next()?.strip_prefix('p')?;
+    let number: f64 = digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()))?;
+    let scale = 10f64.powi(digits.len().max(2) as i32);
+    Some(values_needed(number / scale))
+}
+
+/// Refuses a quantile that the shortest trial at the smallest rate is too small to have, where the
+/// search does not lengthen its trials by itself.
 fn check_quantiles(search: &Search, messages: f64) -> Result<(), Stop> {
-    if search.axis.kind() != AxisKind::Rate {
+    if search.axis.kind() != AxisKind::Rate || search.quantity.is_some() {
         return Ok(());
     }
     let conditions = search.goals.iter().flat_map(|goal| &goal.conditions);
@@ -73,3 +145,20 @@ const ROUNDING: f64 = 1e-6;
 
 /// Two intervals of a time series.
 const TRIAL_MIN: Nanos = Nanos::from_millis(200);
+
+/// How many trials as long as the first should fit into what a lane has.
+const TRIALS_IN_BUDGET: f64 = 10.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantile_needs_the_messages_that_its_interval_needs() {
+        assert_eq!(messages_needed("response_time_ns.p99"), Some(368));
+        assert_eq!(messages_needed("delivery_time_ns.p999"), Some(3_688));
+        assert_eq!(messages_needed("delivery_time_ns.p50"), Some(6));
+        assert_eq!(messages_needed("delivery_time_ns.max"), None);
+        assert_eq!(messages_needed("polls"), None);
+    }
+}

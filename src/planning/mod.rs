@@ -12,6 +12,7 @@ pub mod lanes;
 pub mod limit_goals;
 pub mod limit_length;
 pub mod limit_load;
+pub mod limit_needs;
 pub mod material;
 pub mod options;
 pub mod overhead;

@@ -14,13 +14,19 @@ use crate::planning::lanes::Against;
 /// wire, if it has one, is `is_heard`.
 pub fn expected<'c>(case: &'c Case, is_heard: bool, catalogue: &Catalogue) -> Expected<'c> {
     let path = case.path.as_ref();
-    Expected { load: &case.load, path, beside: beside(case, is_heard, catalogue) }
+    Expected { load: &case.load, path, beside: beside(case, is_heard, catalogue, COUNTED) }
+}
+
+/// What a trial of a search takes beside its load, its warm-up included. Counters are awaited only
+/// where something was lost.
+pub fn beside_in_search(lane: &Case, catalogue: &Catalogue) -> Nanos {
+    beside(lane, false, catalogue, MANAGED) + lane.load.warmup
 }
 
 /// What a search in this lane takes: so many loads as it usually tries, or its budget where that is
 /// less.
 pub fn search(lane: &Case, search: &Search, catalogue: &Catalogue) -> Nanos {
-    let beside = beside(lane, false, catalogue) + lane.load.warmup;
+    let beside = beside_in_search(lane, catalogue);
     let of = |goal: &Goal| {
         let loads = loads(search.axis.max() / search.axis.min(), goal.width).ceil() as u64;
         // A trial shows of most loads on which side they lie; the two bounds need all of theirs.
@@ -40,8 +46,9 @@ fn loads(span: f64, width: f64) -> f64 {
     1.0 + doublings + halvings
 }
 
-fn beside(case: &Case, is_heard: bool, catalogue: &Catalogue) -> Nanos {
-    let mut sum = started(&case.lane.against, catalogue) + opened(case);
+/// `counted` is what a server takes that tells its counters in topics.
+fn beside(case: &Case, is_heard: bool, catalogue: &Catalogue, counted: Nanos) -> Nanos {
+    let mut sum = started(&case.lane.against, catalogue, counted) + opened(case);
     if case.load.delivers() {
         sum = sum + LINGERING;
     }
@@ -62,7 +69,7 @@ fn beside(case: &Case, is_heard: bool, catalogue: &Catalogue) -> Nanos {
         let own = if beneath.asked.is_at_same() {
             Nanos(0)
         } else {
-            started(&beneath.lane.against, catalogue)
+            started(&beneath.lane.against, catalogue, counted)
         };
         sum = sum + beneath.asked.lead + own + BACKGROUND;
     }
@@ -70,7 +77,7 @@ fn beside(case: &Case, is_heard: bool, catalogue: &Catalogue) -> Nanos {
 }
 
 /// Starting and stopping a target, and waiting until what it counts stands still.
-fn started(against: &Against, catalogue: &Catalogue) -> Nanos {
+fn started(against: &Against, catalogue: &Catalogue, counted: Nanos) -> Nanos {
     let tells_in_topics = |name: &str| {
         let choice = catalogue.choose(name);
         choice.is_ok_and(|own| own.target.counters.iter().any(|one| one.topic.is_some()))
@@ -84,7 +91,7 @@ fn started(against: &Against, catalogue: &Catalogue) -> Nanos {
             let settling = if has_broker { FORWARDING } else { Nanos(0) };
             times(PROCESS, stages.len() as u64 + u64::from(has_broker)) + settling
         }
-        Against::Managed(name) if tells_in_topics(name) => COUNTED,
+        Against::Managed(name) if tells_in_topics(name) => counted,
         Against::Managed(_) => MANAGED,
     }
 }

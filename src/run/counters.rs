@@ -3,31 +3,33 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use weigh_model::protocol::{Role, Seat};
+use weigh_model::protocol::{Dial, Role, Seat};
 use weigh_model::trial::Settings;
 use weigh_model::wire::{Outbox, Signal};
-use weigh_model::{Load, Nanos, Pattern, Trial};
+use weigh_model::{Endpoint, Load, Nanos, Pattern, Trial};
 use weigh_protocols as registry;
 use weigh_stage::counter::{Counter, CounterKind};
 use weigh_stage::hosts::Scene;
 use weigh_stage::managed::ManagedServer;
 
+use crate::run::counter_watch::{Expected, Watch};
 use crate::run::secured::Vault;
 use crate::run::stage::TARGET;
 use crate::run::{layers, shown};
 
-/// The counters of `server` by name, once it has reported them twice; empty where it has none or
-/// does not tell them. Counters of a broker lag behind, Mosquitto's by up to three seconds.
-/// They are asked for on the server's own host, so that no path delays them and no wire that is
-/// listened on carries them.
+/// The counters of `server` by name, once they show what it must have counted, or it has reported
+/// them twice; empty where it has none or does not tell them. Counters of a broker lag behind,
+/// Mosquitto's by up to three seconds. They are asked for on the server's own host, so that no path
+/// delays them and no wire that is listened on carries them.
 pub fn read_settled(
     server: &ManagedServer,
-    load: &Load,
+    (load, expected): (&Load, Expected),
     scene: Option<&Scene>,
     vault: &Vault,
+    say: &(dyn Fn(&str) + Sync),
 ) -> BTreeMap<String, f64> {
     if server.counters().is_empty() {
         return BTreeMap::new();
@@ -35,7 +37,7 @@ pub fn read_settled(
     let read = || {
         let mut all = shown::read_settled(server.counters());
         if server.counters().iter().any(|own| own.topic.is_some()) {
-            all.extend(listen(server, load, vault).unwrap_or_default());
+            all.extend(listen(server, (load, expected), vault, say).unwrap_or_default());
         }
         all
     };
@@ -63,7 +65,12 @@ pub fn since(
     since
 }
 
-fn listen(server: &ManagedServer, load: &Load, vault: &Vault) -> Option<BTreeMap<String, f64>> {
+fn listen(
+    server: &ManagedServer,
+    (load, expected): (&Load, Expected),
+    vault: &Vault,
+    say: &(dyn Fn(&str) + Sync),
+) -> Option<BTreeMap<String, f64>> {
     let protocol = registry::find_by_scheme(&server.endpoint().scheme)?;
     let given = [
         ("filter", COUNTER_FILTER),
@@ -72,30 +79,55 @@ fn listen(server: &ManagedServer, load: &Load, vault: &Vault) -> Option<BTreeMap
         ("tls_mutual", "true"),
     ];
     let settings = Settings::new(protocol.name(), protocol.settings(), given).ok()?;
-    let trial = Trial {
+    let trial = reader(protocol.name(), server.endpoint(), load, settings);
+    let dial = protocol.dial(&trial).ok()?;
+    let (name, endpoint) = (protocol.name(), server.endpoint());
+    let dial = layers::dial_to_ours(dial, name, &trial.settings, endpoint, vault)?;
+    let topic = |own: &Counter| Some((own.topic.clone()?, own.name.clone()));
+    let topics = server.counters().iter().filter_map(topic).collect();
+    let mut watch = Watch::new(topics, Some(expected), REPORTS);
+    let awaited = format!("waiting for the counters of {} ($SYS)", server.title());
+    hear(&dial, endpoint.address?, &mut watch, (GIVE_UP_AFTER, &|| say(&awaited)))?;
+    Some(watch.values)
+}
+
+/// One reader of counter topics, whose name therefore needs no number: of messages, and not of
+/// pieces of them.
+pub fn reader(protocol: &str, endpoint: &Endpoint, load: &Load, settings: Settings) -> Trial {
+    Trial {
         id: String::new(),
         point: BTreeMap::new(),
         repetition: 0,
         seed: 0,
-        protocol: protocol.name().to_owned(),
+        protocol: protocol.to_owned(),
         target: String::new(),
-        endpoint: Some(server.endpoint().clone()),
-        // One reader, whose name therefore needs no number, of messages and not of pieces of them.
+        endpoint: Some(endpoint.clone()),
         load: Load { pattern: Pattern::Deliver, connections: 1, subscribers: 1, ..load.clone() },
         settings,
-    };
-    let dial = protocol.dial(&trial).ok()?;
-    let (name, endpoint) = (protocol.name(), server.endpoint());
-    let dial = layers::dial_to_ours(dial, name, &trial.settings, endpoint, vault)?;
+    }
+}
+
+/// Listens to counter topics until the watch stands still, at most so long. `None` where the server
+/// could not be asked. After a while `say` is called, once.
+pub fn hear(
+    dial: &Dial,
+    address: SocketAddr,
+    watch: &mut Watch,
+    (most, say): (Duration, &dyn Fn()),
+) -> Option<()> {
     let mut wire = (dial.make)(Seat { index: 0, role: Role::Consumer });
-    let mut socket = TcpStream::connect(server.endpoint().address?).ok()?;
+    let mut socket = TcpStream::connect_timeout(&address, most).ok()?;
     socket.set_read_timeout(Some(LOOK_EVERY)).ok()?;
     let mut out = Outbox::default();
     wire.open(Nanos(0), &mut out, &mut |_| {});
     let started = Instant::now();
-    let mut watch = Watch::new(server);
     let (mut carry, mut buffer) = (Vec::new(), [0u8; 16 * 1024]);
-    while started.elapsed() < GIVE_UP_AFTER && !watch.stands_still() {
+    let mut is_said = false;
+    while started.elapsed() < most && !watch.stands_still(started.elapsed()) {
+        if !is_said && started.elapsed() > SAID_AFTER {
+            is_said = true;
+            say();
+        }
         socket.write_all(out.bytes()).ok()?;
         out.clear();
         match socket.read(&mut buffer) {
@@ -104,57 +136,23 @@ fn listen(server: &ManagedServer, load: &Load, vault: &Vault) -> Option<BTreeMap
             Err(error) if is_timeout(&error) => continue,
             Err(_) => break,
         }
-        let now = Nanos(started.elapsed().as_nanos() as u64);
-        let taken = wire.receive(&carry, now, &mut out, &mut |signal| watch.hear(signal)).ok()?;
+        let elapsed = started.elapsed();
+        let now = Nanos(elapsed.as_nanos() as u64);
+        let mut hear = |signal: Signal<'_>| {
+            if let Signal::Message { topic, body } = signal {
+                watch.hear(topic, body, elapsed);
+            }
+        };
+        let taken = wire.receive(&carry, now, &mut out, &mut hear).ok()?;
         carry.drain(..taken);
     }
     wire.close(&mut out);
     let _ = socket.write_all(out.bytes());
-    Some(watch.values)
+    Some(())
 }
 
 fn is_timeout(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut)
-}
-
-/// The counters while they come in. A broker tells all of them at once, first those it kept and
-/// then again at each of its reports.
-struct Watch {
-    topics: BTreeMap<String, String>,
-    values: BTreeMap<String, f64>,
-    reports: u32,
-    heard: Option<Instant>,
-}
-
-impl Watch {
-    fn new(server: &ManagedServer) -> Watch {
-        let topic = |own: &Counter| Some((own.topic.clone()?, own.name.clone()));
-        let topics = server.counters().iter().filter_map(topic).collect();
-        Watch { topics, values: BTreeMap::new(), reports: 0, heard: None }
-    }
-
-    fn hear(&mut self, signal: Signal<'_>) {
-        let Signal::Message { topic, body } = signal else { return };
-        if self.is_silent() {
-            self.reports += 1;
-        }
-        self.heard = Some(Instant::now());
-        let name = std::str::from_utf8(topic).ok().and_then(|topic| self.topics.get(topic));
-        let value = std::str::from_utf8(body).ok().and_then(|text| text.trim().parse::<f64>().ok());
-        if let (Some(name), Some(value)) = (name, value) {
-            self.values.insert(name.clone(), value);
-        }
-    }
-
-    /// Nothing more belongs to the last report.
-    fn is_silent(&self) -> bool {
-        self.heard.is_none_or(|heard| heard.elapsed() > BETWEEN_REPORTS)
-    }
-
-    /// The broker has told everything twice since we asked: nothing of the trial is missing.
-    fn stands_still(&self) -> bool {
-        self.reports >= REPORTS && self.is_silent()
-    }
 }
 
 const COUNTER_FILTER: &str = "$SYS/broker/#";
@@ -163,8 +161,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// What it kept, and two reports of the time after the trial: the first may have begun before its
 /// last messages were counted.
 const REPORTS: u32 = 3;
-
-/// Shorter than the second between reports that our profiles of Mosquitto set, and longer than
-/// a report takes.
-const BETWEEN_REPORTS: Duration = Duration::from_millis(300);
 const GIVE_UP_AFTER: Duration = Duration::from_secs(6);
+
+/// How long is waited before a user is told for what.
+const SAID_AFTER: Duration = Duration::from_millis(700);

@@ -90,6 +90,7 @@ impl Scales<'_> {
             },
             metering: &self.experiment.metering,
             lookouts: &self.experiment.lookouts,
+            say: &|text| self.display.note(text),
             emulate: &observe.emulate,
             background: case.background.as_deref().map(|own| background::Asked {
                 case: own,

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use weigh_engine::outcome::Outcome;
+use weigh_model::counters::SysChoice;
 use weigh_model::plan::TargetLife;
 use weigh_model::server::ServerReport;
+use weigh_model::{Ledger, Trial};
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::enclosure::Enclosure;
 use weigh_stage::hosts::Scene;
@@ -16,6 +19,7 @@ use weigh_stage::site::Site;
 use crate::exit::{Exit, Stop};
 use crate::planning::lanes::Lane;
 use crate::run::addresses;
+use crate::run::behind::{Asking, Behind, Told};
 use crate::run::relayed::Relayed;
 use crate::run::secured::Vault;
 use crate::run::stage::{RELAY, Stage, TARGET};
@@ -33,6 +37,30 @@ pub struct Targets<'t> {
     kept: BTreeMap<String, Kept>,
     /// How many were started to be kept.
     started: u32,
+    /// The counters of those that are given by URL.
+    behind: Behind,
+    awaits: Await,
+}
+
+/// After which trials the counters of a real server are waited for, where it can be chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Await {
+    /// After every trial.
+    #[default]
+    Always,
+    /// After those that lost a larger share of their messages.
+    LossAbove(f64),
+}
+
+impl Await {
+    /// Whether they are waited for after a trial with this ledger.
+    pub fn is_met(self, ledger: &Ledger) -> bool {
+        let lost = ledger.lost.unwrap_or(0) as f64;
+        match self {
+            Await::Always => true,
+            Await::LossAbove(share) => lost / ledger.sent.max(1) as f64 > share,
+        }
+    }
 }
 
 /// What is known of a kept target between two trials.
@@ -83,8 +111,11 @@ pub struct Lease {
     pub is_used: bool,
     /// How its predecessor ended, where it had to be started anew.
     pub restarted: Option<String>,
+    /// What the server behind a URL has told of the trial.
+    pub told: Told,
     /// By which it is kept.
     key: String,
+    awaits: Await,
 }
 
 impl<'t> Targets<'t> {
@@ -96,7 +127,47 @@ impl<'t> Targets<'t> {
         folder: PathBuf,
     ) -> Targets<'t> {
         let (vault, kept) = (Vault::new(folder.join("tls")), BTreeMap::new());
-        Targets { life, catalogue, shards, folder, vault, kept, started: 0 }
+        let (behind, awaits) = (Behind::default(), Await::default());
+        Targets { life, catalogue, shards, folder, vault, kept, started: 0, behind, awaits }
+    }
+
+    /// The same, where those given by URL are asked so for their counters.
+    pub fn asking(mut self, sys: SysChoice) -> Targets<'t> {
+        self.behind = Behind::new(sys);
+        self
+    }
+
+    /// From now on counters are waited for after these trials.
+    pub fn await_counters(&mut self, awaits: Await) {
+        self.awaits = awaits;
+    }
+
+    /// Before the first connection of a trial at a target that is given by URL.
+    ///
+    /// # Errors
+    /// If it has no counters although they were demanded.
+    pub fn ask_before(
+        &mut self,
+        lane: &Lane,
+        trial: &Trial,
+        say: &dyn Fn(&str),
+    ) -> Result<(), Stop> {
+        if !lane.is_foreign() {
+            return Ok(());
+        }
+        self.behind.before(&Asking { lane, trial, vault: &self.vault, say }, self.catalogue)
+    }
+
+    /// After such a trial has settled.
+    pub fn ask_after(
+        &mut self,
+        lane: &Lane,
+        trial: &Trial,
+        outcome: &Outcome,
+        say: &dyn Fn(&str),
+    ) -> Told {
+        let asking = Asking { lane, trial, vault: &self.vault, say };
+        self.behind.after(&asking, outcome, self.awaits)
     }
 
     /// The target of `lane` on this stage and these cores, for the trial of this id.
@@ -112,14 +183,15 @@ impl<'t> Targets<'t> {
     ) -> Result<Lease, Stop> {
         if self.life == TargetLife::Fresh || lane.is_foreign() {
             let started = self.start(lane, stage, cores, self.folder.join(trial))?;
-            return Ok(Lease::first(started, String::new(), None));
+            return Ok(self.first(started, String::new(), None));
         }
         let key = Running::key(lane, self.shards) + &stage.key();
         let restarted = match self.kept.remove(&key) {
             Some(Kept::Alive(kept)) => match Self::ready_again(*kept) {
                 Ok((target, before)) => {
                     let restarted = None;
-                    return Ok(Lease { target, before, is_used: true, restarted, key });
+                    let lease = self.first(target, key, restarted);
+                    return Ok(Lease { before, is_used: true, ..lease });
                 }
                 Err(ended) => Some(ended),
             },
@@ -129,7 +201,12 @@ impl<'t> Targets<'t> {
         self.started += 1;
         let folder = self.folder.join(format!("kept-{}", self.started));
         let started = self.start(lane, stage, cores, folder)?;
-        Ok(Lease::first(started, key, restarted))
+        Ok(self.first(started, key, restarted))
+    }
+
+    fn first(&self, target: Started, key: String, restarted: Option<String>) -> Lease {
+        let (before, told, awaits) = (Counted::default(), Told::default(), self.awaits);
+        Lease { target, before, is_used: false, restarted, told, key, awaits }
     }
 
     /// Takes a target back after a trial at whose end it had counted so much; `None` where that
@@ -215,7 +292,8 @@ impl Drop for Targets<'_> {
 }
 
 impl Lease {
-    fn first(target: Started, key: String, restarted: Option<String>) -> Lease {
-        Lease { target, before: Counted::default(), is_used: false, restarted, key }
+    /// Whether the target's counters must be waited for: one that is kept counts on from them.
+    pub fn awaits_counters(&self, ledger: &Ledger) -> bool {
+        !self.key.is_empty() || self.awaits.is_met(ledger)
     }
 }

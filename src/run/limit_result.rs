@@ -12,6 +12,7 @@ use weigh_model::ledger::NotSentCause;
 use weigh_model::protocol::Guarantee;
 use weigh_model::{Load, Nanos, Pattern};
 
+use crate::planning::limit_length::messages_needed;
 use crate::planning::limit_load;
 
 /// A trial that is over.
@@ -84,8 +85,27 @@ impl Over<'_> {
         }
         match self.spoilt(goals) {
             Some(doubt) => TrialEnd::Invalid(format!("{}; {}", doubt.text, doubt.advice)),
-            None => TrialEnd::Completed,
+            None => self.too_few(goals).unwrap_or(TrialEnd::Completed),
         }
+    }
+
+    /// Where a goal that was not missed by loss speaks of a quantile for which there were too few
+    /// messages. A burst has as many as it has.
+    fn too_few(&self, goals: &[Goal]) -> Option<TrialEnd> {
+        if self.load.messages.is_some() {
+            return None;
+        }
+        let (forwarded, lost) = self.counts();
+        let loss_ratio = lost as f64 / (forwarded + lost).max(1) as f64;
+        let open = goals.iter().filter(|goal| loss_ratio <= goal.loss_ratio);
+        open.flat_map(|goal| &goal.conditions).find_map(|condition| {
+            let needed = messages_needed(&condition.metric)?;
+            let family = condition.metric.split('.').next()?;
+            let had = self.finished.samples.get(family).copied().unwrap_or(0);
+            let had = had + self.finished.ledger.lost.unwrap_or(0);
+            let metric = condition.metric.clone();
+            (had < needed).then_some(TrialEnd::TooFew { metric, had, needed })
+        })
     }
 
     /// What spoils the trial though nothing but chance was at its end: the generator was late, just
@@ -243,7 +263,7 @@ mod tests {
     fn finished(changed: Value) -> TrialFinished {
         let mut trial = json!({
             "trial": "1", "point": {}, "repetition": 0, "seed": 1, "guarantee": "at least once",
-            "target": "test", "metrics": {}, "samples": {}, "doubts": [], "granted": {},
+            "target": "test", "metrics": {}, "samples": { "response_time_ns": 3000 }, "doubts": [], "granted": {},
             "ledger": Ledger {
                 messages: 3000, scheduled: 3000, sent: 3000, delivered: Some(3000), lost: Some(0),
                 ..Ledger::default()
@@ -335,6 +355,27 @@ mod tests {
         let over =
             Over { request: &request, load: &load, finished: trial, intervals, elapsed: duration };
         over.result(&goals).end
+    }
+
+    #[test]
+    fn a_quantile_without_its_messages_asks_for_a_longer_trial() {
+        let with = |samples: u64, lost: u64| {
+            let ledger = Ledger {
+                scheduled: 400,
+                sent: 400,
+                delivered: Some(400 - lost),
+                lost: Some(lost),
+                ..Ledger::default()
+            };
+            let metrics = json!({ "response_time_ns.p99": 8e6 });
+            let samples = json!({ "response_time_ns": samples });
+            let trial = json!({ "metrics": metrics, "samples": samples, "ledger": ledger });
+            end(&finished(trial), "response_time_ns.p99 < 9ms")
+        };
+        assert_eq!(with(400, 0), TrialEnd::Completed);
+        let metric = "response_time_ns.p99".to_owned();
+        assert_eq!(with(120, 0), TrialEnd::TooFew { metric, had: 120, needed: 368 });
+        assert_eq!(with(120, 200), TrialEnd::Completed, "it is missed by its loss anyway");
     }
 
     /// A lag of 1 ms decides nothing beside a p99 of 8 ms unless the limit lies between 7 and 8.

@@ -18,7 +18,7 @@ use crate::run::experiment::Experiment;
 use crate::run::followed::{Followed, Scales};
 use crate::run::identity::Trials;
 use crate::run::interrupts::Interrupts;
-use crate::run::kept::Targets;
+use crate::run::kept::{Await, Targets};
 use crate::run::limit_result::Over;
 use crate::run::second_generator;
 use crate::show::terminal::{Display, Standing};
@@ -62,7 +62,8 @@ pub fn go_on(
         scales: Scales { experiment, folder, interrupts, display },
         chronicle,
         trials: Trials::new(&experiment.plan, &[]),
-        targets: Targets::new(life, experiment.catalogue, experiment.shards, logs),
+        targets: Targets::new(life, experiment.catalogue, experiment.shards, logs)
+            .asking(experiment.plan.observe.sys),
         tags: HashSet::new(),
         began: Instant::now(),
         before: clock(&events),
@@ -225,6 +226,7 @@ impl Sitting<'_> {
             repetition: trial.repetition,
             at_ns: Some(self.before.0 + self.began.elapsed().as_nanos() as u64),
         })?;
+        self.targets.await_counters(worth_waiting(&lane.search, request));
         let weighed = self.scales.weigh(&case, trial, &mut self.targets, false);
         self.scales.display.trial_done();
         let elapsed = Nanos(began.elapsed().as_nanos() as u64);
@@ -322,6 +324,12 @@ impl Sitting<'_> {
         observed: serde_json::Value,
     ) -> Result<(), Stop> {
         let mut result = reread(&result)?;
+        if let TrialEnd::TooFew { metric, had, needed } = &result.end {
+            let longer = "the next trial at this load is longer";
+            self.scales
+                .display
+                .note(&format!("{metric} needs {needed} messages, this trial had {had}: {longer}"));
+        }
         if let Err(unusable) = lane.selector.note(result.clone()) {
             result.end = TrialEnd::Invalid(unusable.to_string());
             let told = lane.selector.note(result.clone());
@@ -344,6 +352,14 @@ impl Sitting<'_> {
             None => Ok(()),
         }
     }
+}
+
+/// After which result of this trial the target's counters are waited for: a search asks what ended
+/// it of trials at full length that lost too much.
+fn worth_waiting(search: &Search, request: &TrialRequest) -> Await {
+    let full = search.goals.iter().filter(|goal| request.duration >= goal.final_trial_duration);
+    let share = full.map(|goal| goal.loss_ratio).fold(f64::INFINITY, f64::min);
+    Await::LossAbove(share)
 }
 
 /// What came of a trial.

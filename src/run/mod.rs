@@ -5,7 +5,9 @@ pub mod addresses;
 #[cfg_attr(not(feature = "tls"), path = "agentless.rs")]
 pub mod agents;
 pub mod background;
+pub mod behind;
 pub mod chronicle;
+pub mod counter_watch;
 pub mod counters;
 pub mod crossing;
 pub mod departures;

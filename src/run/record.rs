@@ -15,6 +15,7 @@ use weigh_observe::sampler::Usage;
 use weigh_stage::reference::ReferenceServer;
 
 use crate::planning::lanes::Lane;
+use crate::run::counter_watch::Expected;
 use crate::run::counters;
 use crate::run::crossing::Carried;
 use crate::run::kept::{Counted, Lease};
@@ -30,11 +31,12 @@ pub fn put_together(
     trial: &Trial,
     measured: Measured,
     lease: &mut Lease,
-    (vault, is_urgent): (&Vault, bool),
+    (vault, is_urgent, say): (&Vault, bool, &(dyn Fn(&str) + Sync)),
 ) -> (TrialFinished, Vec<Event>, Option<Counted>) {
     let Measured { mut outcome, mut seen } = measured;
     let crossed = std::mem::take(&mut seen.crossed);
     let mut counted = Some(Counted::default());
+    let awaits_counters = lease.awaits_counters(&outcome.ledger);
     let (mut server, mut counters) = (None, BTreeMap::new());
     match &mut lease.target.running {
         _ if is_urgent => counted = None,
@@ -44,9 +46,13 @@ pub fn put_together(
             server = own.map(|report| report.since(&lease.before.report));
             counted = report.map(|report| Counted { report, ..Counted::default() });
         }
+        // Where nothing was lost, nothing was dropped: a search need not wait for that.
+        Running::Managed(_) if !awaits_counters => {}
         Running::Managed(running) => {
             let scene = lease.target.scene.as_ref();
-            let all = counters::read_settled(running, &trial.load, scene, vault);
+            let expected = expected(&outcome, &lease.before.counters);
+            let load = (&trial.load, expected);
+            let all = counters::read_settled(running, load, scene, vault, say);
             let is_known = running.counters().iter().all(|own| all.contains_key(&own.name));
             if !seen.is_mixed {
                 counters = counters::since(running, &all, &lease.before.counters);
@@ -54,7 +60,8 @@ pub fn put_together(
             counted = is_known.then(|| Counted { counters: all, ..Counted::default() });
         }
         // Its own stages have told what arrived.
-        Running::Pipeline(_) | Running::Foreign(_) => {}
+        Running::Pipeline(_) => {}
+        Running::Foreign(_) => counters = std::mem::take(&mut lease.told.counters),
     }
     let mut asked_terms = lane.protocol.asks(&lane.settings);
     asked_terms.extend(trial.load.window.map(|window| ("receive_maximum", u64::from(window))));
@@ -83,11 +90,26 @@ pub fn put_together(
     seen.layers.tell(&mut finished);
     seen.sighted.tell(&mut finished);
     let told = crossed.tell(&carried, lane, &mut finished);
+    if !lease.told.words.is_empty() {
+        let words = std::mem::take(&mut lease.told.words);
+        finished.scene.insert(weigh_report::COUNTERS_ASKED.to_owned(), words);
+    }
     // Only now it is known how full the path was.
     pace::diagnose(&mut finished, &trial.load);
     let restarted = lease.restarted.clone().map(Doubt::TargetRestarted);
     finished.doubts.extend(restarted.map(|doubt| doubt.record()));
     (finished, told, counted)
+}
+
+/// What a broker must have counted once the trial is in its counters, those before included.
+fn expected(outcome: &Outcome, before: &BTreeMap<String, f64>) -> Expected {
+    let producers = outcome.accounts.producers.iter();
+    let sent: u64 = producers.map(|one| one.sent + one.warmup_sent).sum();
+    let base = |name: &str| before.get(name).copied().unwrap_or(0.0);
+    Expected {
+        received: base("received") + sent as f64,
+        forwarded: base("forwarded") + outcome.ledger.received as f64,
+    }
 }
 
 fn target_use((usage, within): &(Usage, HostCpu), is_elsewhere: bool) -> TargetUse {

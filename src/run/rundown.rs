@@ -141,6 +141,7 @@ impl Rundown<'_> {
             metering: &unmetered,
             lookouts: &unwatched,
             stage: Stage { share: case.share, ..Stage::default() },
+            say: &|_| {},
             emulate: &[],
             background: None,
         };

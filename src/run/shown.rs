@@ -38,9 +38,26 @@ pub fn read_settled(counters: &[Counter]) -> BTreeMap<String, f64> {
     }
 }
 
+/// What a URL shows at this moment; nothing is followed elsewhere. `None` where it does not answer
+/// soon, or not with 200.
+pub fn look_once(url: &str) -> Option<String> {
+    let agent = ureq::Agent::config_builder()
+        .timeout_global(Some(LOOK_WITHIN))
+        .max_redirects(0)
+        .proxy(None)
+        .build()
+        .new_agent();
+    let mut answer = agent.get(url).call().ok().filter(|answer| answer.status() == 200)?;
+    answer.body_mut().with_config().limit(PAGE_BYTES_MAX).read_to_string().ok()
+}
+
 fn look(agent: &ureq::Agent, url: &str) -> Option<String> {
     agent.get(url).call().ok()?.body_mut().read_to_string().ok()
 }
+
+/// A status page is short and comes at once.
+const LOOK_WITHIN: Duration = Duration::from_secs(1);
+const PAGE_BYTES_MAX: u64 = 64 * 1024;
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 

@@ -48,7 +48,8 @@ impl<'s> Sitting<'s> {
             before: chronicle.sequence.elapsed(),
             chronicle,
             trials: Trials::new(&experiment.plan, &experiment.cases),
-            targets: Targets::new(life, experiment.catalogue, experiment.shards, logs),
+            targets: Targets::new(life, experiment.catalogue, experiment.shards, logs)
+                .asking(experiment.plan.observe.sys),
             scales: Scales {
                 experiment,
                 folder,

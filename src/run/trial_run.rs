@@ -68,6 +68,8 @@ pub struct Surroundings<'s> {
     pub metering: &'s Metering,
     /// What is watched of targets that somebody else runs.
     pub lookouts: &'s Lookouts,
+    /// What a user is told while something is waited for.
+    pub say: &'s (dyn Fn(&str) + Sync),
     /// Whose figures are told beside the exact ones.
     pub emulate: &'s [Emulation],
     /// The second workload beneath it.
@@ -138,6 +140,7 @@ pub fn run(
     let mut lease = targets.lease(lane, &around.stage, &around.pinning.target, &trial.id)?;
     let result = locate(lane, &lease).and_then(|endpoint| {
         trial.endpoint = Some(endpoint);
+        targets.ask_before(lane, &trial, around.say)?;
         metering::rested(around, &trial.load, |metered| {
             let beneath = around.background.as_ref();
             let beneath =
@@ -162,7 +165,11 @@ pub fn run(
     measured.seen.aside_cpu_ns += beneath.as_ref().map_or(0, |over| over.cpu_ns);
     let drawn = metered.as_ref().and_then(|metered| metered.end(&mut measured.seen.aside_cpu_ns));
     let arrived = measured.seen.arrived.take();
-    let beside = (targets.vault(), around.interrupts.are_urgent());
+    let is_urgent = around.interrupts.are_urgent();
+    if lane.is_foreign() && !is_urgent {
+        lease.told = targets.ask_after(lane, &trial, &measured.outcome, around.say);
+    }
+    let beside = (targets.vault(), is_urgent, around.say);
     let (mut finished, heard, counted) =
         record::put_together(lane, &trial, measured, &mut lease, beside);
     if let Some(relay) = &mut lease.target.relay {

@@ -150,6 +150,13 @@ impl Display {
         }
     }
 
+    /// Something the user may want to know while waiting; nothing where nobody wants to.
+    pub fn note(&self, text: &str) {
+        if !self.is_quiet {
+            self.say(text);
+        }
+    }
+
     /// Listens to a trial of so many shards until all its senders are gone, and hands its intervals
     /// over, those of all shards put together in `series`.
     pub fn follow(

@@ -9,6 +9,7 @@ use weigh_model::units::Nanos;
 use crate::axis::AxisKind;
 use crate::classification::Standing;
 use crate::goal::Goal;
+use crate::standing::Remaining;
 use crate::trial::{TrialRequest, TrialResult};
 
 /// What a search has found, at its end or so far.
@@ -59,6 +60,8 @@ impl fmt::Display for Stop {
 pub struct GoalAnswer {
     /// The goal as it was searched for.
     pub goal: Goal,
+    /// Along what was searched.
+    pub axis: AxisKind,
     /// The relevant lower bound: the goal was met here.
     pub lower: Option<Bound>,
     /// The relevant upper bound: the goal was missed here, and at no smaller load.
@@ -66,6 +69,14 @@ pub struct GoalAnswer {
     /// What the trials so far let expect, lower and upper: each bound as the latest stage has it.
     /// Until the goal is decided it may rest on a single short trial and is no bound of the goal.
     pub expected: (Option<f64>, Option<f64>),
+    /// The best answer there is: the largest load that passed and the smallest above it that
+    /// failed, in trials of whatever length. They are bounds where [`GoalAnswer::lower`] and
+    /// [`GoalAnswer::upper`] are the same.
+    pub best: (Option<f64>, Option<f64>),
+    /// What is left of the search where the goal is not proven.
+    pub remaining: Option<Remaining>,
+    /// Why the goal is not proven; absent where it is.
+    pub unproven: Option<String>,
     /// (upper - lower) / upper, where both exist.
     pub width: Option<f64>,
     /// Whether it is a regular result in the draft's sense: both bounds, as close as the goal
@@ -134,40 +145,78 @@ pub struct TrialRecord {
 impl fmt::Display for GoalAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.goal.name)?;
+        let load = |load: f64| grouped(load) + self.axis.unit();
+        let percent = 100.0 * self.width.unwrap_or(0.0);
         match (&self.outcome, self.lower, self.upper) {
+            (Outcome::Undecided, ..) => self.write_best(f),
             (Outcome::NeverMet(why), _, Some(upper)) => {
-                write!(f, "not met even at the smallest load, {} ({why})", upper.load)
+                write!(f, "not met even at the smallest load, {} ({why})", load(upper.load))
             }
             (Outcome::HoldsAtMax, Some(lower), _) => {
-                write!(f, "at least {}, the largest load allowed; no upper bound", lower.load)
+                let lower = load(lower.load);
+                write!(f, "at least {lower}, the largest load allowed; no upper bound")
             }
             (Outcome::Withdrawn(why), Some(lower), _) => {
-                write!(f, "withdrawn: {} did not hold ({why})", lower.load)
+                write!(f, "withdrawn: {} did not hold ({why})", load(lower.load))
             }
             (outcome, Some(lower), Some(upper)) => {
-                let percent = 100.0 * self.width.unwrap_or(0.0);
-                write!(f, "{} … {} ({percent:.2} % apart", lower.load, upper.load)?;
+                let (lower, upper) = (grouped(lower.load), load(upper.load));
+                write!(f, "{lower} … {upper} ({percent:.2} % apart")?;
                 f.write_str(match outcome {
                     Outcome::AtGranularity => "; nothing lies between)",
-                    Outcome::Undecided => "; bounds so far)",
                     _ => ")",
                 })
             }
-            (_, Some(lower), None) => write!(f, "at least {}", lower.load),
-            (_, None, Some(upper)) => write!(f, "less than {}", upper.load),
+            (_, Some(lower), None) => write!(f, "at least {}", load(lower.load)),
+            (_, None, Some(upper)) => write!(f, "less than {}", load(upper.load)),
             (_, None, None) => f.write_str("no bound"),
-        }?;
-        if self.outcome == Outcome::Undecided && self.width.is_none() {
-            f.write_str(" so far")?;
-            match self.expected {
-                (Some(lower), Some(upper)) => {
-                    write!(f, "; short trials let expect {lower} … {upper}")?;
-                }
-                (Some(lower), None) => write!(f, "; short trials let expect more than {lower}")?,
-                (None, Some(upper)) => write!(f, "; short trials let expect less than {upper}")?,
-                (None, None) => {}
-            }
         }
-        Ok(())
+    }
+}
+
+impl GoalAnswer {
+    /// The best answer of a search that has not proven one, and what is missing.
+    fn write_best(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let load = |load: f64| grouped(load) + self.axis.unit();
+        let is = |bound: Option<Bound>, load: f64| bound.is_some_and(|own| own.load == load);
+        let proven = |is_proven: bool| if is_proven { " (proven)" } else { "" };
+        let (passed, failed) = self.best;
+        match passed {
+            Some(own) => write!(f, "passed {}{}", load(own), proven(is(self.lower, own)))?,
+            None => f.write_str("no load passed")?,
+        }
+        match failed {
+            Some(own) => write!(f, ", failed at {}{}", load(own), proven(is(self.upper, own)))?,
+            None => f.write_str(", no load failed")?,
+        }
+        if let Some(width) = self.width {
+            let asked = 100.0 * self.goal.width;
+            write!(f, ", {:.2} % apart where {asked:.2} % are asked", 100.0 * width)?;
+        }
+        match (&self.unproven, passed, failed, self.lower) {
+            (Some(why), Some(own), None, lower) if is(lower, own) => {
+                write!(f, ", nothing is proven above: {why}")
+            }
+            (Some(why), ..) => write!(f, ", not proven: {why}"),
+            (None, ..) => f.write_str(", not proven"),
+        }
+    }
+}
+
+/// A load with its thousands set apart; one that is not whole with a decimal.
+pub fn grouped(load: f64) -> String {
+    let whole = load.trunc() as u64;
+    let digits = whole.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if load.fract() == 0.0 {
+        text
+    } else {
+        format!("{text}{}", &format!("{:.1}", load.fract())[1..])
     }
 }

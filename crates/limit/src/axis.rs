@@ -145,6 +145,11 @@ impl Axis {
         self.granularity
     }
 
+    /// The same up to this step; `None` where only one load would be left of it.
+    pub(crate) fn up_to(&self, last: Step) -> Option<Axis> {
+        (self.first < last && last <= self.last).then_some(Axis { last, ..*self })
+    }
+
     pub(crate) fn first(&self) -> Step {
         self.first
     }

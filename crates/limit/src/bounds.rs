@@ -65,6 +65,21 @@ impl Trials {
         self.by_step.get(&step).map_or(&[], Vec::as_slice)
     }
 
+    /// All loads with a trial, ascending.
+    pub fn steps(&self) -> impl Iterator<Item = Step> + '_ {
+        self.by_step.keys().copied()
+    }
+
+    /// True if more of the time at this load was spent in trials that met the goal than in others.
+    pub fn mostly_met(&self, step: Step, goal: usize) -> bool {
+        let trials = self.at(step);
+        let time = |is_high_loss: bool| -> u64 {
+            let own = trials.iter().filter(|trial| trial.is_high_loss[goal] == is_high_loss);
+            own.map(|trial| trial.duration.0).sum()
+        };
+        time(false) > time(true) && !trials.iter().any(|trial| trial.has_died)
+    }
+
     pub fn standing(&self, step: Step, target: &Target) -> Standing {
         let mut sums = DurationSums::default();
         for trial in self.at(step) {

@@ -16,14 +16,18 @@ pub mod curve;
 pub mod goal;
 pub mod knee;
 mod pursuit;
+mod quantity;
 pub mod scalability;
 pub mod second_generator;
 pub mod selector;
+mod standing;
 pub mod trial;
 
 pub use answer::{Answer, Bound, GoalAnswer, Outcome, Stop};
 pub use axis::{Axis, AxisKind};
 pub use classification::{Classification, Standing};
 pub use goal::Goal;
+pub use quantity::Quantity;
 pub use selector::{ReplayError, Search, Selector, Unusable};
+pub use standing::Remaining;
 pub use trial::{Purpose, TrialEnd, TrialRequest, TrialResult};

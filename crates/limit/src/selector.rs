@@ -1,6 +1,8 @@
 //! The search for one or more goals at once: which trial next, and what follows from it. The
 //! draft's Controller (section 4.9.2) as a state machine; who runs the trials is told, and tells.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use weigh_model::protocol::Invalid;
 use weigh_model::units::Nanos;
@@ -10,6 +12,8 @@ use crate::axis::{Axis, AxisKind, Step};
 use crate::bounds::{Measured, Relevant, Trials};
 use crate::goal::{Goal, MissingFigure};
 use crate::pursuit::{Pursuit, is_reached, relative_width};
+use crate::quantity::Quantity;
+use crate::standing::{self, FORESEEN_MAX, Remaining};
 use crate::trial::{Purpose, TrialEnd, TrialRequest, TrialResult};
 
 /// What is to be searched.
@@ -27,12 +31,16 @@ pub struct Search {
     pub budget: Option<Nanos>,
     /// No more trials than these.
     pub trials_max: usize,
+    /// The messages that a trial must have, where a goal speaks of a quantile: trials that would
+    /// have fewer are longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantity: Option<Quantity>,
 }
 
 impl Search {
     /// A search without a budget of time.
     pub fn new(axis: Axis, goals: Vec<Goal>) -> Search {
-        Search { axis, goals, budget: None, trials_max: TRIALS_MAX }
+        Search { axis, goals, budget: None, trials_max: TRIALS_MAX, quantity: None }
     }
 
     fn check(&self) -> Result<(), Invalid> {
@@ -109,6 +117,10 @@ pub struct Selector {
     /// Time that trials took beside their duration.
     beside: Nanos,
     target_is_dead: bool,
+    /// Loads whose trials had too few messages: how long the next one is, and how often it grew.
+    lengthened: BTreeMap<Step, (Nanos, u32)>,
+    /// Why nothing above the largest load that passed is offered any more.
+    capped: Option<String>,
 }
 
 impl Selector {
@@ -127,6 +139,8 @@ impl Selector {
             time_used: Nanos(0),
             beside: Nanos(0),
             target_is_dead: false,
+            lengthened: BTreeMap::new(),
+            capped: None,
         })
     }
 
@@ -136,8 +150,8 @@ impl Selector {
             return None;
         }
         if self.pending.is_none() {
-            let Some(request) = self.searching().or_else(|| self.sustaining()) else {
-                self.stop = Some(Stop::Complete);
+            let Some(request) = self.wanted() else {
+                self.stop = Some(self.capped.clone().map_or(Stop::Complete, Stop::Invalid));
                 return None;
             };
             if self.records.len() >= self.search.trials_max {
@@ -166,7 +180,7 @@ impl Selector {
             });
         }
         let mut missed = Vec::new();
-        if !matches!(result.end, TrialEnd::Invalid(_)) {
+        if !matches!(result.end, TrialEnd::Invalid(_) | TrialEnd::TooFew { .. }) {
             if result.end == TrialEnd::Completed && result.forwarded + result.lost == 0 {
                 return Err(Unusable::Empty { load: result.load });
             }
@@ -179,15 +193,12 @@ impl Selector {
         self.beside = self.beside + result.elapsed.since(result.duration);
         self.target_is_dead = matches!(result.end, TrialEnd::TargetDied(_));
         if let TrialEnd::Invalid(why) = &result.end {
-            self.stop = Some(Stop::Invalid(why.clone()));
-        } else if request.purpose == Purpose::Search {
-            let measured = Measured {
-                duration: result.duration,
-                loss_ratio: result.loss_ratio(),
-                has_died: self.target_is_dead,
-                is_high_loss: missed.iter().map(Option::is_some).collect(),
-            };
-            self.trials.add(self.search.axis.nearest(request.load), measured);
+            self.go_no_higher(why);
+        } else if let TrialEnd::TooFew { metric, had, needed } = &result.end {
+            self.lengthen(&request, metric, (*had, *needed));
+        } else {
+            self.take(request, result, missed);
+            return Ok(());
         }
         self.record(request, result, missed);
         Ok(())
@@ -218,6 +229,118 @@ impl Selector {
             trials: self.records.clone(),
             time_used: self.time_used,
         }
+    }
+
+    /// How many trials are left, and how long they take with so much `beside` each, if the limit
+    /// of every goal is `load`: what a search needs, before it begins.
+    pub fn forecast(&self, load: f64, beside: Nanos) -> Remaining {
+        let limit = load / self.search.axis.granularity();
+        let mut own = Selector { stop: None, pending: None, ..self.clone() };
+        own.foresee(&vec![limit; self.search.goals.len()], beside, |_| false)
+    }
+
+    /// What is left until the answer of `goal` is proven, if the limit lies where it seems to.
+    fn remaining(&self, goal: usize) -> Remaining {
+        let axis = &self.search.axis;
+        let limit = |index: usize| standing::guess(self.best(index), axis.first(), axis.last());
+        let limits: Vec<f64> = (0..self.search.goals.len()).map(limit).collect();
+        let beside = Nanos(self.beside.0 / self.records.len().max(1) as u64);
+        let mut own = Selector { stop: None, pending: None, ..self.clone() };
+        own.foresee(&limits, beside, |own| own.is_proven(goal))
+    }
+
+    /// Goes on as if each goal were met up to its limit, in steps, until `is_enough` or the end.
+    fn foresee(
+        &mut self,
+        limits: &[f64],
+        beside: Nanos,
+        is_enough: impl Fn(&Selector) -> bool,
+    ) -> Remaining {
+        let mut left = Remaining::default();
+        let lowest = limits.iter().copied().fold(f64::INFINITY, f64::min);
+        while left.trials < FORESEEN_MAX && !is_enough(self) {
+            let Some(request) = self.wanted() else { break };
+            left.trials += 1;
+            let time = request.duration.0.saturating_add(beside.0);
+            left.time = Nanos(left.time.0.saturating_add(time));
+            let step = self.search.axis.nearest(request.load) as f64;
+            let fails = |limit: &f64| step > *limit;
+            let missed: Vec<_> =
+                limits.iter().map(|limit| fails(limit).then(String::new)).collect();
+            let (due, lost) = (1_000_000, 1e6 * (1.0 - lowest / step).max(0.0));
+            let result = TrialResult {
+                load: request.load,
+                duration: request.duration,
+                elapsed: Nanos(time),
+                forwarded: due - lost as u64,
+                lost: lost as u64,
+                figures: BTreeMap::new(),
+                end: TrialEnd::Completed,
+            };
+            self.target_is_dead = false;
+            self.take(request, result, missed);
+        }
+        left
+    }
+
+    /// A result that is a verdict on its load, by goal.
+    fn take(&mut self, request: TrialRequest, result: TrialResult, missed: Vec<Option<String>>) {
+        if request.purpose == Purpose::Search {
+            let measured = Measured {
+                duration: result.duration,
+                loss_ratio: result.loss_ratio(),
+                has_died: self.target_is_dead,
+                is_high_loss: missed.iter().map(Option::is_some).collect(),
+            };
+            self.trials.add(self.search.axis.nearest(request.load), measured);
+        }
+        self.record(request, result, missed);
+    }
+
+    /// After a trial that says nothing about the target: where nothing has failed yet, the largest
+    /// load that passed is still confirmed, and nothing above it is offered again. Else it is over.
+    fn go_no_higher(&mut self, why: &str) {
+        let all = (0..self.search.goals.len()).map(|goal| self.best(goal));
+        let known: Vec<Relevant> = all.collect();
+        let passed = known.iter().map(|best| best.lower).min().flatten();
+        let axis = &self.search.axis;
+        let is_open = self.capped.is_none() && known.iter().all(|best| best.upper.is_none());
+        match passed.and_then(|step| axis.up_to(step)).filter(|_| is_open) {
+            Some(axis) => {
+                self.search.axis = axis;
+                self.capped = Some(why.to_owned());
+            }
+            None => self.stop = Some(Stop::Invalid(why.to_owned())),
+        }
+    }
+
+    /// The next trial at this load is long enough for the messages that were missing in this one.
+    fn lengthen(&mut self, request: &TrialRequest, metric: &str, (had, needed): (u64, u64)) {
+        let step = self.search.axis.nearest(request.load);
+        let grown = self.lengthened.get(&step).map_or(0, |(_, grown)| *grown);
+        if grown >= LENGTHENED_MAX {
+            let unit = self.search.axis.kind().unit();
+            self.stop = Some(Stop::Invalid(format!(
+                "{metric} needs {needed} messages, and a trial of {} at {}{unit} had {had}",
+                request.duration, request.load
+            )));
+            return;
+        }
+        let short_by = needed as f64 / had.max(1) as f64 * SPARE_FACTOR;
+        let factor = short_by.clamp(GROWTH_MIN, GROWTH_MAX);
+        let duration = Nanos((request.duration.0 as f64 * factor) as u64);
+        self.lengthened.insert(step, (duration, grown + 1));
+    }
+
+    /// The next trial of the search or of its confirmation, as long as its messages take.
+    fn wanted(&mut self) -> Option<TrialRequest> {
+        let mut request = self.searching().or_else(|| self.sustaining())?;
+        let step = self.search.axis.nearest(request.load);
+        let by_rate = self.search.quantity.map(|quantity| quantity.duration(request.load));
+        let by_trial = self.lengthened.get(&step).map(|(duration, _)| *duration);
+        let longest = by_rate.max(by_trial).unwrap_or_default();
+        request.duration = request.duration.max(longest);
+        Some(request)
     }
 
     /// The trial that the pursuits want first: the coarsest one, then the smallest load.
@@ -268,7 +391,18 @@ impl Selector {
 
     fn would_take(&self, request: &TrialRequest) -> Nanos {
         let trials = self.records.len().max(1) as u64;
-        self.time_used + request.duration + Nanos(self.beside.0 / trials)
+        let beside = self.beside.0 / trials;
+        Nanos(self.time_used.0.saturating_add(request.duration.0).saturating_add(beside))
+    }
+
+    fn best(&self, goal: usize) -> Relevant {
+        standing::best(self.pursuits[goal].so_far(&self.trials), &self.trials, goal)
+    }
+
+    fn is_proven(&self, goal: usize) -> bool {
+        let found = self.relevant(goal);
+        is_reached(&self.search.axis, &found, self.search.goals[goal].width)
+            && (self.search.goals[goal].sustain.is_none() || self.sustained(goal).is_some())
     }
 
     fn relevant(&self, goal: usize) -> Relevant {
@@ -306,14 +440,20 @@ impl Selector {
             |step: Step| self.trials.conditional_throughput(step, axis.load(step), target);
         let is_rate = axis.kind() == AxisKind::Rate;
         let so_far = self.pursuits[index].so_far(&self.trials);
+        let best = self.best(index);
+        let is_open = outcome == Outcome::Undecided;
         let load = |step: Option<Step>| step.map(|step| axis.load(step));
         let own: Vec<&TrialRecord> =
             self.records.iter().filter(|record| record.request.goal == index).collect();
         GoalAnswer {
             goal: goal.clone(),
+            axis: axis.kind(),
             lower,
             upper,
             expected: (load(so_far.lower), load(so_far.upper)),
+            best: (load(best.lower), load(best.upper)),
+            remaining: is_open.then(|| self.remaining(index)),
+            unproven: is_open.then(|| self.unproven(index)),
             width,
             is_regular: outcome == Outcome::Decided,
             conditional_throughput: found.lower.filter(|_| is_rate).and_then(throughput),
@@ -323,9 +463,31 @@ impl Selector {
         }
     }
 
+    /// Why the answer of a goal is not proven: what ended the search, or how much of it is left.
+    fn unproven(&self, index: usize) -> String {
+        match &self.stop {
+            Some(Stop::Invalid(why)) => why.clone(),
+            Some(Stop::TooManyTrials(most)) => format!("{most} trials were not enough"),
+            _ => {
+                let Remaining { trials, time } = self.remaining(index);
+                let at_least = match self.best(index) {
+                    Relevant { lower: Some(_), upper: Some(_) } => "",
+                    _ => "at least ",
+                };
+                let trials = match trials {
+                    1 => "1 more trial".to_owned(),
+                    FORESEEN_MAX.. => format!("more than {FORESEEN_MAX} trials"),
+                    _ => format!("{trials} more trials"),
+                };
+                format!("{at_least}{trials} (about {})", rough(time))
+            }
+        }
+    }
+
     fn outcome(&self, index: usize, found: &Relevant, width: Option<f64>) -> Outcome {
         let goal = &self.search.goals[index];
-        if !is_reached(&self.search.axis, found, goal.width) {
+        let is_cut = self.capped.is_some() && found.upper.is_none();
+        if is_cut || !is_reached(&self.search.axis, found, goal.width) {
             return Outcome::Undecided;
         }
         if found.lower.is_none() {
@@ -360,6 +522,25 @@ impl Selector {
         }
     }
 }
+
+/// So many seconds or minutes as matter to somebody who waits.
+fn rough(time: Nanos) -> String {
+    match time.as_secs_f64().ceil() as u64 {
+        seconds @ 0..=119 => format!("{seconds} s"),
+        seconds @ 120..=7_199 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{} h", seconds.div_ceil(3_600)),
+    }
+}
+
+/// How often the trials of one load are lengthened before the search ends there.
+const LENGTHENED_MAX: u32 = 6;
+
+/// What a trial is lengthened by beyond what it was short by.
+const SPARE_FACTOR: f64 = 1.1;
+
+/// By how much a trial grows at least and at most.
+const GROWTH_MIN: f64 = 1.25;
+const GROWTH_MAX: f64 = 20.0;
 
 /// A search of three goals over six orders of magnitude takes some hundreds of trials; more than
 /// this means a target that never answers alike.

@@ -89,6 +89,15 @@ pub enum TrialEnd {
     /// The target died, and how. Its load fails every goal: dying is worse than losing, so it is
     /// not repeated in the hope of better luck.
     TargetDied(String),
+    /// It had too few messages for a quantile that a goal speaks of. It is done again, longer.
+    TooFew {
+        /// The figure that is missing: `response_time_ns.p99`.
+        metric: String,
+        /// The messages that it had.
+        had: u64,
+        /// The messages that the figure needs.
+        needed: u64,
+    },
     /// The trial says nothing about the target, and why: the generator or the path to it was the
     /// limit, or a ledger contradicts itself. The search stops.
     Invalid(String),

@@ -10,6 +10,7 @@ pub mod calibration;
 pub mod condition;
 pub mod connections;
 pub mod content;
+pub mod counters;
 pub mod doubt;
 pub mod emulation;
 pub mod endpoint;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::background::Background;
 use crate::condition::Condition;
+use crate::counters::SysChoice;
 use crate::emulation::Emulation;
 use crate::load::Load;
 use crate::lookout::Lookout;
@@ -211,6 +212,9 @@ pub struct Observe {
     /// Whose figures are told beside the exact ones, as emulations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub emulate: Vec<Emulation>,
+    /// Whether servers given by URL are asked for their own counters.
+    #[serde(default, skip_serializing_if = "SysChoice::is_auto")]
+    pub sys: SysChoice,
 }
 
 impl Observe {

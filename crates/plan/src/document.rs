@@ -360,6 +360,7 @@ impl Reader<'_> {
                 idle: time("observe.idle"),
                 target: lookouts.iter().filter_map(|v| v.as_str()?.parse().ok()).collect(),
                 emulate: emulated.iter().filter_map(|v| v.as_str()?.parse().ok()).collect(),
+                sys: text("observe.sys").and_then(|text| text.parse().ok()).unwrap_or_default(),
             },
             emulate_place,
             energy,

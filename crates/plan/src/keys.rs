@@ -2,6 +2,7 @@
 //! proposing and the JSON Schema are made from this one table.
 
 use weigh_model::Protocol;
+use weigh_model::counters::SysChoice;
 use weigh_model::seal::{Cipher, RECIPIENTS_MAX};
 
 use crate::background;
@@ -522,6 +523,12 @@ const OWN: &[(&str, Kind, &str)] = &[
         Kind::Lookout,
         "What is watched of a target given by URL: pid:N, port:N, container:NAME, cgroup:PATH, or \
          an agent there (weigh-observe://...); behind URL= where there are several targets.",
+    ),
+    (
+        "observe.sys",
+        Kind::Choice(&SysChoice::NAMES),
+        "Whether a server given by URL is asked for its own counters ($SYS of a broker, the status \
+         page of nginx): auto (the default) where it offers them, on, off.",
     ),
     (
         EMULATE,

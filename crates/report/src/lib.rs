@@ -54,3 +54,7 @@ pub use record_error::RecordError;
 pub use run_folder::RunFolder;
 pub use study_folder::StudyFolder;
 pub use summary::Summary;
+
+/// The word in a trial's scene under which stands what came of asking a server given by URL for its
+/// own counters.
+pub const COUNTERS_ASKED: &str = "counters";

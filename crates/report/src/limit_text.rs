@@ -42,7 +42,8 @@ fn lane(text: &mut String, limit: &Limit, signs: &Signs) {
                 let _ = writeln!(text, "    so this is no limit of the target's");
             }
         }
-        if let (Some(expected), "invalid") = (goal.expected.0, &*limit.stop) {
+        let is_open = goal.lower.is_none() && limit.stop == "invalid";
+        if let Some(expected) = goal.passed.filter(|_| is_open) {
             let load = short(expected);
             // Rates and sizes are typed with their unit, numbers of things without.
             let unit = if matches!(&*limit.unit, "/s" | "B") { &*limit.unit } else { "" };
@@ -65,6 +66,20 @@ fn lane(text: &mut String, limit: &Limit, signs: &Signs) {
     }
     described(text, limit);
     text.push('\n');
+}
+
+/// Why not every answer is proven, in one line for a program's last one; `None` where each is.
+pub fn unproven(summary: &Summary) -> Option<String> {
+    let goals =
+        || summary.limits.iter().flat_map(|limit| limit.goals.iter().map(move |own| (limit, own)));
+    let open = || goals().filter(|(_, goal)| goal.unproven.is_some());
+    let (limit, goal) = open().next()?;
+    let more = match open().count() {
+        1 => String::new(),
+        count => format!(" (and {} of {} answers in all)", count, goals().count()),
+    };
+    let why = goal.unproven.as_deref().unwrap_or_default();
+    Some(format!("undecided: {}: {} is not proven: {why}{more}", limit.title(), goal.name))
 }
 
 /// The curves of all loads that were raised in steps; empty where none was.
@@ -178,7 +193,8 @@ fn chart(limit: &Limit, goal: usize, signs: &Signs) -> String {
     rows.sort_by(|a, b| b.load.total_cmp(&a.load));
     let found = &limit.goals[goal];
     let near = |row: &Row| {
-        let bound = found.lower.or(found.upper).unwrap_or(row.load);
+        let known = found.lower.or(found.upper).or(found.passed).or(found.failed);
+        let bound = known.unwrap_or(row.load);
         (row.load / bound).ln().abs()
     };
     let mut nearest: Vec<f64> = rows.iter().map(near).collect();

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weigh_limit::answer::TrialRecord;
-use weigh_limit::attribution::{Attribution, Evidence, Observed, attribute};
+use weigh_limit::attribution::{Attribution, Evidence, Observed, Resource, attribute};
 use weigh_limit::trial::BACKLOG_RATIO;
 use weigh_limit::{
     Answer, AxisKind, GoalAnswer, Search, Selector, Stop, TrialEnd, TrialRequest, TrialResult,
@@ -17,6 +17,7 @@ use weigh_model::ledger::Cause;
 use weigh_model::trial::Point;
 use weigh_model::units::Nanos;
 
+use crate::COUNTERS_ASKED;
 use crate::ladder::HoldShown;
 use crate::limit_beside::{self, BurstShown, Moved};
 use crate::limit_curve::{self, Described};
@@ -80,6 +81,23 @@ pub struct LimitGoal {
     pub conditional_throughput_per_s: Option<f64>,
     /// What short trials let expect beyond that, lower and upper: a hint, no bound.
     pub expected: (Option<f64>, Option<f64>),
+    /// The largest load that passed, in trials of whatever length: the lower bound where it is
+    /// proven, else the best answer there is.
+    #[serde(default)]
+    pub passed: Option<f64>,
+    /// The smallest load above it that failed, likewise.
+    #[serde(default)]
+    pub failed: Option<f64>,
+    /// Why the answer is not proven: what ended the search, or what is left of it. Absent where it
+    /// is proven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unproven: Option<String>,
+    /// Trials that are missing until it is proven, if the target goes on as it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trials_missing: Option<usize>,
+    /// What those take, seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_missing_s: Option<f64>,
     /// Trials that were run for this goal.
     pub trials: usize,
     /// What those took, seconds.
@@ -261,6 +279,10 @@ fn goal_of(index: usize, answer: &Answer, told: &[Told<'_>]) -> LimitGoal {
         "message-size" => "capacity_bytes".to_owned(),
         axis => format!("capacity_{axis}"),
     };
+    let ended_by = ended_by(index, found, answer, told);
+    let of_ours = ended_by.as_ref().filter(|ended| ended.is_ours && upper.is_some());
+    let of_ours = of_ours.and_then(|ended| ended.resource.as_ref());
+    let of_ours = of_ours.map(|resource| format!("{resource} ended it, and not the target"));
     LimitGoal {
         name: found.goal.name.clone(),
         asked: serde_json::to_value(&found.goal).unwrap_or_default(),
@@ -271,11 +293,16 @@ fn goal_of(index: usize, answer: &Answer, told: &[Told<'_>]) -> LimitGoal {
         width: found.width,
         conditional_throughput_per_s: found.conditional_throughput,
         expected: found.expected,
+        passed: found.best.0,
+        failed: found.best.1,
+        unproven: found.unproven.clone().or(of_ours),
+        trials_missing: found.remaining.map(|left| left.trials),
+        time_missing_s: found.remaining.map(|left| left.time.as_secs_f64()),
         trials: found.trials,
         time_used_s: found.time_used.as_secs_f64(),
         missed_by: missed_by(index, upper, answer),
         burst: burst(found, answer, told),
-        ended_by: ended_by(index, found, answer, told),
+        ended_by,
         outcome,
     }
 }
@@ -314,9 +341,15 @@ fn ended_by(
             Some(load) == upper && record.missed.get(index).is_some_and(Option::is_some)
         }
     };
-    let pairs = answer.trials.iter().zip(told);
-    let (_, told) = pairs.rev().find(is_it)?;
-    told.finished?;
+    let pairs = || answer.trials.iter().zip(told).rev().filter(is_it);
+    // Not every trial was long enough to wait for the target's counters.
+    let has_counters = |(_, told): &(&TrialRecord, &Told<'_>)| {
+        told.finished.is_some_and(|trial| trial.counters.contains_key("dropped"))
+    };
+    let last = pairs().next()?;
+    let is_invalid = matches!(last.0.result.end, TrialEnd::Invalid(_));
+    let (_, told) = pairs().find(has_counters).filter(|_| !is_invalid).unwrap_or(last);
+    let trial = told.finished?;
     let speaks_of_times = found.goal.conditions.iter().any(|condition| {
         condition.metric.split('.').next().is_some_and(|family| family.ends_with("_time_ns"))
     });
@@ -328,7 +361,7 @@ fn ended_by(
     };
     Some(EndedBy {
         trial: told.id.to_owned(),
-        sentence: attribution.to_string(),
+        sentence: attribution.to_string() + &unasked(&attribution, trial),
         resource: first.map(|resource| resource.name().to_owned()),
         is_ours: first.is_some_and(|resource| resource.is_ours()),
         evidence: serde_json::to_value(&evidence).unwrap_or_default(),
@@ -350,6 +383,17 @@ fn lateness(trial: &TrialFinished) -> Option<(Nanos, Nanos)> {
     largest.or_else(old).map(|(lag, time)| (Nanos(lag as u64), Nanos(time as u64)))
 }
 
+/// Why the target's queue was not observed, where somebody could have asked.
+fn unasked(attribution: &Attribution, trial: &TrialFinished) -> String {
+    let queue = &Resource::TargetQueue;
+    let is_unknown = matches!(attribution, Attribution::CannotTell { not_observed, .. }
+        if not_observed.contains(queue));
+    match trial.scene.get(COUNTERS_ASKED).filter(|_| is_unknown) {
+        Some(words) => format!(" (its own counters: {words})"),
+        None => String::new(),
+    }
+}
+
 /// What was observed in a trial that has a record.
 fn evidence(
     told: &Told<'_>,
@@ -362,7 +406,10 @@ fn evidence(
     let time = |name: &str| metric(name).map(|value| Nanos(value as u64));
     // Where no goal speaks of times, a late generator spoils nothing that was asked.
     let is_timed = speaks_of_times && matches!(stop, Stop::Invalid(_));
-    let counts = trial.server.is_some() || !trial.counters.is_empty();
+    // Where nothing was lost, nothing was dropped.
+    let counts = trial.server.is_some()
+        || trial.counters.contains_key("dropped")
+        || trial.ledger.lost == Some(0);
     let said = |code: &str| {
         let mut doubts = trial.doubts.iter();
         doubts.find(|doubt| doubt.code == code).map(|doubt| doubt.text.clone())

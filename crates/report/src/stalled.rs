@@ -3,6 +3,7 @@
 
 use weigh_model::ledger::Cause;
 
+use crate::COUNTERS_ASKED;
 use crate::figures::{bytes, count, share, time};
 use crate::summary::{Cell, Summary};
 
@@ -27,7 +28,7 @@ fn sentence(cell: &Cell, is_ascii: bool) -> String {
     )];
     parts.push(match said(cell) {
         said if !said.is_empty() => said.join(", "),
-        _ if lost > 0 => "nothing says so".to_owned(),
+        _ if lost > 0 => unsaid(cell),
         _ => "nothing was to be said".to_owned(),
     });
     if unconfirmed(cell) > 0 {
@@ -42,6 +43,16 @@ fn sentence(cell: &Cell, is_ascii: bool) -> String {
         parts.push(format!("memory {} before, at most {}", bytes(before), bytes(most)));
     }
     parts.join("; ")
+}
+
+/// That nothing says so, as far as anybody has asked.
+fn unsaid(cell: &Cell) -> String {
+    match cell.scene.get(COUNTERS_ASKED) {
+        Some(words) if !cell.metrics.contains_key("counter.dropped") => {
+            format!("its own counters: {words}")
+        }
+        _ => "nothing says so".to_owned(),
+    }
 }
 
 /// The ways in which a broker can say that it did not keep its word, and those that this one used.

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// A counter that a server publishes on a topic, or shows under a URL.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counter {
     /// What we call it.
@@ -22,6 +22,16 @@ pub struct Counter {
     /// the exposition format of Prometheus a name with `{labels}`. Several such lines are summed.
     #[serde(default)]
     pub line: Option<String>,
+    /// Paths under which a server given by URL may show it, on the port of the URL itself. What is
+    /// started here is not asked for it.
+    #[serde(default)]
+    pub paths: Vec<String>,
+    /// The text of that page before the value.
+    #[serde(default)]
+    pub after: Option<String>,
+    /// Which word after that text is the value, from 0.
+    #[serde(default)]
+    pub word: usize,
     /// Whether it only grows.
     pub kind: CounterKind,
     /// What it counts.
@@ -29,10 +39,11 @@ pub struct Counter {
 }
 
 /// How a counter behaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CounterKind {
     /// Grows since the server started; a trial's share is a difference.
+    #[default]
     Total,
     /// A state of the moment.
     Gauge,
@@ -44,12 +55,18 @@ impl Counter {
     /// # Errors
     /// If it does not, with what to write.
     pub fn check(&self) -> Result<(), String> {
-        match (&self.topic, &self.url, &self.json, &self.line) {
-            (Some(_), None, None, None)
-            | (None, Some(_), Some(_), None)
-            | (None, Some(_), None, Some(_)) => Ok(()),
+        let has_page = !self.paths.is_empty();
+        match (&self.topic, &self.url, &self.json, &self.line, &self.after) {
+            (Some(_), None, None, None, None) if !has_page => Ok(()),
+            (None, Some(_), Some(_), None, None) | (None, Some(_), None, Some(_), None)
+                if !has_page =>
+            {
+                Ok(())
+            }
+            (None, None, None, None, Some(_)) if has_page => Ok(()),
             _ => Err(format!(
-                "the counter {} needs a `topic`, or a `url` with either `json` or `line`",
+                "the counter {} needs a `topic`, or a `url` with either `json` or `line`, or \
+                 `paths` with `after`",
                 self.name
             )),
         }
@@ -60,6 +77,10 @@ impl Counter {
         if let Some(pointer) = &self.json {
             let document: Value = serde_json::from_str(shown).ok()?;
             return document.pointer(pointer)?.as_f64();
+        }
+        if let Some(after) = &self.after {
+            let rest = shown.split_once(after.as_str())?.1;
+            return rest.split_ascii_whitespace().nth(self.word)?.parse().ok();
         }
         let begins = self.line.as_deref()?;
         let values = shown.lines().filter_map(|line| value_of(line, begins));
@@ -88,12 +109,11 @@ mod tests {
     fn counter(json: Option<&str>, line: Option<&str>) -> Counter {
         Counter {
             name: "received".to_owned(),
-            topic: None,
             url: Some("http://{address}:{port}/".to_owned()),
             json: json.map(str::to_owned),
             line: line.map(str::to_owned),
-            kind: CounterKind::Total,
             meaning: "messages taken in".to_owned(),
+            ..Counter::default()
         }
     }
 
@@ -109,6 +129,23 @@ mod tests {
         assert_eq!(counter(None, Some("in")).value_in(shown), Some(8.0));
         assert_eq!(counter(None, Some("in{q=\"1\"}")).value_in(shown), Some(4.0));
         assert_eq!(counter(None, Some("out")).value_in(shown), None);
+    }
+
+    /// A page as nginx has it (module ngx_http_stub_status_module).
+    #[test]
+    fn values_are_found_after_a_text() {
+        let shown = "Active connections: 3 \nserver accepts handled requests\n 16 15 31 \n";
+        let own = |after: &str, word| Counter {
+            paths: vec!["/stub_status".to_owned()],
+            after: Some(after.to_owned()),
+            word,
+            ..Counter::default()
+        };
+        assert_eq!(own("server accepts handled requests", 2).value_in(shown), Some(31.0));
+        assert_eq!(own("Active connections:", 0).value_in(shown), Some(3.0));
+        assert_eq!(own("server accepts handled requests", 9).value_in(shown), None);
+        assert_eq!(own("Waiting:", 0).value_in("<html>"), None);
+        assert_eq!(own("Waiting:", 0).check(), Ok(()));
     }
 
     #[test]

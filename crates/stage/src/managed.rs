@@ -348,7 +348,8 @@ impl<'f> Filling<'f> {
             let url = counter.url.as_deref().map(|url| self.fill(url)).transpose()?;
             Ok(Counter { url, ..counter.clone() })
         };
-        target.counters.iter().map(filled).collect()
+        // Pages are where servers given by URL are asked.
+        target.counters.iter().filter(|own| own.paths.is_empty()).map(filled).collect()
     }
 }
 

@@ -22,12 +22,14 @@ pub(crate) fn table(summary: &Summary) -> String {
             row(&mut html, limit, goal);
         }
     }
-    html.push_str(
-        "</tbody></table></div>\n<p class=\"note\">The goal was met at the lower bound \
-                   and missed at the upper one; the limit lies between. Quote the lower one, with \
-                   its goal. The width says how far apart two decided loads are; it is no error \
-                   bar.</p>\n",
-    );
+    html.push_str("</tbody></table></div>\n");
+    let goals = || summary.limits.iter().flat_map(|limit| &limit.goals);
+    if goals().any(|goal| goal.width.is_some()) {
+        html.push_str(BOUNDS);
+    }
+    if goals().any(|goal| goal.unproven.is_some()) {
+        html.push_str(UNPROVEN);
+    }
     for limit in &summary.limits {
         for said in beside(limit) {
             let _ = writeln!(html, "<p>{}: {}.</p>", escape(&limit.title()), escape(&said));
@@ -42,14 +44,26 @@ fn row(html: &mut String, limit: &Limit, goal: &LimitGoal) {
         Some(load) => format!("{load:.1}{}", limit.unit),
         None => "–".to_owned(),
     };
+    // What is not decided passed or failed in too few trials to be a bound.
+    let bound = |proven: Option<f64>, best: Option<f64>| match (proven, best) {
+        (None, Some(_)) => format!("{}, not proven", load(best)),
+        _ => load(proven),
+    };
+    let outcome = match &goal.unproven {
+        Some(why) => format!("not proven: {why}"),
+        None => goal.outcome.replace('-', " "),
+    };
     let apart = goal.width.map_or("–".to_owned(), |width| format!("{:.2} %", 100.0 * width));
     let rate = goal.conditional_throughput_per_s;
     let cells = [
         goal.name.clone(),
-        load(goal.lower.filter(|_| goal.outcome != "withdrawn")),
-        load(goal.upper),
+        match &*goal.outcome {
+            "withdrawn" => load(None),
+            _ => bound(goal.lower, goal.passed),
+        },
+        bound(goal.upper, goal.failed),
         apart,
-        goal.outcome.replace('-', " "),
+        outcome,
         rate.map_or("–".to_owned(), |rate| format!("{}/s", count(rate.round() as u64))),
         goal.missed_by.clone().unwrap_or("–".to_owned()),
         goal.ended_by.as_ref().map_or("–".to_owned(), |ended| ended.sentence.clone()),
@@ -78,6 +92,13 @@ fn beside(limit: &Limit) -> Vec<String> {
     }
     said
 }
+
+const BOUNDS: &str = "<p class=\"note\">The goal was met at the lower bound and missed at the upper one; the limit \
+     lies between. Quote the lower one, with its goal. The width says how far apart two decided \
+     loads are; it is no error bar.</p>\n";
+
+const UNPROVEN: &str = "<p class=\"note\">Where an answer is not proven, the loads are those that passed and failed so \
+     far, in fewer or shorter trials than the goal asks for.</p>\n";
 
 const HEADINGS: [&str; 9] = [
     "lane",

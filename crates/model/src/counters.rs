@@ -1,0 +1,63 @@
+//! Whether the counters of a server that is given by URL are asked for.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// What `--sys` and `observe.sys` take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SysChoice {
+    /// Where the server offers them, after trials that they can explain.
+    #[default]
+    Auto,
+    /// After every trial; a server that offers none is an error.
+    On,
+    /// Never.
+    Off,
+}
+
+impl SysChoice {
+    /// The words, in the order they are listed to a user.
+    pub const NAMES: [&'static str; 3] = ["auto", "on", "off"];
+
+    /// True if nothing else was said.
+    pub fn is_auto(&self) -> bool {
+        *self == SysChoice::Auto
+    }
+}
+
+impl fmt::Display for SysChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(SysChoice::NAMES[*self as usize])
+    }
+}
+
+impl FromStr for SysChoice {
+    type Err = String;
+    fn from_str(text: &str) -> Result<SysChoice, String> {
+        match text {
+            "auto" => Ok(SysChoice::Auto),
+            "on" => Ok(SysChoice::On),
+            "off" => Ok(SysChoice::Off),
+            _ => Err(format!("unknown value {text:?}: type auto, on or off")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_is_read_as_it_is_written() {
+        for name in SysChoice::NAMES {
+            let choice: SysChoice = name.parse().unwrap();
+            assert_eq!(choice.to_string(), name);
+            assert_eq!(serde_json::to_string(&choice).unwrap(), format!("{name:?}"));
+        }
+        assert!("yes".parse::<SysChoice>().unwrap_err().contains("auto, on or off"));
+        assert!(SysChoice::default().is_auto());
+    }
+}

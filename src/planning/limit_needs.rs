@@ -1,0 +1,98 @@
+//! What a search will need, said before it begins: trials, time, and messages for its quantiles.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+use weigh_limit::{Remaining, Search, Selector};
+use weigh_model::Nanos;
+
+/// What a search needs, over all the places where its limit may lie.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Needs {
+    /// The fewest and the most trials.
+    pub trials: (usize, usize),
+    /// The shortest and the longest time that they take, seconds.
+    pub time_s: (f64, f64),
+    /// Messages that a trial must have for the quantiles of the goals; absent where they speak of
+    /// none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<u64>,
+}
+
+/// What this search needs with so much beside each trial's load. It is played through for limits
+/// over its whole axis, on virtual time.
+pub fn of(search: &Search, beside: Nanos) -> Option<Needs> {
+    let selector = Selector::new(search.clone()).ok()?;
+    let (min, max) = (search.axis.min(), search.axis.max());
+    let limit = |place: u32| min * (max / min).powf(f64::from(place) / f64::from(PLACES));
+    let foreseen: Vec<Remaining> =
+        (0..=PLACES).map(|place| selector.forecast(limit(place), beside)).collect();
+    let trials = || foreseen.iter().map(|own| own.trials);
+    let seconds = || foreseen.iter().map(|own| own.time.as_secs_f64());
+    Some(Needs {
+        trials: (trials().min()?, trials().max()?),
+        time_s: (seconds().reduce(f64::min)?, seconds().reduce(f64::max)?),
+        messages: search.quantity.map(|quantity| quantity.messages),
+    })
+}
+
+/// The same in lines.
+pub fn text(search: &Search, beside: Nanos) -> String {
+    let mut text = String::new();
+    let Some(needs) = of(search, beside) else { return text };
+    let (fewest, most) = needs.trials;
+    let (shortest, longest) = needs.time_s;
+    let _ = writeln!(
+        text,
+        "  needs {fewest} to {most} trials, {} to {}, by where the limit lies (an estimate)",
+        rough(shortest),
+        rough(longest)
+    );
+    if let (Some(quantity), Some(messages)) = (search.quantity, needs.messages) {
+        let first = quantity.duration(search.axis.min());
+        let (min, unit) = (search.axis.min(), search.axis.kind().unit());
+        let _ = writeln!(
+            text,
+            "  the goal's quantile needs {messages} messages in a trial: at {min}{unit} a trial \
+             lasts at least {}",
+            rough(first.as_secs_f64())
+        );
+    }
+    let _ = match search.budget {
+        Some(budget) => writeln!(text, "  ends after {budget} at the latest (--budget)"),
+        None => writeln!(text, "  no --budget: ends once every goal is proven"),
+    };
+    text
+}
+
+fn rough(seconds: f64) -> String {
+    match seconds {
+        0.0..10.0 => format!("{seconds:.1} s"),
+        10.0..120.0 => format!("{seconds:.0} s"),
+        120.0..7_200.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.0} h", seconds / 3_600.0),
+    }
+}
+
+/// How many places of the limit are looked at, from end to end of the axis.
+const PLACES: u32 = 12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weigh_limit::{Axis, AxisKind, Goal, Quantity};
+
+    #[test]
+    fn what_a_search_needs_is_said_before() {
+        let axis = Axis::new(AxisKind::Rate, 100.0, 1e6, 1.0).unwrap();
+        let quantity = Some(Quantity { messages: 368, per_s: 0.0, per_s_of_load: 1.0 });
+        let search = Search { quantity, ..Search::new(axis, vec![Goal::minute()]) };
+        let said = text(&search, Nanos::from_millis(600));
+        assert!(said.contains(" trials, ") && said.contains("368 messages"), "{said}");
+        assert!(said.contains("at 100/s a trial lasts at least 3.8 s"), "{said}");
+        assert!(said.contains("no --budget: ends once every goal is proven"), "{said}");
+        let needs = of(&search, Nanos::from_millis(600)).unwrap();
+        assert!(needs.trials.0 >= 2 && needs.trials.1 < 60, "{needs:?}");
+        assert!(needs.time_s.1 < 90.0, "{needs:?}");
+    }
+}
