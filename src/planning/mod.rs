@@ -15,6 +15,7 @@ pub mod limit_load;
 pub mod material;
 pub mod options;
 pub mod overhead;
+pub mod patience;
 pub mod pipeline;
 pub mod plan_file;
 pub mod preflight;
