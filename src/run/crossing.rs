@@ -114,6 +114,8 @@ pub struct Crossed {
     /// Places of the clients' hosts among those of the scene.
     clients: Vec<usize>,
     counts: Option<PathCounts>,
+    /// Packets that the path dropped, once that was told.
+    dropped: Option<u64>,
     heard: Option<Heard>,
     /// What the relay's process used: all that was seen of it, and in the window.
     relay: Option<Recording>,
@@ -204,7 +206,7 @@ impl Crossed {
             told.extend(activity.map(|own| Event::Activity(Box::new(own))));
             let is_ours = matches!(lane.against, Against::Reference);
             let target = if is_ours { REFERENCE } else { &finished.target };
-            let shown = session::told(&finished.trial, &account, lane.protocol, target);
+            let shown = session::told(&finished.trial, &account, lane.protocol, (target, self.dropped));
             told.extend(shown.map(|session| Event::SessionPackets(Box::new(session))));
             if let Some(second) = second {
                 self.tell_second(second, carried, finished);
@@ -282,6 +284,7 @@ impl Crossed {
         }
         let dropped = [&up, &down].map(|way| way.lost + way.queue_full);
         let dropped = dropped.iter().sum::<u64>() + counts.overruns;
+        self.dropped = Some(gone(counts));
         let is_short = finished.ledger.lost.is_some_and(|lost| lost > 0);
         if dropped > 0 && (is_short || finished.ledger.not_sent > 0) {
             self.doubts.push(Doubt::PathDropped(dropped));
@@ -312,6 +315,10 @@ impl Crossed {
 
     fn tell_wire(&mut self, account: &Account, carried: &Carried, finished: &mut TrialFinished) {
         finished.metrics.extend(account.metrics(Some(carried.messages)));
+        if self.dropped == Some(0) {
+            let again = (account.sent.total() + account.received.total()).retransmitted_packets as f64;
+            finished.metrics.insert("wire.too_early_packets".to_owned(), again);
+        }
         if let Some(contents) = &carried.contents {
             finished.metrics.extend(heard::hops(account, contents, carried.messages));
         }
@@ -427,6 +434,15 @@ fn tell_round_trips(kernel: &KernelAccount, finished: &mut TrialFinished) {
     metrics.insert("tcp.retransmitted_segments".to_owned(), again as f64);
     let window = mean(|s| s.congestion_window_segments);
     metrics.insert("tcp.congestion_window_segments.mean".to_owned(), window);
+}
+
+/// Packets that never reached the host that they were for, whatever took them.
+fn gone(counts: &PathCounts) -> u64 {
+    let of = |port: &PortCounts| {
+        let ways = [&port.up, &port.down].map(|way| way.lost + way.queue_full);
+        ways.iter().sum::<u64>() + port.refused + port.overflowed
+    };
+    counts.ports.iter().map(of).sum::<u64>() + counts.overruns
 }
 
 fn bent(counts: &PathCounts) -> String {

@@ -16,6 +16,7 @@ pub mod figures;
 pub mod interference;
 pub mod journal;
 pub mod ladder;
+mod late;
 mod limit_beside;
 mod limit_curve;
 pub mod limit_text;
@@ -42,6 +43,7 @@ pub mod study_folder;
 pub mod summary;
 pub mod table;
 mod thresholds;
+mod too_early;
 mod verdict_lines;
 mod wire_bytes;
 

@@ -73,6 +73,11 @@ const PLAIN: &[(&str, &str)] = &[
     ("header_bytes", "Bytes of Ethernet, IP and transport headers, both directions."),
     ("dropped_packets", "Packets that the kernel dropped before they could be counted."),
     ("retransmitted_packets", "Packets that carry something that was there before."),
+    (
+        "too_early_packets",
+        "Packets that were sent again although the path dropped none: the sender's timer was \
+         shorter than the round trip. Absent where the path dropped some.",
+    ),
     ("keep_alive_packets", "Packets that ask only whether the peer is there."),
     ("ack_only_packets", "Packets that only acknowledge, both directions."),
     (
