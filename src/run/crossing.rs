@@ -202,11 +202,12 @@ impl Crossed {
             let rows = heard::rows(&account, contents, &finished.trial);
             told.push(Event::Connections(Box::new(rows)));
             let of_trial = (finished.trial.as_str(), carried.messages);
-            let activity = contents.and_then(|own| activity::of(&account, own, of_trial));
+            let activity = contents.and_then(|own| activity::of(&account, own, of_trial, lane));
             told.extend(activity.map(|own| Event::Activity(Box::new(own))));
             let is_ours = matches!(lane.against, Against::Reference);
             let target = if is_ours { REFERENCE } else { &finished.target };
-            let shown = session::told(&finished.trial, &account, lane.protocol, (target, self.dropped));
+            let shown =
+                session::told(&finished.trial, &account, lane.protocol, (target, self.dropped));
             told.extend(shown.map(|session| Event::SessionPackets(Box::new(session))));
             if let Some(second) = second {
                 self.tell_second(second, carried, finished);
@@ -316,7 +317,8 @@ impl Crossed {
     fn tell_wire(&mut self, account: &Account, carried: &Carried, finished: &mut TrialFinished) {
         finished.metrics.extend(account.metrics(Some(carried.messages)));
         if self.dropped == Some(0) {
-            let again = (account.sent.total() + account.received.total()).retransmitted_packets as f64;
+            let again =
+                (account.sent.total() + account.received.total()).retransmitted_packets as f64;
             finished.metrics.insert("wire.too_early_packets".to_owned(), again);
         }
         if let Some(contents) = &carried.contents {
