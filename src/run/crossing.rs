@@ -19,6 +19,7 @@ use weigh_wire::{Account, Counting};
 use crate::exit::Stop;
 use crate::planning::lanes::{Against, Lane};
 use crate::run::hearing::{self, Heard, Hearing};
+use crate::run::on_air::RadioLink;
 use crate::run::stage::{Footing, GENERATOR, Stage, is_client};
 use crate::run::{activity, heard, session, tcp_view};
 
@@ -114,6 +115,8 @@ pub struct Crossed {
     /// Places of the clients' hosts among those of the scene.
     clients: Vec<usize>,
     counts: Option<PathCounts>,
+    /// The link layer of the path, where that is not Ethernet.
+    radio: Option<RadioLink>,
     /// Packets that the path dropped, once that was told.
     dropped: Option<u64>,
     heard: Option<Heard>,
@@ -242,6 +245,8 @@ impl Crossed {
             self.scene.push(("path.up", path.up.to_string()));
             self.scene.push(("path.down", path.down.to_string()));
             self.scene.push(("mtu_bytes", path.mtu.to_string()));
+            self.radio = RadioLink::of(path);
+            self.scene.extend(self.radio.as_ref().map(|radio| ("path.link", radio.words())));
             if path.steps.is_empty() {
                 self.lines = Some([path.up.clone(), path.down.clone()]);
             } else {
@@ -316,6 +321,9 @@ impl Crossed {
 
     fn tell_wire(&mut self, account: &Account, carried: &Carried, finished: &mut TrialFinished) {
         finished.metrics.extend(account.metrics(Some(carried.messages)));
+        if let Some(radio) = &self.radio {
+            radio.tell(account, carried.messages, &mut finished.metrics);
+        }
         if self.dropped == Some(0) {
             let again =
                 (account.sent.total() + account.received.total()).retransmitted_packets as f64;

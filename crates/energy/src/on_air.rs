@@ -1,5 +1,5 @@
-//! What bytes take on the air: the time of sending at the radio's rate, by the power of sending; and
-//! what is left of a measured message or connection once the bytes in it are counted apart.
+//! What bytes take on the air: the time of sending at the radio's rate, by the power of sending;
+//! and what is left of a measured message or connection once the bytes in it are counted apart.
 
 use crate::keys::at;
 use crate::work::Values;

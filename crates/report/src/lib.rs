@@ -30,6 +30,7 @@ mod notes;
 pub mod page;
 mod pairs;
 pub mod pictures;
+mod radio_view;
 pub mod reading;
 pub mod record_error;
 mod recorded_times;

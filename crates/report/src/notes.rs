@@ -12,6 +12,7 @@ use crate::energy;
 use crate::figures::{count, share};
 use crate::interference;
 use crate::late;
+use crate::radio_view;
 use crate::stalled;
 use crate::summary::{Cell, Failure, Summary};
 use crate::table::{
@@ -132,6 +133,7 @@ fn scenes(summary: &Summary) -> Vec<String> {
                 .to_owned(),
         );
     }
+    lines.extend(radio_view::lines(summary));
     lines.extend(too_early::lines(summary));
     lines
 }

@@ -412,7 +412,8 @@ mod tests {
 
     const WIRE: &str = "
         messages connections dropped_packets header_bytes ack_only_packets retransmitted_packets
-        too_early_packets
+        too_early_packets radio.bytes radio.link_bytes radio.bytes_per_message
+        radio.bytes_per_session radio.link.bytes_per_message radio.link.bytes_per_session
         keep_alive_packets bytes_per_message bytes_per_session packets_per_message
         packets_per_session ack_only_packets_per_message ack_only_packets_per_session
         tls.bytes_per_message tls.bytes_per_session application.bytes_per_message

@@ -10,6 +10,7 @@ mod page;
 mod recording;
 mod rendering;
 mod resuming;
+mod slow_paths;
 mod stages;
 mod story;
 mod wire;
