@@ -111,10 +111,7 @@ impl Draft<'_> {
                     has_timeout.push(row.contains_key(TIMEOUT));
                     cases.push(case);
                 } else if !is_baseline {
-                    let place = row.values().map(|given| given.place.clone()).next_back();
-                    let text = "two cases are the same";
-                    let mend = "leave one out: repetitions are asked for by [repeat]".to_owned();
-                    problems.add(Problem { place, text: text.into(), mend });
+                    problems.add(repeated(&row));
                 }
             }
         }
@@ -281,6 +278,13 @@ pub(crate) fn told(contradiction: &Contradiction, row: &Row, prefix: &str) -> Pr
     let place = given.map(|(_, given)| given.place.clone()).or_else(|| anything(row));
     let mend = wrong.mend.replace("load.", &format!("{prefix}load."));
     Problem { place, text: format!("{prefix}{name}: {}", wrong.text), mend }
+}
+
+/// What is wrong with a case that another one is equal to.
+fn repeated(row: &Row) -> Problem {
+    let place = row.values().map(|given| given.place.clone()).next_back();
+    let mend = "leave one out: repetitions are asked for by [repeat]".to_owned();
+    Problem { place, text: "two cases are the same".into(), mend }
 }
 
 /// Some place of a case, for what is wrong with all of it.
