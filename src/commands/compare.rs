@@ -5,6 +5,7 @@ use weigh_model::plan::{Plan, Repeat};
 use weigh_model::units::parse_duration;
 use weigh_model::{Nanos, Pattern};
 use weigh_plan::matrix::Decided;
+use weigh_plan::patience;
 use weigh_stage::catalogue::Catalogue;
 
 use crate::exit::{Exit, Stop};
@@ -94,6 +95,7 @@ impl Compare {
         if let Some(words) = &self.background {
             drafts = background::beneath(words, drafts, &known)?;
         }
+        patience::lengthen(&mut drafts, |_| options.has_timeout(), &known);
         let repeat = Repeat::exactly(self.reps);
         let mut plan = self.shared.plan(&self.name, &drafts, repeat, catalogue)?;
         plan.observe.messages = self.keep_messages;

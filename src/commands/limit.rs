@@ -9,11 +9,13 @@ use weigh_limit::{Axis, AxisKind, Search};
 use weigh_model::plan::{Plan, Repeat, TargetLife};
 use weigh_model::units::parse_duration;
 use weigh_model::{Load, Nanos, Pattern};
+use weigh_plan::patience;
 use weigh_stage::catalogue::Catalogue;
 
 use crate::exit::{Exit, Stop};
 use crate::planning::cases::{Case, Secrets};
 use crate::planning::conduct::Manner;
+use crate::planning::known::Known;
 use crate::planning::lane_options::{LaneOptions, run_name, secrets};
 use crate::planning::lanes::Lane;
 use crate::planning::limit_goals::GoalOptions;
@@ -168,7 +170,8 @@ impl Limit {
 
     fn plan(&self, catalogue: &Catalogue, wanted: &[Wanted]) -> Result<(Plan, Secrets), Stop> {
         let draft = |own: &Wanted| self.shared.draft(&own.lane, &own.load);
-        let drafts = wanted.iter().map(draft).collect::<Result<Vec<_>, _>>()?;
+        let mut drafts = wanted.iter().map(draft).collect::<Result<Vec<_>, _>>()?;
+        patience::lengthen(&mut drafts, |_| self.load.has_timeout(), &Known::new(catalogue));
         let target = if self.keep_target { TargetLife::Kept } else { TargetLife::Fresh };
         let repeat = Repeat { target, ..Repeat::exactly(1) };
         let plan = self.shared.plan(&self.name, &drafts, repeat, catalogue)?;

@@ -15,7 +15,7 @@ use weigh_stage::catalogue::Catalogue;
 use crate::exit::{Exit, Stop};
 use crate::planning::cases::{Case, Secrets, decide};
 use crate::planning::lanes::Against;
-use crate::planning::{energy, forecast, preflight};
+use crate::planning::{energy, forecast, patience, preflight};
 use crate::run::experiment::{Circumstances, Experiment, Finished, Place};
 use crate::run::interrupts::Interrupts;
 use crate::run::resumption;
@@ -133,6 +133,7 @@ impl Manner {
             output::put(&if self.json { forecast.json() } else { forecast.text() })?;
             return Ok(None);
         }
+        patience::warnings(&cases).iter().for_each(|line| eprintln!("weigh: {line}"));
         let footing = Footing::take(&cases)?;
         let shards = self.examine(catalogue, &cases, self.shards)?;
         let setup = resumption::setup(shards, self.data.as_deref(), secrets, &cases)?;

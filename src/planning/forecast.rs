@@ -13,7 +13,7 @@ use weigh_stage::find;
 
 use crate::planning::cases::Case;
 use crate::planning::lanes::Against;
-use crate::planning::overhead;
+use crate::planning::{overhead, patience};
 
 /// What a plan would do.
 pub struct Forecast<'f> {
@@ -54,6 +54,9 @@ impl<'f> Forecast<'f> {
             let _ = writeln!(text, "{:>5}  {name:width$}  {length}", index + 1);
         }
         let _ = writeln!(text, "\n{}", self.time());
+        for line in patience::lines(self.cases).iter().chain(&patience::warnings(self.cases)) {
+            let _ = writeln!(text, "{line}");
+        }
         for (name, state) in &self.targets {
             let _ = writeln!(text, "target {name}: {state}");
         }

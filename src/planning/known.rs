@@ -12,6 +12,7 @@ use weigh_model::units::Bytes;
 use weigh_model::{Endpoint, Guarantee, Load, Pattern, Protocol, Trial};
 use weigh_plan::background::Beneath;
 use weigh_plan::matrix::{Decided, setting_text};
+use weigh_plan::patience::Patience;
 use weigh_plan::world::{PIPELINE, REFERENCE, TargetWord, World};
 use weigh_protocols as registry;
 use weigh_stage::catalogue::Catalogue;
@@ -21,6 +22,7 @@ use crate::planning::background::BackgroundCase;
 use crate::planning::cases::{Secrets, path_of};
 use crate::planning::lanes::{self, Against, Lane};
 use crate::planning::material::{Shelf, composer};
+use crate::planning::patience;
 use crate::planning::pipeline::{Entry, Pipeline, SPOKEN, is_pipeline};
 use crate::planning::share::TargetShare;
 use crate::run::trial_run;
@@ -115,38 +117,21 @@ impl World for Known<'_> {
             && lanes::is_secret(own, value)
     }
 
+    fn patience(&self, case: &Decided) -> Option<Patience> {
+        let path = path_of(&case.path).ok()??;
+        let lane = self.lane(case).ok()?;
+        let body = self.check_body(&trial(case, &lane), lane.stores()).ok()?;
+        Some(patience::of(&lane, &case.load, &path, body))
+    }
+
     fn check(&self, case: &Decided) -> Result<(), Invalid> {
-        let protocol = registry::find(&case.protocol)?;
-        let against = match case.target.as_str() {
-            REFERENCE => Against::Reference,
-            PIPELINE => {
-                let pipeline = Pipeline::of(protocol, &case.stages, self.catalogue)?;
-                Against::Pipeline(Box::new(pipeline))
-            }
-            url if url.contains("://") => {
-                let endpoint = Endpoint::parse(url);
-                Against::Foreign(endpoint.map_err(|said| Invalid::new("target", said, ""))?)
-            }
-            managed => Against::Managed(managed.to_owned()),
-        };
-        let given = case.settings.iter();
-        let given = given.filter_map(|(key, value)| Some((key.clone(), setting_text(value)?)));
-        let lane = Lane::new(protocol, against, given.collect())?;
+        let lane = self.lane(case)?;
+        let protocol = lane.protocol;
         for setting in protocol.settings() {
             let value = lane.settings.text(setting.key);
             lane.against.check_can(self.catalogue, protocol, setting.key, value)?;
         }
-        let trial = Trial {
-            id: String::new(),
-            point: Point::new(),
-            repetition: 0,
-            seed: 0,
-            protocol: case.protocol.clone(),
-            target: case.target.clone(),
-            endpoint: None,
-            load: case.load.clone(),
-            settings: lane.settings.clone(),
-        };
+        let trial = trial(case, &lane);
         check_stall(&lane, &case.load)?;
         path_of(&case.path)?;
         TargetShare::of(&case.share)?;
@@ -183,7 +168,42 @@ fn check_stall(lane: &Lane, load: &Load) -> Result<(), Invalid> {
     Err(Invalid::new("load.stall", problem, "add a rate, or a guarantee such as mqtt.qos = 1"))
 }
 
+/// A trial of this case, to be looked at.
+fn trial(case: &Decided, lane: &Lane) -> Trial {
+    Trial {
+        id: String::new(),
+        point: Point::new(),
+        repetition: 0,
+        seed: 0,
+        protocol: case.protocol.clone(),
+        target: case.target.clone(),
+        endpoint: None,
+        load: case.load.clone(),
+        settings: lane.settings.clone(),
+    }
+}
+
 impl Known<'_> {
+    /// The lane of a case.
+    fn lane(&self, case: &Decided) -> Result<Lane, Invalid> {
+        let protocol = registry::find(&case.protocol)?;
+        let against = match case.target.as_str() {
+            REFERENCE => Against::Reference,
+            PIPELINE => {
+                let pipeline = Pipeline::of(protocol, &case.stages, self.catalogue)?;
+                Against::Pipeline(Box::new(pipeline))
+            }
+            url if url.contains("://") => {
+                let endpoint = Endpoint::parse(url);
+                Against::Foreign(endpoint.map_err(|said| Invalid::new("target", said, ""))?)
+            }
+            managed => Against::Managed(managed.to_owned()),
+        };
+        let given = case.settings.iter();
+        let given = given.filter_map(|(key, value)| Some((key.clone(), setting_text(value)?)));
+        Lane::new(protocol, against, given.collect())
+    }
+
     /// Whether the bodies of the trial can be made, and the size of the largest, bytes.
     /// A plan has many cases and few bodies: what is wrong with one is told once.
     fn check_body(&self, trial: &Trial, is_stored: bool) -> Result<u64, Invalid> {

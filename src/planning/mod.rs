@@ -16,6 +16,7 @@ pub mod limit_needs;
 pub mod material;
 pub mod options;
 pub mod overhead;
+pub mod patience;
 pub mod pipeline;
 pub mod plan_file;
 pub mod preflight;

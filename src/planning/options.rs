@@ -88,8 +88,8 @@ pub struct LoadOptions {
     /// How a total is split over clients: exact, or ceil (rounded up per client)
     #[arg(long, value_name = "SPLIT", default_value = "exact")]
     split: Split,
-    /// A message delivered later than this after its due time is late [default: 5s; 60s in
-    /// transfer]
+    /// Count a message as late when it is delivered later than this after its due time [default:
+    /// 5s; 60s in transfer; more on slow paths: 10 x the round trips of a message]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     timeout: Option<Nanos>,
     /// How long subscribers read nothing, where a command asks for that.
@@ -156,6 +156,11 @@ impl LoadOptions {
         }
         load.stall = lasts.or(load.duration).or(Some(STALLED));
         load
+    }
+
+    /// True if the timeout was given, and so stands however slow the path is.
+    pub fn has_timeout(&self) -> bool {
+        self.timeout.is_some()
     }
 
     /// Who hears whom, where that was said.

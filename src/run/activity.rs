@@ -6,14 +6,22 @@ use std::collections::BTreeMap;
 use weigh_engine::contents::Contents;
 use weigh_model::modelled::Activity;
 use weigh_model::protocol::Role;
+use weigh_model::units::parse_duration;
+use weigh_model::{tls, websocket};
 use weigh_wire::account::Connection;
 use weigh_wire::{Account, Traffic};
 
+use crate::planning::lanes::Lane;
 use crate::run::heard::{by_local_end, next};
 
 /// What the producers did: each stands for a device of its own. `None` where connections cannot all
 /// be told apart.
-pub fn of(account: &Account, contents: &Contents, of_trial: (&str, u64)) -> Option<Activity> {
+pub fn of(
+    account: &Account,
+    contents: &Contents,
+    of_trial: (&str, u64),
+    lane: &Lane,
+) -> Option<Activity> {
     if account.connections_folded > 0 || contents.connections_untold > 0 {
         return None;
     }
@@ -30,9 +38,42 @@ pub fn of(account: &Account, contents: &Contents, of_trial: (&str, u64)) -> Opti
         }
     }
     activity.devices = devices.len() as u64;
+    note_keep_alive(&mut activity, lane);
     devices.values().for_each(|own| note_device(&mut activity, own));
     Some(activity)
 }
+
+/// What keeps a connection of this lane: PINGREQ and PINGRESP (MQTT 5.0, section 3.12), each with
+/// what TLS and WebSocket add, and an acknowledgement; else the probe of TCP, which is answered by
+/// an empty segment (RFC 9293, section 3.8.4).
+fn note_keep_alive(activity: &mut Activity, lane: &Lane) {
+    let settings = &lane.settings;
+    if lane.protocol.name() != PINGS {
+        (activity.keep_alive_up_bytes, activity.keep_alive_down_bytes) = (SEGMENT, SEGMENT);
+        return;
+    }
+    let tls = match settings.text("tls") {
+        _ if !tls::is_on(settings) => 0,
+        "1.2" => TLS_1_2,
+        _ => TLS_1_3,
+    };
+    let frames = if websocket::is_on(settings) { [6, 2] } else { [0, 0] };
+    let [up, down] = frames.map(|frame| SEGMENT + PING + frame + tls);
+    let after = parse_duration(settings.text("keep_alive")).unwrap_or_default();
+    activity.keep_alive_ns = after.0;
+    (activity.keep_alive_up_bytes, activity.keep_alive_down_bytes) = (up + SEGMENT, down);
+}
+
+/// The protocol with a ping of its own.
+const PINGS: &str = "mqtt";
+const PING: u64 = 2;
+
+/// Headers of IPv4 and TCP with timestamps (RFC 7323).
+const SEGMENT: u64 = 52;
+
+/// A record's header, tag and inner type, or explicit nonce (RFC 8446, section 5.2; RFC 5288).
+const TLS_1_3: u64 = 5 + 16 + 1;
+const TLS_1_2: u64 = 5 + 16 + 8;
 
 /// Adds what one device did over its connections, which come in the order of their first packets.
 fn note_device(activity: &mut Activity, connections: &[&Connection]) {

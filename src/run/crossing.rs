@@ -19,6 +19,7 @@ use weigh_wire::{Account, Counting};
 use crate::exit::Stop;
 use crate::planning::lanes::{Against, Lane};
 use crate::run::hearing::{self, Heard, Hearing};
+use crate::run::on_air::RadioLink;
 use crate::run::stage::{Footing, GENERATOR, Stage, is_client};
 use crate::run::{activity, heard, session, tcp_view};
 
@@ -114,6 +115,10 @@ pub struct Crossed {
     /// Places of the clients' hosts among those of the scene.
     clients: Vec<usize>,
     counts: Option<PathCounts>,
+    /// The link layer of the path, where that is not Ethernet.
+    radio: Option<RadioLink>,
+    /// Packets that the path dropped, once that was told.
+    dropped: Option<u64>,
     heard: Option<Heard>,
     /// What the relay's process used: all that was seen of it, and in the window.
     relay: Option<Recording>,
@@ -200,11 +205,12 @@ impl Crossed {
             let rows = heard::rows(&account, contents, &finished.trial);
             told.push(Event::Connections(Box::new(rows)));
             let of_trial = (finished.trial.as_str(), carried.messages);
-            let activity = contents.and_then(|own| activity::of(&account, own, of_trial));
+            let activity = contents.and_then(|own| activity::of(&account, own, of_trial, lane));
             told.extend(activity.map(|own| Event::Activity(Box::new(own))));
             let is_ours = matches!(lane.against, Against::Reference);
             let target = if is_ours { REFERENCE } else { &finished.target };
-            let shown = session::told(&finished.trial, &account, lane.protocol, target);
+            let shown =
+                session::told(&finished.trial, &account, lane.protocol, (target, self.dropped));
             told.extend(shown.map(|session| Event::SessionPackets(Box::new(session))));
             if let Some(second) = second {
                 self.tell_second(second, carried, finished);
@@ -239,6 +245,8 @@ impl Crossed {
             self.scene.push(("path.up", path.up.to_string()));
             self.scene.push(("path.down", path.down.to_string()));
             self.scene.push(("mtu_bytes", path.mtu.to_string()));
+            self.radio = RadioLink::of(path);
+            self.scene.extend(self.radio.as_ref().map(|radio| ("path.link", radio.words())));
             if path.steps.is_empty() {
                 self.lines = Some([path.up.clone(), path.down.clone()]);
             } else {
@@ -282,6 +290,7 @@ impl Crossed {
         }
         let dropped = [&up, &down].map(|way| way.lost + way.queue_full);
         let dropped = dropped.iter().sum::<u64>() + counts.overruns;
+        self.dropped = Some(gone(counts));
         let is_short = finished.ledger.lost.is_some_and(|lost| lost > 0);
         if dropped > 0 && (is_short || finished.ledger.not_sent > 0) {
             self.doubts.push(Doubt::PathDropped(dropped));
@@ -312,6 +321,14 @@ impl Crossed {
 
     fn tell_wire(&mut self, account: &Account, carried: &Carried, finished: &mut TrialFinished) {
         finished.metrics.extend(account.metrics(Some(carried.messages)));
+        if let Some(radio) = &self.radio {
+            radio.tell(account, carried.messages, &mut finished.metrics);
+        }
+        if self.dropped == Some(0) {
+            let again =
+                (account.sent.total() + account.received.total()).retransmitted_packets as f64;
+            finished.metrics.insert("wire.too_early_packets".to_owned(), again);
+        }
         if let Some(contents) = &carried.contents {
             finished.metrics.extend(heard::hops(account, contents, carried.messages));
         }
@@ -427,6 +444,15 @@ fn tell_round_trips(kernel: &KernelAccount, finished: &mut TrialFinished) {
     metrics.insert("tcp.retransmitted_segments".to_owned(), again as f64);
     let window = mean(|s| s.congestion_window_segments);
     metrics.insert("tcp.congestion_window_segments.mean".to_owned(), window);
+}
+
+/// Packets that never reached the host that they were for, whatever took them.
+fn gone(counts: &PathCounts) -> u64 {
+    let of = |port: &PortCounts| {
+        let ways = [&port.up, &port.down].map(|way| way.lost + way.queue_full);
+        ways.iter().sum::<u64>() + port.refused + port.overflowed
+    };
+    counts.ports.iter().map(of).sum::<u64>() + counts.overruns
 }
 
 fn bent(counts: &PathCounts) -> String {

@@ -26,6 +26,7 @@ pub mod limit_search;
 pub mod messages;
 pub mod metering;
 pub mod null_path;
+pub mod on_air;
 pub mod outside;
 #[cfg(feature = "pipeline")]
 pub mod pipeline;

@@ -14,13 +14,14 @@ pub fn notes(subscribers: u32) -> Notes {
     Notes { connections, packets: SESSION_PACKETS_MAX }
 }
 
-/// The first complete session of a trial; `None` where none was opened and closed while the wire
+/// The first complete session of a trial, with a target of this name on a path that dropped so
+/// many packets (`None`: not known); `None` where none was opened and closed while the wire
 /// was listened on.
 pub fn told(
     trial: &str,
     account: &Account,
     protocol: &dyn Protocol,
-    target: &str,
+    (target, dropped): (&str, Option<u64>),
 ) -> Option<SessionPackets> {
     let name = |from_initiator: bool, head: &[u8]| {
         let found = protocol.packet_name(from_initiator, head)?;
@@ -36,7 +37,7 @@ pub fn told(
         trial: trial.to_owned(),
         parties: parties.iter().map(|party| (*party).to_owned()).collect(),
         tls: session.connections.first().and_then(tls_words),
-        packets: session.steps.iter().map(|step| packet(step, began_ns)).collect(),
+        packets: session.steps.iter().map(|step| packet(step, began_ns, dropped)).collect(),
         gap: session.gap.map(|gap| PacketGap {
             before: gap.before as u64,
             packets: gap.packets,
@@ -46,7 +47,7 @@ pub fn told(
 }
 
 /// The target stands between the two that connect to it.
-fn packet(step: &Step, began_ns: u64) -> SessionPacket {
+fn packet(step: &Step, began_ns: u64, dropped: Option<u64>) -> SessionPacket {
     let note = &step.note;
     let initiator = if step.connection == 0 { 0 } else { TARGET + 1 };
     let (from, to) = match note.from_initiator {
@@ -62,7 +63,7 @@ fn packet(step: &Step, began_ns: u64) -> SessionPacket {
         flags: flags(note),
         phase: note.phase.name().to_owned(),
         names: step.units.iter().map(|unit| unit.name.clone()).collect(),
-        marks: marks(step),
+        marks: marks(step, dropped),
         segments: (note.packets > 1).then_some(note.packets),
     }
 }
@@ -73,11 +74,14 @@ fn flags(note: &PacketNote) -> String {
     set.collect::<Vec<_>>().join(", ")
 }
 
-fn marks(step: &Step) -> Vec<PacketMark> {
+/// `dropped` is how many packets the path dropped in the whole trial, where that is known.
+fn marks(step: &Step, dropped: Option<u64>) -> Vec<PacketMark> {
     let note = &step.note;
+    let has_arrived = dropped == Some(0);
     let all = [
         (note.is_again && !note.keep_alive, PacketMark::Retransmission),
-        (step.is_repeated_later, PacketMark::SentAgain),
+        (step.is_repeated_later && !has_arrived, PacketMark::SentAgain),
+        (step.is_repeated_later && has_arrived, PacketMark::SentTooEarly),
         (note.out_of_order, PacketMark::OutOfOrder),
         (note.keep_alive, PacketMark::KeepAlive),
     ];

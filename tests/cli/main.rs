@@ -37,6 +37,7 @@ mod rundown;
 mod runs;
 mod sealed;
 mod serving;
+mod slow_paths;
 #[cfg(feature = "pipeline")]
 mod stages;
 mod strangers;

@@ -18,7 +18,11 @@ fn devices_and_radios_are_listed_with_their_sources() {
     assert!(all["radios"].as_array().unwrap().len() >= 8);
     for case in all["published_cases"].as_array().unwrap() {
         let of = |key: &str| case[key].as_f64().unwrap();
-        assert!((of("modelled") / of("published") - 1.0).abs() < 0.005, "{case}");
+        // What is printed to a tenth of a year is met to that.
+        let is_rough = case["source"].as_str().unwrap().ends_with("years");
+        let off = (of("modelled") - of("published")).abs();
+        let allowed = if is_rough { 0.1 * 365.25 } else { 0.005 * of("published") };
+        assert!(off < allowed, "{case}");
     }
     let ended = place.weigh(&["devices", "pi2b"]);
     assert!(

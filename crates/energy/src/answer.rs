@@ -240,6 +240,9 @@ fn average(parts: &[Parts]) -> Parts {
         tail: of(|parts| parts.tail),
         idle: of(|parts| parts.idle),
         cpu: of(|parts| parts.cpu),
+        keep_alive: of(|parts| parts.keep_alive),
+        paging: of(|parts| parts.paging),
+        self_discharge: of(|parts| parts.self_discharge),
     }
 }
 

@@ -18,11 +18,12 @@ macro_rules! files {
 
 /// The files of `devices/`, in the order in which they are listed.
 const DEVICES: &[(&str, &str)] =
-    files!("devices": "pi-zero" "pi-2b" "pi-3b" "pi-3b-plus" "pi-4b" "nrf9160");
+    files!("devices": "pi-zero" "pi-2b" "pi-3b" "pi-3b-plus" "pi-4b" "nrf9160" "nb-iot-3gpp");
 
 /// The files of `radios/`.
 const RADIOS: &[(&str, &str)] = files!(
-    "radios": "ethernet" "wifi" "wifi-2012" "gsm" "3g" "lte" "nb-iot" "nb-iot-tail"
+    "radios": "ethernet" "wifi" "wifi-2012" "gsm" "3g" "lte" "nb-iot" "nb-iot-tail" "nb-iot-edrx"
+        "nb-iot-144" "nb-iot-154" "nb-iot-164"
 );
 
 /// Every device and radio there is.

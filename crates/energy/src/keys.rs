@@ -58,6 +58,12 @@ pub enum Dimension {
     EnergyPerByte,
     /// A number.
     Ratio,
+    /// Bits a second.
+    BitRate,
+    /// Bytes.
+    Size,
+    /// A share a second.
+    PerTime,
 }
 
 impl Dimension {
@@ -75,13 +81,18 @@ impl Dimension {
                 ("uA", 1e-6 * volts),
                 ("mC/h", 1e-3 * volts / SECONDS_PER_HOUR),
             ],
-            Dimension::Time => vec![("s", 1.0), ("ms", 1e-3)],
+            Dimension::Time => {
+                vec![("s", 1.0), ("ms", 1e-3), ("min", 60.0), ("h", SECONDS_PER_HOUR)]
+            }
             // Power that grows with a rate is energy that grows with bytes: 1 W for each bit a
             // second is 1 J a bit, and 8 J a byte.
             Dimension::EnergyPerByte => {
                 vec![("J/KB", 1e-3), ("J/MB", 1e-6), ("mW/Mbps", 1e-3 / 1e6 * BITS_PER_BYTE)]
             }
             Dimension::Ratio => vec![("ratio", 1.0)],
+            Dimension::BitRate => vec![("bit/s", 1.0), ("kbit/s", 1e3), ("Mbit/s", 1e6)],
+            Dimension::Size => vec![("B", 1.0), ("KB", 1e3)],
+            Dimension::PerTime => vec![("%/year", 0.01 / SECONDS_PER_YEAR)],
         }
     }
 
@@ -93,6 +104,9 @@ impl Dimension {
             Dimension::Time => "s",
             Dimension::EnergyPerByte => "J/B",
             Dimension::Ratio => "ratio",
+            Dimension::BitRate => "bit/s",
+            Dimension::Size => "B",
+            Dimension::PerTime => "1/s",
         }
     }
 }
@@ -116,10 +130,23 @@ pub mod at {
     pub const TAIL_POWER: usize = 13;
     pub const TAIL_TIME: usize = 14;
     pub const RADIO_IDLE: usize = 15;
+    pub const SELF_DISCHARGE: usize = 16;
+    pub const TX_POWER: usize = 17;
+    pub const UP_RATE: usize = 18;
+    pub const RX_POWER: usize = 19;
+    pub const DOWN_RATE: usize = 20;
+    pub const MESSAGE_UP: usize = 21;
+    pub const CONNECT_UP: usize = 22;
+    pub const CONNECT_DOWN: usize = 23;
+    pub const CONNECT_TIME: usize = 24;
+    pub const PAGING: usize = 25;
+    pub const TAU: usize = 26;
+    pub const TAU_TIME: usize = 27;
+    pub const IDLE_LIMIT: usize = 28;
 }
 
-/// All of them: those of devices, then those of radios.
-pub const KEYS: [Key; 16] = [
+/// All of them. New ones come last, so that places stay.
+pub const KEYS: [Key; 29] = [
     device("idle", Dimension::Power, "doing nothing, or asleep where it sleeps"),
     device("load", Dimension::Power, "what all cores at work take beyond that"),
     device("cpu_scale", Dimension::Ratio, "its processor time for a second of the generator's"),
@@ -136,6 +163,19 @@ pub const KEYS: [Key; 16] = [
     radio("tail_power", Dimension::Power, "after the last packet of a wake-up"),
     radio("tail_time", Dimension::Time, "how long that lasts; a longer pause ends a wake-up"),
     radio("idle", Dimension::Power, "asleep, beyond the device's own"),
+    device("self_discharge", Dimension::PerTime, "what a full battery loses by itself"),
+    radio("tx_power", Dimension::Power, "power while it sends, with up_rate"),
+    radio("up_rate", Dimension::BitRate, "rate at which bytes are sent, from IP up"),
+    radio("rx_power", Dimension::Power, "power while it receives, with down_rate"),
+    radio("down_rate", Dimension::BitRate, "rate at which bytes are received, from IP up"),
+    radio("message_up", Dimension::Size, "bytes sent that are part of message"),
+    radio("connect_up", Dimension::Size, "bytes sent that are part of connect"),
+    radio("connect_down", Dimension::Size, "bytes received that are part of connect"),
+    radio("connect_time", Dimension::Time, "time awake that is part of connect"),
+    radio("paging", Dimension::Power, "mean power of listening for pages between messages"),
+    radio("tau", Dimension::Energy, "a tracking area update"),
+    radio("tau_time", Dimension::Time, "silence after which one is due"),
+    radio("idle_limit", Dimension::Time, "silence after which the network forgets a connection"),
 ];
 
 const fn device(name: &'static str, dimension: Dimension, doc: &'static str) -> Key {
@@ -147,6 +187,7 @@ const fn radio(name: &'static str, dimension: Dimension, doc: &'static str) -> K
 }
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
+const SECONDS_PER_YEAR: f64 = 365.25 * 24.0 * SECONDS_PER_HOUR;
 const BITS_PER_BYTE: f64 = 8.0;
 
 #[cfg(test)]
@@ -172,6 +213,19 @@ mod tests {
             (at::TAIL_POWER, "tail_power"),
             (at::TAIL_TIME, "tail_time"),
             (at::RADIO_IDLE, "idle"),
+            (at::SELF_DISCHARGE, "self_discharge"),
+            (at::TX_POWER, "tx_power"),
+            (at::UP_RATE, "up_rate"),
+            (at::RX_POWER, "rx_power"),
+            (at::DOWN_RATE, "down_rate"),
+            (at::MESSAGE_UP, "message_up"),
+            (at::CONNECT_UP, "connect_up"),
+            (at::CONNECT_DOWN, "connect_down"),
+            (at::CONNECT_TIME, "connect_time"),
+            (at::PAGING, "paging"),
+            (at::TAU, "tau"),
+            (at::TAU_TIME, "tau_time"),
+            (at::IDLE_LIMIT, "idle_limit"),
         ] {
             assert_eq!(KEYS[place].name, name);
         }
@@ -190,5 +244,7 @@ mod tests {
         assert!((one(Dimension::Energy, "mAh") - 13.32).abs() < 1e-12);
         let of_hour = 29.52 * one(Dimension::Power, "mC/h") * 3600.0;
         assert!((of_hour - 29.52 * one(Dimension::Energy, "mC")).abs() < 1e-15);
+        let of_year = one(Dimension::PerTime, "%/year") * 365.25 * 86_400.0;
+        assert!((of_year - 0.01).abs() < 1e-15, "{of_year}");
     }
 }

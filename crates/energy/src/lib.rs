@@ -8,6 +8,7 @@ pub mod case;
 pub mod catalogue;
 pub mod draws;
 pub mod keys;
+pub mod on_air;
 pub mod part;
 pub mod quantity;
 pub mod work;

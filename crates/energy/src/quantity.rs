@@ -1,5 +1,6 @@
 //! The figures that a model gives. Every name begins with `modelled`: none of them was measured.
 
+use crate::keys::at;
 use crate::work::{Each, Parts, Values, Work, as_weighed, in_duty, once};
 
 /// A figure.
@@ -73,7 +74,8 @@ impl Quantity {
         let per_session = |joules: f64| joules * work.messages / work.connections;
         let of_charge = |each: Each, keeps: bool| {
             let left = frame.usable_j(values)? - once(values, keeps);
-            Some(left.max(0.0) / each.parts.total())
+            let lost = frame.self_discharge_w(values) * each.seconds;
+            Some(left.max(0.0) / (each.parts.total() + lost))
         };
         let value = match self {
             Quantity::JoulesPerMessage => weighed().parts.total(),
@@ -102,7 +104,8 @@ impl Frame {
             let usable = self.usable_j(values);
             let messages = usable.map(|joules| joules / each.parts.total());
             let attach = messages.map_or(0.0, |n| once(values, keeps) / n.max(1.0));
-            Parts { attach, ..each.parts }
+            let self_discharge = self.self_discharge_w(values) * each.seconds;
+            Parts { attach, self_discharge, ..each.parts }
         };
         let weighed = shared(as_weighed(values, self.cores, work), false);
         let duty = in_duty(values, self.cores, work, self.every_s);
@@ -114,8 +117,14 @@ impl Frame {
         Some(self.charge_j? * self.efficiency(values))
     }
 
+    /// What the battery loses by itself, as power that the device could have had: a share of its
+    /// label, all the time.
+    fn self_discharge_w(&self, values: &Values) -> f64 {
+        self.usable_j(values).map_or(0.0, |usable| usable * values[at::SELF_DISCHARGE])
+    }
+
     fn efficiency(&self, values: &Values) -> f64 {
-        if self.has_converter { values[crate::keys::at::CONVERTER].min(1.0) } else { 1.0 }
+        if self.has_converter { values[at::CONVERTER].min(1.0) } else { 1.0 }
     }
 }
 

@@ -2,11 +2,13 @@
 //!
 //! E = attach + n·ramp + connections·connect + messages·message + bytes·byte + awake·connected +
 //! n·tail_power·tail_time + time·idle + processor time·load/cores (methodology, section 7.2, with
-//! the connected state and the processor beside it).
+//! the connected state and the processor beside it). In a duty cycle there are keep-alives, pages
+//! and tracking area updates between two messages too.
 
 use weigh_model::modelled::{Activity, Pauses};
 
 use crate::keys::{KEYS, at};
+use crate::on_air::{bytes, connect, message};
 
 /// The values of all coefficients, in the order of [`KEYS`] and the units of the model.
 pub type Values = [f64; KEYS.len()];
@@ -36,6 +38,10 @@ pub struct Work {
     pub exchange_s: f64,
     /// True if the next message waits for the one before, so that a slower processor takes longer.
     pub is_closed: bool,
+    /// Longest silence on a kept connection that its protocol allows, seconds; 0 for no limit.
+    pub keep_alive_s: f64,
+    /// Bytes that a keep-alive sends and receives, from IP up.
+    pub keep_alive_bytes: [f64; 2],
 }
 
 impl Work {
@@ -57,6 +63,11 @@ impl Work {
             cpu_s: cpu_s * packets as f64 / all as f64,
             exchange_s,
             is_closed,
+            keep_alive_s: activity.keep_alive_ns as f64 / 1e9,
+            keep_alive_bytes: [
+                activity.keep_alive_up_bytes as f64,
+                activity.keep_alive_down_bytes as f64,
+            ],
         }
     }
 
@@ -88,11 +99,17 @@ pub struct Parts {
     pub idle: f64,
     /// Processor time.
     pub cpu: f64,
+    /// Wake-ups that only keep a connection.
+    pub keep_alive: f64,
+    /// Listening for pages, and tracking area updates.
+    pub paging: f64,
+    /// What the battery loses by itself.
+    pub self_discharge: f64,
 }
 
 impl Parts {
     /// The parts in their order, with their names.
-    pub fn named(&self) -> [(&'static str, f64); 7] {
+    pub fn named(&self) -> [(&'static str, f64); 10] {
         [
             ("attach", self.attach),
             ("connect", self.connect),
@@ -101,6 +118,9 @@ impl Parts {
             ("tail", self.tail),
             ("idle", self.idle),
             ("cpu", self.cpu),
+            ("keep-alive", self.keep_alive),
+            ("paging", self.paging),
+            ("self-discharge", self.self_discharge),
         ]
     }
 
@@ -109,9 +129,9 @@ impl Parts {
         self.named().iter().map(|(_, joules)| joules).sum()
     }
 
-    /// All but doing nothing.
+    /// All but doing nothing: asleep, listening for pages, and what the battery loses by itself.
     pub fn above_idle(&self) -> f64 {
-        self.total() - self.idle
+        self.total() - self.idle - self.paging - self.self_discharge
     }
 
     fn divided(self, by: f64) -> Parts {
@@ -123,6 +143,9 @@ impl Parts {
             tail: self.tail / by,
             idle: self.idle / by,
             cpu: self.cpu / by,
+            keep_alive: self.keep_alive / by,
+            paging: self.paging / by,
+            self_discharge: self.self_discharge / by,
         }
     }
 }
@@ -143,7 +166,7 @@ pub fn as_weighed(values: &Values, cores: f64, work: &Work) -> Each {
     // Where the next message waits for the one before, a slower processor makes everything later.
     let slower_s = (cpu_s - work.cpu_s * work.messages).max(0.0);
     let busy_s = if work.is_closed { work.span_s + slower_s } else { work.span_s.max(cpu_s) };
-    let (pauses, paused_s) = work.pauses.longer_than(values[at::TAIL_TIME]);
+    let (pauses, paused_s) = work.pauses.longer_than(sleeps_after(values, work));
     let mut awake_s = busy_s;
     let (mut span_s, mut wake_ups) = (busy_s, 0.0);
     if pauses > 0.0 {
@@ -155,12 +178,14 @@ pub fn as_weighed(values: &Values, cores: f64, work: &Work) -> Each {
     }
     let parts = Parts {
         attach: 0.0,
-        connect: wake_ups * ramp(values) + work.connections * values[at::CONNECT],
-        message: work.messages * values[at::MESSAGE],
+        connect: wake_ups * ramp(values) + work.connections * connect(values),
+        message: work.messages * message(values),
         bytes: bytes(values, work.bytes),
         tail: awake_s * values[at::CONNECTED] + wake_ups * tail(values, f64::INFINITY),
         idle: span_s * (values[at::IDLE] + values[at::RADIO_IDLE]),
         cpu: cpu_s * values[at::LOAD] / cores,
+        paging: span_s * values[at::PAGING],
+        ..Parts::default()
     };
     Each { parts: parts.divided(work.messages), seconds: span_s / work.messages }
 }
@@ -181,18 +206,65 @@ pub fn in_duty(values: &Values, cores: f64, work: &Work, every_s: f64) -> Option
     if pause_s < 0.0 {
         return None;
     }
-    let sleeps = pause_s > values[at::TAIL_TIME];
+    let kept = Kept::of(values, work, every_s);
+    let silence_s = pause_s.min(kept.silence_s);
+    let sleeps = silence_s > values[at::TAIL_TIME];
+    let updates = tracking_area_updates(values, silence_s) * (kept.keep_alives + 1.0);
     let parts = Parts {
         attach: 0.0,
         connect: if sleeps { ramp(values) } else { 0.0 }
-            + if is_fresh { values[at::CONNECT] } else { 0.0 },
-        message: values[at::MESSAGE],
+            + if is_fresh { connect(values) } else { 0.0 },
+        message: message(values),
         bytes: bytes(values, moved.map(|bytes| bytes / work.messages)),
-        tail: busy_s * values[at::CONNECTED] + tail(values, pause_s),
+        tail: busy_s * values[at::CONNECTED] + tail(values, silence_s),
         idle: every_s * (values[at::IDLE] + values[at::RADIO_IDLE]),
         cpu: cpu_s * values[at::LOAD] / cores,
+        keep_alive: kept.keep_alives * kept.each_j,
+        paging: every_s * values[at::PAGING] + updates * values[at::TAU],
+        self_discharge: 0.0,
     };
     Some(Each { parts, seconds: every_s })
+}
+
+/// What keeping a connection between two messages takes.
+struct Kept {
+    /// Keep-alives between two messages.
+    keep_alives: f64,
+    /// Joules of each.
+    each_j: f64,
+    /// The longest silence, seconds; infinite without keep-alives.
+    silence_s: f64,
+}
+
+impl Kept {
+    /// A connection that is kept is pinged after the silence that its protocol allows, or that the
+    /// network does, whichever is shorter; each message begins that silence anew.
+    fn of(values: &Values, work: &Work, every_s: f64) -> Kept {
+        let limits = [work.keep_alive_s, values[at::IDLE_LIMIT]].into_iter();
+        let silence_s = limits.filter(|limit| *limit > 0.0).fold(f64::INFINITY, f64::min);
+        if work.is_fresh() || silence_s >= every_s {
+            return Kept { keep_alives: 0.0, each_j: 0.0, silence_s: f64::INFINITY };
+        }
+        let wakes = silence_s > values[at::TAIL_TIME];
+        let each_j = if wakes { ramp(values) + message(values) } else { 0.0 }
+            + bytes(values, work.keep_alive_bytes)
+            + work.exchange_s * values[at::CONNECTED]
+            + tail(values, silence_s);
+        Kept { keep_alives: (every_s / silence_s).ceil() - 1.0, each_j, silence_s }
+    }
+}
+
+/// How many fall into a silence: whatever is sent begins the timer anew (3GPP TS 24.301, T3412).
+fn tracking_area_updates(values: &Values, silence_s: f64) -> f64 {
+    let after_s = values[at::TAU_TIME];
+    if after_s > 0.0 { (silence_s / after_s).floor() } else { 0.0 }
+}
+
+/// The shortest pause in which the radio sleeps. One without a tail does not sleep while it waits
+/// for an answer, if it takes power to be connected.
+fn sleeps_after(values: &Values, work: &Work) -> f64 {
+    let waits = values[at::TAIL_TIME] == 0.0 && values[at::CONNECTED] > 0.0;
+    if waits { work.exchange_s } else { values[at::TAIL_TIME] }
 }
 
 /// What a device takes once in the life of a charge: joining the network, its first wake-up with
@@ -214,10 +286,6 @@ fn ramp(values: &Values) -> f64 {
 /// A tail that ends when the next wake-up begins.
 fn tail(values: &Values, pause_s: f64) -> f64 {
     values[at::TAIL_POWER] * values[at::TAIL_TIME].min(pause_s)
-}
-
-fn bytes(values: &Values, [up, down]: [f64; 2]) -> f64 {
-    up * values[at::UP] + down * values[at::DOWN]
 }
 
 #[cfg(test)]

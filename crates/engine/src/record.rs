@@ -121,6 +121,9 @@ pub fn put_together(trial: &Trial, mut outcome: Outcome, beside: Beside) -> Tria
     add_usage(&mut metrics, beside.usage.as_ref(), &outcome, load.copies());
     doubts.extend(disturbance(&outcome, &beside));
     add_hold_memory(&mut metrics, &beside, &outcome, trial);
+    if outcome.recorder.late_ns_max > 0 {
+        metrics.insert("late_time_ns.max".to_owned(), outcome.recorder.late_ns_max as f64);
+    }
     add_stall(&mut metrics, &beside, load);
     let counters = beside.counters.iter();
     metrics.extend(counters.map(|(name, value)| (format!("counter.{name}"), *value)));

@@ -57,6 +57,8 @@ pub struct Recorder {
     pub polls_skipped: u64,
     /// Those that were answered with an error.
     pub polls_refused: u64,
+    /// Due to the first arrival of the slowest late message, nanoseconds; 0 where none was late.
+    pub late_ns_max: u64,
     /// When the first measured message was handed to a transport.
     pub first_sent: Option<Nanos>,
     /// When the last measured message was handed to a transport.
@@ -238,6 +240,11 @@ impl Recorder {
         self.done_unless(warmup, now);
     }
 
+    /// A measured message arrived for the first time `after` its due time, later than Tmax.
+    pub fn late(&mut self, after: Nanos) {
+        self.late_ns_max = self.late_ns_max.max(after.0);
+    }
+
     /// A measured message, due at `due`, was in the answer that came at `answered` to a request
     /// made at `asked`, and was taken out of it at `handled`. The three parts add up to its
     /// delivery time.
@@ -301,6 +308,7 @@ impl Recorder {
         self.polled_messages += other.polled_messages;
         self.polls_skipped += other.polls_skipped;
         self.polls_refused += other.polls_refused;
+        self.late_ns_max = self.late_ns_max.max(other.late_ns_max);
         self.first_sent = earliest(self.first_sent, other.first_sent);
         self.last_sent = self.last_sent.max(other.last_sent);
         self.window.merge(&other.window);

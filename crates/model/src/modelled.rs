@@ -145,6 +145,21 @@ pub struct Activity {
     pub connected_ns: u64,
     /// Pauses in which no packet of a device went either way.
     pub pauses: Pauses,
+    /// Longest silence on a kept connection after which its protocol sends a keep-alive,
+    /// nanoseconds; 0 where it sends none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub keep_alive_ns: u64,
+    /// Bytes that a keep-alive sends, from IP up, TLS among them: that of the protocol, or of TCP
+    /// where the protocol has none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub keep_alive_up_bytes: u64,
+    /// Bytes that it receives.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub keep_alive_down_bytes: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// How long nothing happened, and how often. Pauses below [`Pauses::SHORTEST_NS`] are not noted: no

@@ -35,6 +35,8 @@ pub struct Path {
     pub up: Direction,
     /// To the host that has the path.
     pub down: Direction,
+    /// Its link layer in words, where that is not Ethernet: what `overhead` is made of.
+    pub link: Option<String>,
     /// What changes while it runs, in the order of time.
     pub steps: Vec<Step>,
     /// Where each number comes from: `up.delay` and so on, and the source or "chosen: why".
@@ -227,6 +229,7 @@ impl Path {
             title: read.title,
             about: read.about,
             mtu: read.mtu,
+            link: read.link,
             up: Direction::free().with(&read.up),
             down: Direction::free().with(&read.down),
             steps: read.steps,
@@ -372,6 +375,8 @@ struct File {
     title: String,
     about: String,
     mtu: u16,
+    #[serde(default)]
+    link: Option<String>,
     #[serde(default)]
     up: Change,
     #[serde(default)]

@@ -56,9 +56,12 @@ pub struct SessionPacket {
 pub enum PacketMark {
     /// It carries something that had been captured before.
     Retransmission,
-    /// It was sent once more later: it was lost on the way, or what acknowledged it was, or that
-    /// took too long.
+    /// It was sent once more later, on a path that dropped packets: it was lost on the way, or what
+    /// acknowledged it was.
     SentAgain,
+    /// It was sent once more later although it was not lost: the sender's timer ran out before the
+    /// acknowledgement came.
+    SentTooEarly,
     /// Something before it is missing, or something behind it came first.
     OutOfOrder,
     /// It asks only whether the peer is there.
@@ -82,6 +85,7 @@ impl PacketMark {
         match self {
             PacketMark::Retransmission => "retransmission",
             PacketMark::SentAgain => "sent again later",
+            PacketMark::SentTooEarly => "not lost, sent again too early",
             PacketMark::OutOfOrder => "out of order",
             PacketMark::KeepAlive => "keep-alive",
         }

@@ -10,6 +10,7 @@ pub mod kind;
 pub mod load;
 pub mod matrix;
 pub mod metrics;
+pub mod patience;
 pub mod problem;
 pub mod schema;
 pub mod tables;

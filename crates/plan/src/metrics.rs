@@ -139,6 +139,7 @@ const WHOLE: &[&str] = &[
     LOST,
     "acceptance_ratio",
     "stored_rows",
+    "late_time_ns.max",
     "errors_ratio",
     "throughput_in_per_s",
     "throughput_out_per_s",

@@ -15,6 +15,7 @@ use crate::keys::{ABILITIES, Keys, OFFLOAD, PIPELINE, SHARE};
 use crate::lane_rows::{CASES_MAX, LaneRows, check_words, lanes, too_many};
 use crate::load::LoadWords;
 use crate::matrix::{self, Decided, setting_text};
+use crate::patience;
 use crate::problem::{Problem, Problems};
 use crate::tables::{self, Length};
 use crate::world::World;
@@ -100,19 +101,17 @@ impl Draft<'_> {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let mut cases = Vec::new();
+        let (mut cases, mut has_timeout) = (Vec::new(), Vec::new());
         let mut seen = BTreeSet::new();
         for lane in &self.lanes {
             let states = |row| background::states(row, self.document.has_baseline);
             for (row, is_baseline) in lane.rows().flat_map(states) {
                 let Some(case) = self.case(lane, &row, &mut problems) else { continue };
                 if seen.insert(format!("{case:?}")) {
+                    has_timeout.push(row.contains_key(TIMEOUT));
                     cases.push(case);
                 } else if !is_baseline {
-                    let place = row.values().map(|given| given.place.clone()).next_back();
-                    let text = "two cases are the same";
-                    let mend = "leave one out: repetitions are asked for by [repeat]".to_owned();
-                    problems.add(Problem { place, text: text.into(), mend });
+                    problems.add(repeated(&row));
                 }
             }
         }
@@ -124,6 +123,7 @@ impl Draft<'_> {
             self.check_stop(&[], &mut problems);
             return Err(problems);
         }
+        patience::lengthen(&mut cases, |index| has_timeout[index], self.world);
         let background = background::shared(&cases);
         emulated::check(&self.document, &cases, &mut problems);
         let written = matrix::matrix(&cases).and_then(|written| Ok((written, background?)));
@@ -280,7 +280,17 @@ pub(crate) fn told(contradiction: &Contradiction, row: &Row, prefix: &str) -> Pr
     Problem { place, text: format!("{prefix}{name}: {}", wrong.text), mend }
 }
 
+/// What is wrong with a case that another one is equal to.
+fn repeated(row: &Row) -> Problem {
+    let place = row.values().map(|given| given.place.clone()).next_back();
+    let mend = "leave one out: repetitions are asked for by [repeat]".to_owned();
+    Problem { place, text: "two cases are the same".into(), mend }
+}
+
 /// Some place of a case, for what is wrong with all of it.
 fn anything(row: &Row) -> Option<Range<usize>> {
     row.values().next().map(|given| given.place.clone())
 }
+
+/// The key of the timeout: where it is given it stands, however slow the path is.
+const TIMEOUT: &str = "load.timeout";

@@ -4,6 +4,7 @@ use weigh_model::protocol::Invalid;
 use weigh_model::{Pattern, Protocol};
 
 use crate::matrix::Decided;
+use crate::patience::Patience;
 
 /// What there is to weigh.
 pub trait World {
@@ -27,6 +28,12 @@ pub trait World {
     /// True for a key (`mqtt.broker_password`) whose value must not be recorded, or must not where
     /// it is this one.
     fn is_secret(&self, key: &str, value: &str) -> bool;
+
+    /// How long messages of a case need on its path; `None` where that is not known, or no path
+    /// was named.
+    fn patience(&self, _case: &Decided) -> Option<Patience> {
+        None
+    }
 
     /// Looks at a whole case as whoever carries it out does, without starting anything.
     ///

@@ -3,6 +3,7 @@
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
 
+use crate::comparisons::Verdict;
 use crate::figures::{between, three_digits};
 use crate::modelled::{Contribution, Modelled, ModelledRatio};
 use crate::ruled_table::{drawn, ruled};
@@ -57,10 +58,15 @@ pub(crate) fn shown(cell: &Cell, metric: &str) -> Option<String> {
 pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(modelled.battery.iter().map(|battery| format!("  battery: {battery}")));
+    lines.push(
+        "  charge lasts (as weighed): the device sends without a pause, as the trial did, until the \
+         battery is empty"
+            .to_owned(),
+    );
     lines.push(format!(
-        "  as weighed: the trial's load going on for ever, idling included; one each {}: a message \
-         after a pause, beyond idling, on a connection that is kept unless each has its own; no \
-         keep-alives; producers only",
+        "  one each {}: the device sleeps, sends one message, and sleeps again; on a connection that \
+         is kept (with the keep-alives that it needs), or on a new one where each message has its \
+         own; J/message is beyond sleeping; producers only",
         span(modelled.every_s)
     ));
     lines.push(format!(
@@ -80,6 +86,7 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
         (!first.is_empty()).then(|| format!("  {cell}, {title} hangs on: {}", first.join(", ")))
     };
     for cell in &modelled.cells {
+        lines.extend(cell.keep_alives.iter().map(|text| format!("  {}: {text}", cell.cell)));
         if let Some(reason) = &cell.absent {
             lines.push(format!("  {}: not modelled: {reason}", cell.cell));
         }
@@ -95,19 +102,20 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
     lines
 }
 
-/// A ratio in a line.
+/// A ratio in a line; where the model cannot tell the sides apart, that and the interval alone.
 fn ratio(own: &ModelledRatio) -> String {
-    let ends = own.ratio.low.zip(own.ratio.high);
-    let range =
-        ends.map_or("no interval".to_owned(), |(low, high)| format!("{low:.4} to {high:.4}"));
-    format!(
-        "  {}: {} over {}: {} ({range}): {}",
-        own.metric,
-        own.left,
-        own.right,
-        format_args!("{:.4}", own.ratio.value),
-        own.verdict.name()
-    )
+    let ModelledRatio { metric, left, right, ratio, verdict } = own;
+    match (verdict, ratio.low.zip(ratio.high)) {
+        (_, None) => format!("  {metric}: {left} and {right}: fewer than 3 repetitions, no ratio"),
+        (Verdict::Lower | Verdict::Higher, Some((low, high))) => format!(
+            "  {metric}: {left} over {right}: {:.2} ({low:.2} to {high:.2}): {}",
+            ratio.value,
+            verdict.name()
+        ),
+        (_, Some((low, high))) => format!(
+            "  {metric}: the model cannot tell {left} and {right} apart here: {low:.2} to {high:.2}"
+        ),
+    }
 }
 
 fn contribution(own: &Contribution) -> String {

@@ -11,6 +11,8 @@ use crate::comparisons::HEADLINES;
 use crate::energy;
 use crate::figures::{count, share};
 use crate::interference;
+use crate::late;
+use crate::radio_view;
 use crate::stalled;
 use crate::summary::{Cell, Failure, Summary, Verdict};
 use crate::table::{
@@ -19,6 +21,7 @@ use crate::table::{
 };
 use crate::judging::Answer;
 use crate::thresholds::sentences;
+use crate::too_early;
 use crate::verdict_lines;
 use crate::wire_bytes;
 
@@ -28,7 +31,7 @@ pub(crate) fn below(summary: &Summary, style: Style) -> String {
         legend(summary, style),
         scenes(summary),
         energy::notes(summary),
-        losses(summary),
+        losses(summary, style.is_ascii),
         stalled(summary, style),
         beneath(summary, style),
         differences(summary),
@@ -147,11 +150,13 @@ fn scenes(summary: &Summary) -> Vec<String> {
                 .to_owned(),
         );
     }
+    lines.extend(radio_view::lines(summary));
+    lines.extend(too_early::lines(summary));
     lines
 }
 
 /// One line for every cell that lost or did not send anything.
-fn losses(summary: &Summary) -> Vec<String> {
+fn losses(summary: &Summary, is_ascii: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for cell in &summary.cells {
         let ledger = &cell.ledger;
@@ -178,8 +183,9 @@ fn losses(summary: &Summary) -> Vec<String> {
                 by_cause(&ledger.not_sent_causes)
             ));
         }
+        let late = late::sentence(cell, is_ascii);
+        lines.extend(late.map(|text| format!("{}: {text}", cell.name)));
         for (number, what) in [
-            (ledger.late, "late (after the timeout)"),
             (ledger.reordered, "reordered"),
             (ledger.corrupt, "corrupt"),
             (ledger.foreign, "foreign (without our mark)"),

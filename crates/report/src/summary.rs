@@ -354,6 +354,8 @@ mod tests {
             ("wire.packets_per_message", "packets/message"),
             ("wire.layers.link_bytes", "B"),
             ("wire.retransmitted_packets", "packets"),
+            ("wire.too_early_packets", "packets"),
+            ("late_time_ns.max", "ns"),
             ("energy_j_per_message", "J/message"),
             ("energy_mah_per_session", "mAh/session"),
             ("energy_above_idle_j_per_session", "J/session"),

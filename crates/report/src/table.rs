@@ -11,6 +11,7 @@ use crate::emulated_table;
 use crate::figures::{
     between, bytes, count, lost, three_digits, time, time_between, time_with_lag,
 };
+use crate::late;
 use crate::lateness::{Lateness, instead, is_withheld};
 use crate::modelled_table;
 use crate::notes;
@@ -247,7 +248,9 @@ fn columns(summary: &Summary) -> impl Iterator<Item = &'static Column> {
     let energy = ENERGY_COLUMNS.iter().filter(move |(metric, _)| has(metric));
     let wire = WIRE_COLUMNS.iter().filter(move |_| is_heard);
     let polls = POLL_COLUMNS.iter().filter(move |_| is_asked);
-    COLUMNS.iter().chain(polls).chain(wire).chain(energy.map(|(_, column)| column))
+    let is_late = late::is_any(summary);
+    let columns = COLUMNS.iter().filter(move |column| is_late || column.heading != LATE);
+    columns.chain(polls).chain(wire).chain(energy.map(|(_, column)| column))
 }
 
 /// By the metric that they show.
@@ -317,6 +320,7 @@ const COLUMNS: &[Column] = &[
     Column { heading: "send lag\np99", part: Part::Rate, show: send_lag },
     Column { heading: "scheduled", part: Part::Ledger, show: |c, _| count(c.ledger.scheduled) },
     Column { heading: "delivered", part: Part::Ledger, show: |c, _| known(c.ledger.delivered) },
+    Column { heading: LATE, part: Part::Ledger, show: |c, _| count(c.ledger.late) },
     Column { heading: "lost", part: Part::Ledger, show: lost_of },
     Column { heading: "dup", part: Part::Ledger, show: |c, _| count(c.ledger.duplicates) },
     Column { heading: "target\nCPU %", part: Part::Cost, show: |c, _| rate(c, CPU_PERCENT) },
@@ -464,6 +468,8 @@ fn lost_of(cell: &Cell, style: Style) -> String {
     number.map_or("unknown".into(), |number| lost(number, cell.ledger.sent, style.is_ascii))
 }
 
+/// The column of what came after the timeout: only where there is any.
+const LATE: &str = "late";
 /// More cells than this are shown along their axes, metric by metric, where they have any.
 const CELLS_MAX: usize = 16;
 /// More rows than this of one guarantee nobody reads in a terminal.

@@ -281,6 +281,9 @@ impl Desk {
         if !flight.warmup {
             let is_late = now - flight.due > self.job.load().timeout;
             let has_consumers = self.job.has_consumers();
+            if is_late && !has_consumers {
+                self.recorder.late(now - flight.due);
+            }
             let account = &mut self.accounts.producers[state.account as usize];
             account.confirm(flight.number, is_late, has_consumers);
             account.last_confirmed = Some(now);
@@ -424,6 +427,9 @@ impl Desk {
         let is_late = self.is_marked && now - mark.due > self.job.load().timeout;
         let arrived = account.tally.note(reading, is_late);
         let is_new = matches!(arrived, Arrived::First | Arrived::Late);
+        if arrived == Arrived::Late {
+            self.recorder.late(now - mark.due);
+        }
         if is_new {
             account.last_arrived = Some(now);
             self.unique[state.account as usize] += 1;

@@ -395,10 +395,11 @@ impl Shard {
 const OPENING_MAX: u64 = 128;
 
 /// How long connections across a path may take to stand: as long as the load and its last answer
-/// would have taken, within limits. The kernel sends a SYN again after 1 and 3 s (RFC 6298).
+/// would have taken, within limits; on a slow path, whose timeout is longer, as long as that. The
+/// kernel sends a SYN again after 1 and 3 s (RFC 6298).
 fn opening_time_max(load: &Load) -> Nanos {
     let whole = load.duration.map_or(OPEN_TIME_MAX, |d| load.warmup + d + load.timeout);
-    whole.clamp(OPEN_TIME_MIN, OPEN_TIME_MAX)
+    whole.clamp(OPEN_TIME_MIN, OPEN_TIME_MAX.max(load.timeout))
 }
 
 /// How long one connection may take to stand.

@@ -2,6 +2,7 @@
 //! few steps: a shard that asks for a moment that has passed spins, and would show here.
 
 mod joining;
+mod late;
 mod parcel;
 
 use std::net::{Ipv4Addr, SocketAddr};

@@ -15,6 +15,12 @@ pub(super) fn check(path: &Path, up: &Change, down: &Change) -> Result<(), Strin
             path.mtu
         ));
     }
+    let is_told = up.overhead.is_some() && down.overhead.is_some();
+    if path.link.as_ref().is_some_and(|link| link.trim().is_empty() || !is_told) {
+        return Err("link: say what it is made of, such as \"MAC 26, LLC 8\", and type \
+                    up.overhead and down.overhead, the bytes of a packet"
+            .to_owned());
+    }
     direction("up", &path.up, path.mtu)?;
     direction("down", &path.down, path.mtu)?;
     let mut last = Nanos(0);

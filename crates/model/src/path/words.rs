@@ -110,6 +110,7 @@ impl Path {
             up: Direction::free(),
             down: Direction::free(),
             steps: Vec::new(),
+            link: None,
             sources: BTreeMap::new(),
         }
     }

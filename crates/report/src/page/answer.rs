@@ -235,6 +235,10 @@ fn loss(summary: &Summary) -> String {
             format!("{} of {} sent messages were lost{of}", count(lost), count(sent))
         }
     };
+    let late: u64 = cells.iter().map(|cell| cell.ledger.late).sum();
+    if late > 0 {
+        text += &format!(", {} arrived late (after the timeout)", count(late));
+    }
     if unknown > 0 {
         text += &format!(", and in {unknown} nobody can know");
     }

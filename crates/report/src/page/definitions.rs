@@ -269,6 +269,11 @@ const WHOLE: &[(&str, &str)] = &[
         "sealed_overhead_bytes_per_message",
         "Bytes of a sealed object beyond those of its content: keys, signature, policy, tag.",
     ),
+    (
+        "late_time_ns.max",
+        "From the due time to the first arrival of the slowest message that came after the \
+         timeout.",
+    ),
     ("stored_rows", "Rows where readings are kept, counted there after the trial."),
     ("acceptance_ratio", "Delivered in time, divided by sent."),
     (
@@ -453,6 +458,8 @@ mod tests {
 
     const WIRE: &str = "
         messages connections dropped_packets header_bytes ack_only_packets retransmitted_packets
+        too_early_packets radio.bytes radio.link_bytes radio.bytes_per_message
+        radio.bytes_per_session radio.link.bytes_per_message radio.link.bytes_per_session
         keep_alive_packets bytes_per_message bytes_per_session packets_per_message
         packets_per_session ack_only_packets_per_message ack_only_packets_per_session
         tls.bytes_per_message tls.bytes_per_session application.bytes_per_message

@@ -73,6 +73,21 @@ const PLAIN: &[(&str, &str)] = &[
     ("header_bytes", "Bytes of Ethernet, IP and transport headers, both directions."),
     ("dropped_packets", "Packets that the kernel dropped before they could be counted."),
     ("retransmitted_packets", "Packets that carry something that was there before."),
+    (
+        "too_early_packets",
+        "Packets that were sent again although the path dropped none: the sender's timer was \
+         shorter than the round trip. Absent where the path dropped some.",
+    ),
+    (
+        "radio.bytes",
+        "Bytes as the radio of the path would carry them: the capture with the radio's link layer \
+         in place of Ethernet headers.",
+    ),
+    ("radio.link_bytes", "Bytes of the radio's link layer, both directions."),
+    ("radio.bytes_per_message", "Bytes as the radio would carry them, divided by messages."),
+    ("radio.bytes_per_session", "Bytes as the radio would carry them, divided by connections."),
+    ("radio.link.bytes_per_message", "Bytes of the radio's link layer, divided by messages."),
+    ("radio.link.bytes_per_session", "Bytes of the radio's link layer, divided by connections."),
     ("keep_alive_packets", "Packets that ask only whether the peer is there."),
     ("ack_only_packets", "Packets that only acknowledge, both directions."),
     (

@@ -171,6 +171,11 @@ fn note(session: &SessionPackets) -> String {
         text += " A cross: sent again later, because it was lost on the way, or what acknowledged \
                  it was; dashed: that second time.";
     }
+    if packets.iter().any(|packet| packet.marks.contains(&PacketMark::SentTooEarly)) {
+        text += " Dashed, without a cross before it: sent again too early. Nothing was lost: the \
+                 sender's timer (1 s for the first packet, RFC 6298) ran out before the \
+                 acknowledgement came.";
+    }
     text
 }
 

@@ -11,6 +11,7 @@ mod page;
 mod recording;
 mod rendering;
 mod resuming;
+mod slow_paths;
 mod stages;
 mod story;
 mod wire;

@@ -122,6 +122,40 @@ fn modelled_and_measured_meet_in_no_ratio_and_no_column() {
     assert!(html.contains("Modelled, not measured.") && html.contains("modelled-duty"));
 }
 
+/// After a pause both lanes take 12.5 J: no ratio of 1.0000 and no "lower", but that nothing can be
+/// told. As weighed one takes longer, and its ratio stands there.
+#[test]
+fn lanes_that_the_model_cannot_tell_apart_get_no_ratio() {
+    let summary = Summary::from_events(&run()).unwrap();
+    let text = render(&summary, Style::plain(300));
+    let said = "modelled_wake_j_per_message: the model cannot tell http1 on reference and tcp on \
+                reference apart here: 1.00 to 1.00";
+    assert!(text.contains(said), "{text}");
+    assert!(!text.contains("1.0000"), "{text}");
+    let told = "modelled_energy_mah_per_session: http1 on reference over tcp on reference: 0.69";
+    assert!(text.contains(told) && text.contains("): lower"), "{text}");
+    assert!(text.contains("charge lasts (as weighed): the device sends without a pause"), "{text}");
+}
+
+/// A lane whose connection is kept and pinged: how much that takes, and what to change.
+#[test]
+fn keep_alives_of_a_kept_connection_are_told() {
+    let mut events = run();
+    for event in &mut events {
+        let Event::Activity(activity) = event else { continue };
+        (activity.connections, activity.keep_alive_ns) = (1, 20_000_000_000);
+        (activity.keep_alive_up_bytes, activity.keep_alive_down_bytes) = (106, 54);
+    }
+    let summary = Summary::from_events(&events).unwrap();
+    let cell = &summary.modelled.as_ref().unwrap().cells[0];
+    // Two in a minute, each with ramp, tail and 160 bytes of 25 uJ.
+    let each = 3.5 + 0.62 * 12.5 + 160.0 * 25e-6;
+    assert!((cell.duty_j["keep-alive"] - 2.0 * each).abs() < 1e-9, "{:?}", cell.duty_j);
+    let text = render(&summary, Style::plain(300));
+    assert!(text.contains("keep-alives between two messages take 22.5 J"), "{text}");
+    assert!(text.contains("the protocol's keep-alive of 20 s"), "{text}");
+}
+
 #[test]
 fn what_cannot_be_modelled_says_why() {
     let events: Vec<Event> =
