@@ -108,7 +108,7 @@ impl Limit {
     /// The lanes with their searches.
     fn wanted(&self, catalogue: &Catalogue, axis: &Axis) -> Result<Vec<Wanted>, Stop> {
         let given = self.shared.given()?;
-        let lanes = self.shared.lanes(&self.words, catalogue, &given)?;
+        let lanes = self.shared.lanes(&self.words, catalogue, &given, &self.load)?;
         let share = self.budget.map(|budget| searches::share(budget, lanes.len()));
         let options = limit_load::with_axis(&self.load, axis)?;
         let mut wanted = Vec::new();

@@ -5,6 +5,8 @@ use std::io::Read;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 
+use crate::input_file::{self, CONTENT_BYTES_MAX};
+
 /// What stands in a file, line by line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NumberFile {
@@ -34,10 +36,10 @@ impl NumberFile {
     /// Reads lines of columns separated by commas, semicolons or tabs, the number in the last
     /// one. Empty lines and those that start with `#` are passed over; a first line whose last
     /// column is no number is a header.
-    pub fn read(mut input: impl Read) -> Result<NumberFile, Unreadable> {
-        let mut bytes = Vec::new();
+    pub fn read(input: impl Read) -> Result<NumberFile, Unreadable> {
         let failed = |problem: String| Unreadable { line: None, problem };
-        input.read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
+        let bytes = input_file::read(input, CONTENT_BYTES_MAX);
+        let bytes = bytes.map_err(|error| failed(error.to_string()))?;
         let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes);
         let mut reader = ReaderBuilder::new()
             .has_headers(false)
