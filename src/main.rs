@@ -98,7 +98,7 @@ fn main() -> std::process::ExitCode {
             // Help and version are no errors: clap knows, and prints them to stdout.
             let code = if error.use_stderr() { Exit::Usage } else { Exit::Done };
             let words: Vec<_> = std::env::args_os().collect();
-            if let Some(stop) = commands::negative_value(&error, &words) {
+            if let Some(stop) = commands::negative::value(&error, &words) {
                 return stop.tell().into();
             }
             let _ = error.print();

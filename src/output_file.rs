@@ -195,7 +195,10 @@ mod tests {
         output.write_all(b"half").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"first", "a reader sees what was there");
         drop(output);
-        assert_eq!((fs::read(&path).unwrap(), names(&folder)), (b"first".into(), vec!["a.csv".into()]));
+        assert_eq!(
+            (fs::read(&path).unwrap(), names(&folder)),
+            (b"first".into(), vec!["a.csv".into()])
+        );
         write(&path, "second").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"second");
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o640);

@@ -14,6 +14,9 @@ pub struct NumberFile {
     pub columns: Vec<String>,
     /// What stands before the value, and the value.
     pub rows: Vec<(Vec<String>, f64)>,
+    /// True if every line, without a header, is two runs of digits and a comma: perhaps one number
+    /// with a decimal comma.
+    pub may_be_decimal: bool,
 }
 
 /// Why a file is not a file of numbers, and where.
@@ -48,7 +51,8 @@ impl NumberFile {
             .trim(Trim::All)
             .delimiter(delimiter(bytes))
             .from_reader(bytes);
-        let mut file = NumberFile { columns: Vec::new(), rows: Vec::new() };
+        let may_be_decimal = delimiter(bytes) == b',';
+        let mut file = NumberFile { columns: Vec::new(), rows: Vec::new(), may_be_decimal };
         for record in reader.records() {
             let record = record.map_err(|error| Unreadable {
                 line: error.position().map(csv::Position::line),
@@ -74,6 +78,9 @@ impl NumberFile {
             let (here, before) = (cells.len() + 1, self.columns.len());
             return Err(format!("{here} columns, {before} before: give every line the same"));
         }
+        let is_digits =
+            |text: &String| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        self.may_be_decimal &= cells.len() == 1 && cells.iter().chain([&last]).all(is_digits);
         match last.parse::<f64>() {
             Ok(value) if value.is_finite() => {
                 if is_first {
@@ -154,6 +161,20 @@ mod tests {
         let levels = read("h1\tr1\t5\nh1\tr2\t6\n").unwrap();
         assert_eq!(levels.columns, ["level 1", "level 2", "value"]);
         assert_eq!(read("a,1").unwrap().columns, ["group", "value"]);
+    }
+
+    #[test]
+    fn a_decimal_comma_is_not_a_group_and_its_value() {
+        for (text, may_be) in [
+            ("1,5\n1,6\n", true),
+            ("group,value\n1,5\n", false),
+            ("a,5\n", false),
+            ("1,5.5\n", false),
+            ("1;5\n", false),
+            ("15\n16\n", false),
+        ] {
+            assert_eq!(read(text).unwrap().may_be_decimal, may_be, "{text:?}");
+        }
     }
 
     #[test]

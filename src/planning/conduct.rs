@@ -163,6 +163,7 @@ impl Manner {
         if let Some(path) = &self.save_plan {
             save(&plan, path, self.force)?;
         }
+        preflight::check_log(plan.observe.meter.as_ref())?;
         if self.dry {
             let forecast = forecast::Forecast::of(&plan, &cases, catalogue);
             output::put(&if self.json { forecast.json() } else { forecast.text() })?;

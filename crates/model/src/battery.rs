@@ -48,11 +48,13 @@ impl FromStr for Battery {
             .or(milliwatt_hours.map(|energy| energy / volts))
             .ok_or_else(|| wrong("has no charge in mAh or Ah, or energy in Wh, before the @"))?;
         if !(VOLTS_MIN..=VOLTS_MAX).contains(&volts) {
-            return Err(wrong(&format!("has {} V, which is outside 0.5 V to 1000 V", short(volts))));
+            return Err(wrong(&format!(
+                "has {} V, which is outside 0.5 V to 1000 V",
+                short(volts)
+            )));
         }
         if !(CHARGE_MAH_MIN..=CHARGE_MAH_MAX).contains(&charge_mah) {
-            let said =
-                format!("has {} mAh, which is outside 1 mAh to 1,000 Ah", short(charge_mah));
+            let said = format!("has {} mAh, which is outside 1 mAh to 1,000 Ah", short(charge_mah));
             return Err(wrong(&said));
         }
         Ok(Battery { charge_mah, rated_v: volts })

@@ -80,7 +80,9 @@ pub(crate) fn apply(document: &mut Document, sets: &Sets, keys: &Keys) {
 
 fn is_same(left: &Row, right: &Row) -> bool {
     let values = |row: &Row| {
-        row.iter().map(|(key, Given { value, .. })| (key.clone(), value.clone())).collect::<Vec<_>>()
+        row.iter()
+            .map(|(key, Given { value, .. })| (key.clone(), value.clone()))
+            .collect::<Vec<_>>()
     };
     values(left) == values(right)
 }

@@ -236,8 +236,8 @@ impl Draft<'_> {
                 return None;
             }
         };
-        let says_body = row.keys().any(|key| key == "load.size" || key.starts_with("load.body"));
-        for (key, value) in self.world.usual(protocol, &lane.target, &load, says_body) {
+        let given: Vec<&str> = row.keys().map(String::as_str).collect();
+        for (key, value) in self.world.usual(protocol, &lane.target, &load, &given) {
             settings.entry(key.to_owned()).or_insert(value);
         }
         let party = (protocol, lane.target.as_str());

@@ -24,14 +24,14 @@ pub trait World {
         protocol.patterns().to_vec()
     }
 
-    /// Settings of a protocol that hold at a target where a plan says nothing of them; `says_body`
-    /// where it says what is sent.
+    /// Settings of a protocol that hold at a target where a plan says nothing of them; `given` are
+    /// the keys that it gives.
     fn usual(
         &self,
         _protocol: &dyn Protocol,
         _target: &str,
         _load: &Load,
-        _says_body: bool,
+        _given: &[&str],
     ) -> Vec<(&'static str, toml::Value)> {
         Vec::new()
     }
