@@ -14,6 +14,7 @@ use weigh_protocols as registry;
 use weigh_stage::counter::{Counter, CounterKind};
 use weigh_stage::hosts::Scene;
 use weigh_stage::managed::ManagedServer;
+use weigh_stage::patience;
 
 use crate::run::secured::Vault;
 use crate::run::stage::TARGET;
@@ -95,7 +96,8 @@ fn listen(server: &ManagedServer, load: &Load, vault: &Vault) -> Option<BTreeMap
     let started = Instant::now();
     let mut watch = Watch::new(server);
     let (mut carry, mut buffer) = (Vec::new(), [0u8; 16 * 1024]);
-    while started.elapsed() < GIVE_UP_AFTER && !watch.stands_still() {
+    let is_waited = || started.elapsed() < GIVE_UP_AFTER && !patience::is_over();
+    while is_waited() && !watch.stands_still() {
         socket.write_all(out.bytes()).ok()?;
         out.clear();
         match socket.read(&mut buffer) {

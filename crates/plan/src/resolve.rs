@@ -232,7 +232,9 @@ impl Draft<'_> {
         let load = match words.decide(protocol.name(), &patterns) {
             Ok(load) => load,
             Err(wrong) => {
-                wrong.iter().for_each(|one| problems.add(told(one, row, "")));
+                let mut row = row.clone();
+                row.extend(lane.named.clone());
+                wrong.iter().for_each(|one| problems.add(told(one, &row, "")));
                 return None;
             }
         };
@@ -248,9 +250,13 @@ impl Draft<'_> {
             let key = invalid.place.as_str();
             // A size that is missing is missing to the body.
             let body = row.get("load.body").filter(|_| key == "load.size");
-            let given = row.get(key).or(body).map(|given| given.place.clone());
+            // What is wrong with a setting is told without its protocol at times, and what is wrong
+            // with no key of the load is wrong with what is weighed.
+            let own = row.get(&format!("{}.{key}", case.protocol));
+            let named = lane.named.get(key).or_else(|| lane.named.get("target"));
+            let given = row.get(key).or(own).or(body).or(named);
             problems.add(Problem {
-                place: given.or_else(|| anything(row)),
+                place: given.map(|given| given.place.clone()).or_else(|| anything(row)),
                 text: format!("{key}: {}", invalid.problem),
                 mend: invalid.mend,
             });

@@ -255,4 +255,4 @@ const LINGER: Nanos = Nanos::from_millis(50);
 const DRAIN_POLL: Nanos = Nanos::from_millis(2);
 
 /// How long answers are awaited after an interrupt.
-const INTERRUPTED_PATIENCE: Nanos = Nanos::from_secs(1);
+const INTERRUPTED_PATIENCE: Nanos = Nanos::from_millis(500);
