@@ -49,17 +49,24 @@ impl From<Exit> for ExitCode {
 pub struct Stop {
     exit: Exit,
     text: String,
+    /// True for a text that has colours, of which everything else is visible already.
+    is_rendered: bool,
 }
 
 impl Stop {
     /// Ends with `exit` after saying `text`.
     pub fn new(exit: Exit, text: impl fmt::Display) -> Stop {
-        Stop { exit, text: text.to_string() }
+        Stop { exit, text: text.to_string(), is_rendered: false }
     }
 
     /// The flags or the plan are wrong.
     pub fn usage(text: impl fmt::Display) -> Stop {
         Stop::new(Exit::Usage, text)
+    }
+
+    /// A plan is wrong: what compilers would print, with their colours.
+    pub fn rendered(text: String) -> Stop {
+        Stop { exit: Exit::Usage, text, is_rendered: true }
     }
 
     /// The code it ends with.
@@ -69,7 +76,10 @@ impl Stop {
 
     /// Says why, and gives the code.
     pub fn tell(self) -> Exit {
-        eprintln!("weigh: {}", self.text);
+        match self.is_rendered {
+            true => std::eprintln!("weigh: {}", self.text),
+            false => eprintln!("weigh: {}", self.text),
+        }
         self.exit
     }
 }

@@ -1,8 +1,19 @@
 //! `weigh`: one workload over every messaging protocol, every message accounted for.
 
+/// Every line on standard error has control characters made visible: names, file names and the
+/// reasons of a target may hold what a terminal obeys. The name shadows that of the standard library,
+/// so that no line can go another way by mistake.
+macro_rules! eprintln {
+    ($($part:tt)*) => {
+        std::eprintln!("{}", weigh_model::visible::visible(&format!($($part)*)))
+    };
+}
+
 mod commands;
 mod exit;
+mod input_file;
 mod numbers;
+mod output_file;
 mod planning;
 mod run;
 mod sealing;
@@ -86,6 +97,10 @@ fn main() -> std::process::ExitCode {
         Err(error) => {
             // Help and version are no errors: clap knows, and prints them to stdout.
             let code = if error.use_stderr() { Exit::Usage } else { Exit::Done };
+            let words: Vec<_> = std::env::args_os().collect();
+            if let Some(stop) = commands::negative::value(&error, &words) {
+                return stop.tell().into();
+            }
             let _ = error.print();
             return code.into();
         }

@@ -13,6 +13,8 @@ use weigh_study::StudyTexts;
 use weigh_study::audit_page::{self, Audited};
 
 use crate::exit::{Exit, Stop};
+use crate::input_file::{self, CONTENT_BYTES_MAX};
+use crate::output_file;
 use crate::planning::studies::Studies;
 use crate::show::output;
 
@@ -68,7 +70,7 @@ impl Audit {
         if let Some(place) = &self.page {
             let audited = Audited { about: &about, audit: &audit };
             let page = audit_page::page(&audited, &self.command());
-            std::fs::write(place, page).map_err(|error| {
+            output_file::write(place, page).map_err(|error| {
                 let mend = "give a file that can be written with --page";
                 Stop::new(Exit::Record, format!("{}: {error}; {mend}", place.display()))
             })?;
@@ -151,7 +153,8 @@ fn question(study: &str) -> String {
 /// A run of ours: its folder, its id below `runs`, or its summary.
 fn own_run(name: &str, runs: &Path) -> Result<Option<Summary>, Stop> {
     let path = Path::new(name);
-    let is_file = path.is_file();
+    // A device or a pipe is read as a file is; only a folder or a name may be a run.
+    let is_file = path.exists() && !path.is_dir();
     if !is_file {
         let folder = RunFolder::find(runs, name).map_err(|error| {
             Stop::usage(format!("{name}: there is no such file, and as the name of a run: {error}"))
@@ -171,7 +174,7 @@ fn own_run(name: &str, runs: &Path) -> Result<Option<Summary>, Stop> {
 }
 
 fn source(name: &str) -> Result<Source, Stop> {
-    let bytes = std::fs::read(name)
+    let bytes = input_file::bytes(Path::new(name), CONTENT_BYTES_MAX)
         .map_err(|error| Stop::usage(format!("{name}: {error}; name a file that can be read")))?;
     let text = String::from_utf8(bytes).map_err(|_| {
         Stop::usage(format!("{name}: this is no text; give one of these: {FORMATS_HELP}"))

@@ -12,6 +12,7 @@ use crate::exit::{Exit, Stop};
 use crate::planning::background;
 use crate::planning::cases::Secrets;
 use crate::planning::conduct::Manner;
+use crate::planning::counts::counts;
 use crate::planning::energy::EnergyOptions;
 use crate::planning::known::Known;
 use crate::planning::lane_options::{LaneOptions, run_name, secrets};
@@ -40,7 +41,7 @@ pub struct Compare {
         long,
         value_name = "N",
         default_value_t = 3,
-        value_parser = clap::value_parser!(u32).range(1..)
+        value_parser = counts(1..=u32::MAX)
     )]
     reps: u32,
     /// A second workload beneath every case, which is weighed with it and without: its protocol,
@@ -65,6 +66,7 @@ impl Compare {
     pub fn run(self) -> Result<Exit, Stop> {
         let catalogue = self.manner.catalogue()?;
         let (plan, secrets) = self.plan(&catalogue)?;
+        self.manner.ask((plan.cases.len() as u64).saturating_mul(u64::from(self.reps)))?;
         self.manner.conduct(&catalogue, plan, &secrets)
     }
 
@@ -79,7 +81,7 @@ impl Compare {
                 words = lanes::brokers(catalogue);
             }
         }
-        let lanes = self.shared.lanes(&words, catalogue, &given)?;
+        let lanes = self.shared.lanes(&words, catalogue, &given, &options)?;
         let mut drafts: Vec<Decided> = Vec::new();
         for lane in &lanes {
             let load = options.load(lane.protocol.name(), lane.patterns())?;

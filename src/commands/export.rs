@@ -1,7 +1,6 @@
 //! `weigh export`: a run in the formats of other people's tools.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -12,6 +11,8 @@ use weigh_report::exports::{
 use weigh_report::{RecordError, RunFolder, Summary};
 
 use crate::exit::{Exit, Stop};
+use crate::output_file::OutputFile;
+use crate::show::output;
 
 /// The flags of `weigh export`.
 #[derive(Args)]
@@ -61,6 +62,12 @@ impl Export {
         }
         let left_out = match &self.output {
             Some(path) => run.write_file(self.format, path)?,
+            None if io::stdout().is_terminal() => {
+                let mut text = Vec::new();
+                let left_out = run.write(self.format, &mut text, Path::new("stdout"));
+                output::put(&String::from_utf8_lossy(&text))?;
+                left_out.map_err(unwritten)?
+            }
             None => {
                 let out = io::stdout().lock();
                 let left_out = run.write(self.format, BufWriter::new(out), Path::new("stdout"));
@@ -84,22 +91,12 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// Writes beside `path` and then moves over it, so that there is never half a file.
     fn write_file(&self, format: Format, path: &Path) -> Result<Option<jtl::LeftOut>, Stop> {
         let failed = |problem| unwritten(RecordError::new(path, problem));
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(".partial");
-        let partial = PathBuf::from(partial);
-        let file = File::create(&partial).map_err(failed)?;
-        let written = self.write(format, BufWriter::new(file), path).map_err(unwritten);
-        let moved = written.and_then(|left_out| {
-            std::fs::rename(&partial, path).map_err(failed)?;
-            Ok(left_out)
-        });
-        if moved.is_err() {
-            let _ = std::fs::remove_file(&partial);
-        }
-        moved
+        let mut output = OutputFile::open(path).map_err(failed)?;
+        let left_out = self.write(format, BufWriter::new(&mut output), path).map_err(unwritten)?;
+        output.finish().map_err(failed)?;
+        Ok(left_out)
     }
 
     fn write(

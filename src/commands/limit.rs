@@ -115,7 +115,7 @@ impl Limit {
     /// The lanes with their searches.
     fn wanted(&self, catalogue: &Catalogue, axis: &Axis) -> Result<Vec<Wanted>, Stop> {
         let given = self.shared.given()?;
-        let lanes = self.shared.lanes(&self.words, catalogue, &given)?;
+        let lanes = self.shared.lanes(&self.words, catalogue, &given, &self.load)?;
         let usual = self.goals.fit_a_minute().then(|| Nanos(LANE_BUDGET.0 * lanes.len() as u64));
         let budget = self.budget.or(usual);
         let share = budget.map(|budget| searches::share(budget, lanes.len()));

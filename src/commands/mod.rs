@@ -15,6 +15,7 @@ pub mod install;
 pub mod limit;
 pub mod meters;
 pub mod mqtt_stresser;
+pub mod negative;
 pub mod observe;
 pub mod open;
 pub mod probe;

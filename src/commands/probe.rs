@@ -22,6 +22,7 @@ use weigh_stage::catalogue::Catalogue;
 
 use crate::commands::targets::Started;
 use crate::exit::{Exit, Stop};
+use crate::output_file;
 use crate::planning::lanes::Given;
 use crate::planning::preflight;
 use crate::run::addresses;
@@ -296,7 +297,7 @@ impl Interrupt {
 /// Writes the abilities into a file.
 fn keep(found: &Abilities, path: &Path) -> Result<(), Stop> {
     let name = path.display().to_string();
-    std::fs::write(path, found.write(&name)).map_err(|error| {
+    output_file::write(path, found.write(&name)).map_err(|error| {
         Stop::new(Exit::Record, format!("{name}: cannot be written: {error}; name another file"))
     })
 }

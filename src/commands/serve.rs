@@ -1,14 +1,14 @@
 //! `weigh serve`: a reference server in the foreground, or a service of the storage pipeline.
 
 use std::io::BufRead;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use weigh_engine::relay::Relaying;
-use weigh_engine::serving::Serving;
+use weigh_engine::serving::{Serving, listen_mend};
 use weigh_model::endpoint::{secure_scheme, websocket_scheme};
 use weigh_model::trial::Settings;
 use weigh_model::{Endpoint, Protocol, tls, websocket};
@@ -129,7 +129,8 @@ impl Serve {
         let _ = weigh_engine::io::descriptors::raise();
         let signals = (!self.control).then(|| Signals::new([SIGINT, SIGTERM])).transpose()?;
         let relaying = Relaying::start(self.listen, to).map_err(|fault| {
-            let text = format!("cannot listen on {}: {fault}; choose another", self.listen);
+            let mend = listen_mend(&self.listen, fault);
+            let text = format!("cannot listen on {}: {fault}; {mend}", self.listen);
             Stop::new(Exit::Target, text)
         })?;
         say(&listening_line(&Endpoint::at("tcp", relaying.address())))?;
@@ -172,7 +173,14 @@ fn last_words(serving: &Serving) -> Result<(), Stop> {
 
 /// Reads where to listen.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    // A name such as localhost stands for addresses; IPv4 first, as elsewhere.
+    let found = text.to_socket_addrs().map(Iterator::collect::<Vec<SocketAddr>>);
+    let mut found = found.unwrap_or_default();
+    found.sort_by_key(SocketAddr::is_ipv6);
+    found.first().copied().ok_or_else(|| {
         "no address with a port: type 127.0.0.1:1883, [::1]:1883, or 127.0.0.1:0 for a free port"
             .to_owned()
     })

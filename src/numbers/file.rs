@@ -5,6 +5,8 @@ use std::io::Read;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 
+use crate::input_file::{self, CONTENT_BYTES_MAX};
+
 /// What stands in a file, line by line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NumberFile {
@@ -12,6 +14,9 @@ pub struct NumberFile {
     pub columns: Vec<String>,
     /// What stands before the value, and the value.
     pub rows: Vec<(Vec<String>, f64)>,
+    /// True if every line, without a header, is two runs of digits and a comma: perhaps one number
+    /// with a decimal comma.
+    pub may_be_decimal: bool,
 }
 
 /// Why a file is not a file of numbers, and where.
@@ -34,10 +39,10 @@ impl NumberFile {
     /// Reads lines of columns separated by commas, semicolons or tabs, the number in the last
     /// one. Empty lines and those that start with `#` are passed over; a first line whose last
     /// column is no number is a header.
-    pub fn read(mut input: impl Read) -> Result<NumberFile, Unreadable> {
-        let mut bytes = Vec::new();
+    pub fn read(input: impl Read) -> Result<NumberFile, Unreadable> {
         let failed = |problem: String| Unreadable { line: None, problem };
-        input.read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
+        let bytes = input_file::read(input, CONTENT_BYTES_MAX);
+        let bytes = bytes.map_err(|error| failed(error.to_string()))?;
         let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes);
         let mut reader = ReaderBuilder::new()
             .has_headers(false)
@@ -46,7 +51,8 @@ impl NumberFile {
             .trim(Trim::All)
             .delimiter(delimiter(bytes))
             .from_reader(bytes);
-        let mut file = NumberFile { columns: Vec::new(), rows: Vec::new() };
+        let may_be_decimal = delimiter(bytes) == b',';
+        let mut file = NumberFile { columns: Vec::new(), rows: Vec::new(), may_be_decimal };
         for record in reader.records() {
             let record = record.map_err(|error| Unreadable {
                 line: error.position().map(csv::Position::line),
@@ -72,6 +78,9 @@ impl NumberFile {
             let (here, before) = (cells.len() + 1, self.columns.len());
             return Err(format!("{here} columns, {before} before: give every line the same"));
         }
+        let is_digits =
+            |text: &String| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        self.may_be_decimal &= cells.len() == 1 && cells.iter().chain([&last]).all(is_digits);
         match last.parse::<f64>() {
             Ok(value) if value.is_finite() => {
                 if is_first {
@@ -152,6 +161,20 @@ mod tests {
         let levels = read("h1\tr1\t5\nh1\tr2\t6\n").unwrap();
         assert_eq!(levels.columns, ["level 1", "level 2", "value"]);
         assert_eq!(read("a,1").unwrap().columns, ["group", "value"]);
+    }
+
+    #[test]
+    fn a_decimal_comma_is_not_a_group_and_its_value() {
+        for (text, may_be) in [
+            ("1,5\n1,6\n", true),
+            ("group,value\n1,5\n", false),
+            ("a,5\n", false),
+            ("1,5.5\n", false),
+            ("1;5\n", false),
+            ("15\n16\n", false),
+        ] {
+            assert_eq!(read(text).unwrap().may_be_decimal, may_be, "{text:?}");
+        }
     }
 
     #[test]

@@ -124,6 +124,7 @@ impl NumberReport {
     /// are levels, the first one a group to compare by if it is called `group`. `costs` has the
     /// price of a repetition at every level, outermost first, or is empty for equal prices.
     pub fn of(file: &NumberFile, has_levels: bool, costs: &[f64]) -> Result<NumberReport, String> {
+        check_values(file, has_levels)?;
         let before = file.columns.len() - 1;
         let is_grouped = match before {
             0 => false,
@@ -161,6 +162,28 @@ impl NumberReport {
         Ok(NumberReport { schema: STATS_SCHEMA, read_as, confidence, groups, comparisons })
     }
 }
+
+/// Refuses values whose squares overflow, and numbers of which nobody knows which they are.
+fn check_values(file: &NumberFile, has_levels: bool) -> Result<(), String> {
+    if file.may_be_decimal && !has_levels {
+        let (names, value) = &file.rows[0];
+        let group = &names[0];
+        return Err(format!(
+            "{group},{value} may be one number with a decimal comma, or the group {group} with the \
+             value {value}: write {group}.{value}, or begin with the line group,value"
+        ));
+    }
+    match file.rows.iter().map(|(_, value)| *value).find(|value| value.abs() > VALUE_MAX) {
+        None => Ok(()),
+        Some(value) => Err(format!(
+            "{value:e} is too large for sums of squares, which end at 1e308: give the values in a \
+             larger unit, below {VALUE_MAX:e}"
+        )),
+    }
+}
+
+/// The square of this, times ten thousand million values, is still a number.
+const VALUE_MAX: f64 = 1e149;
 
 /// The levels that a value stands in, and the value.
 type Row<'a> = (Vec<&'a String>, f64);

@@ -13,6 +13,8 @@ use weigh_probe::abilities::Abilities;
 use weigh_probe::demands;
 use weigh_stage::catalogue::Catalogue;
 
+use crate::input_file::{self, TEXT_BYTES_MAX};
+
 /// The files that were read; each is read once.
 #[derive(Default)]
 pub struct KnownAbilities {
@@ -46,7 +48,7 @@ impl KnownAbilities {
         let wrong = |problem: String, mend: &str| Invalid::new(ABILITIES, problem, mend);
         let mend = "name a file of weigh targets probe -o";
         let known = self.read(file, || {
-            std::fs::read_to_string(file)
+            input_file::text(std::path::Path::new(file), TEXT_BYTES_MAX)
                 .map_err(|error| wrong(format!("{file}: cannot be read: {error}"), mend))
         })?;
         if known.protocol != trial.protocol {

@@ -20,6 +20,7 @@ use weigh_protocols as registry;
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::hosts::Offloads;
 
+use crate::input_file::{self, TEXT_BYTES_MAX};
 use crate::planning::background::BackgroundCase;
 use crate::planning::lanes::{Against, Lane};
 use crate::planning::material::{Material, Shelf};
@@ -147,7 +148,7 @@ fn in_path(wrong: Wrong, named: &str) -> Invalid {
 /// If there is none of this name, or if its numbers contradict each other.
 pub fn path_of(keys: &Keys) -> Result<Option<Path>, Invalid> {
     let wrong = |error: PathError| Invalid::new("path", error.to_string(), "");
-    let read = |file: &str| std::fs::read_to_string(file);
+    let read = |file: &str| input_file::text(std::path::Path::new(file), TEXT_BYTES_MAX);
     let named = keys.get("path").and_then(|value| value.as_str());
     let base = named.map(|word| Path::named(word, read)).transpose().map_err(wrong)?;
     let texts: Vec<(&str, String)> = keys

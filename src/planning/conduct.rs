@@ -1,8 +1,8 @@
 //! From a resolved plan to a table: what `weigh run` and `weigh compare` have in common.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use weigh_model::endpoint::Credentials;
@@ -13,7 +13,10 @@ use weigh_report::table::{self, Style};
 use weigh_stage::catalogue::Catalogue;
 
 use crate::exit::{Exit, Stop};
+use crate::input_file::{self, TEXT_BYTES_MAX};
+use crate::output_file;
 use crate::planning::cases::{Case, Secrets, decide};
+use crate::planning::counts::counts;
 use crate::planning::lanes::Against;
 use crate::planning::{energy, forecast, patience, preflight};
 use crate::run::experiment::{Circumstances, Experiment, Finished, Place};
@@ -32,9 +35,15 @@ pub struct Manner {
     /// Writes the plan as resolved to a file, for `weigh run`
     #[arg(long, value_name = "FILE")]
     save_plan: Option<PathBuf>,
+    /// Lets --save-plan overwrite a file that holds something else
+    #[arg(long, requires = "save_plan")]
+    force: bool,
+    /// Starts more than 10,000 trials without asking
+    #[arg(long, conflicts_with = "resume")]
+    yes: bool,
     /// Threads of the generator, each with its own limit of open files [default: as many as
     /// the connections need]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", value_parser = counts(1..=64))]
     shards: Option<u32>,
     /// Prints summary.json instead of the table
     #[arg(long)]
@@ -65,6 +74,30 @@ impl Manner {
         Catalogue::load(self.data.as_deref()).map_err(Stop::usage)
     }
 
+    /// Asks before so many trials are started: a million are a slip more often than a wish.
+    ///
+    /// # Errors
+    /// If they are not wanted, or nobody is there to be asked.
+    pub fn ask(&self, trials: u64) -> Result<(), Stop> {
+        if trials <= TRIALS_UNASKED_MAX || self.yes || self.dry {
+            return Ok(());
+        }
+        let no = || {
+            Stop::usage(format!(
+                "the plan has {trials} trials: nothing was started; see what they are with --dry, \
+                 and type --yes if you mean it"
+            ))
+        };
+        if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+            return Err(no());
+        }
+        eprint!("weigh: the plan has {trials} trials; start? [y/N] ");
+        std::io::stderr().flush()?;
+        let mut answer = String::new();
+        std::io::stdin().lock().read_line(&mut answer)?;
+        if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(no()) }
+    }
+
     /// True if nothing shall be started.
     pub fn is_dry(&self) -> bool {
         self.dry
@@ -87,8 +120,10 @@ impl Manner {
     /// The password of the user who is named, where one was given.
     fn password(&self) -> Result<Option<String>, Stop> {
         let Some(path) = &self.password_file else { return Ok(password_of_environment()) };
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            Stop::usage(format!("--password-file {}: cannot be read: {error}", path.display()))
+        let text = input_file::text(path, TEXT_BYTES_MAX).map_err(|error| {
+            let mend = "name a file with the password in its first line";
+            let path = path.display();
+            Stop::usage(format!("--password-file {path}: cannot be read: {error}; {mend}"))
         })?;
         Ok(Some(text.lines().next().unwrap_or_default().to_owned()))
     }
@@ -126,8 +161,9 @@ impl Manner {
         let cases = decide(&plan, catalogue, secrets)?;
         check_user(self.user.as_deref(), &cases)?;
         if let Some(path) = &self.save_plan {
-            save(&plan, path)?;
+            save(&plan, path, self.force)?;
         }
+        preflight::check_log(plan.observe.meter.as_ref())?;
         if self.dry {
             let forecast = forecast::Forecast::of(&plan, &cases, catalogue);
             output::put(&if self.json { forecast.json() } else { forecast.text() })?;
@@ -298,12 +334,27 @@ pub fn check_user(user: Option<&str>, cases: &[Case]) -> Result<(), Stop> {
     Ok(())
 }
 
-fn save(plan: &Plan, path: &std::path::Path) -> Result<(), Stop> {
+/// Writes the plan; a file that holds another one, perhaps edited, only if that is wanted.
+fn save(plan: &Plan, path: &Path, is_forced: bool) -> Result<(), Stop> {
     let text = toml::to_string(plan).map_err(|error| {
         Stop::usage(format!("--save-plan: {error}; give whole numbers below 2^63"))
     })?;
-    std::fs::write(path, text).map_err(|error| {
+    let is_other = || {
+        let there = path.is_file() && std::fs::metadata(path).is_ok_and(|own| own.len() > 0);
+        there && input_file::bytes(path, TEXT_BYTES_MAX).ok().as_deref() != Some(text.as_bytes())
+    };
+    if !is_forced && is_other() {
+        return Err(Stop::usage(format!(
+            "--save-plan {path}: the file holds something else, which would be lost; name another \
+             file, or add --force to overwrite it",
+            path = path.display()
+        )));
+    }
+    output_file::write(path, text).map_err(|error| {
         let path = path.display();
         Stop::new(Exit::Record, format!("{path}: cannot be written: {error}; name another file"))
     })
 }
+
+/// Trials that are started without asking.
+const TRIALS_UNASKED_MAX: u64 = 10_000;

@@ -95,7 +95,7 @@ impl<'f> Forecast<'f> {
     }
 
     fn time(&self) -> String {
-        let (least, most) = (rounded(self.times.time_least), rounded(self.times.time_most));
+        let (least, most) = (words(self.times.time_least), words(self.times.time_most));
         let mut text = format!(
             "about {least}; at most {most}, if every trial waits for messages that never come"
         );
@@ -169,7 +169,17 @@ fn state(against: &Against, catalogue: &Catalogue) -> String {
     }
 }
 
+/// A length as people say it; from a century on only that.
+fn words(time: Nanos) -> String {
+    match time >= CENTURY {
+        true => "more than 100 years".to_owned(),
+        false => rounded(time).to_string(),
+    }
+}
+
+const CENTURY: Nanos = Nanos::from_secs(100 * 31_557_600);
+
 /// In whole seconds: nobody can foresee more.
 fn rounded(time: Nanos) -> Nanos {
-    Nanos(time.0.div_ceil(1_000_000_000) * 1_000_000_000)
+    Nanos(time.0.div_ceil(1_000_000_000).saturating_mul(1_000_000_000))
 }

@@ -4,13 +4,14 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use weigh_model::body::BodySource;
+use weigh_model::body::{BodySource, PLACEHOLDERS};
 use weigh_model::endpoint::Credentials;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::Point;
 use weigh_model::units::Bytes;
 use weigh_model::{Endpoint, Guarantee, Load, Pattern, Protocol, Trial};
 use weigh_plan::background::Beneath;
+use weigh_plan::load::BODY_BYTES_MAX;
 use weigh_plan::matrix::{Decided, setting_text};
 use weigh_plan::patience::Patience;
 use weigh_plan::world::{PIPELINE, REFERENCE, TargetWord, World};
@@ -20,6 +21,7 @@ use weigh_stage::catalogue::Catalogue;
 use crate::planning::abilities::KnownAbilities;
 use crate::planning::background::BackgroundCase;
 use crate::planning::cases::{Secrets, path_of};
+use crate::planning::fetched;
 use crate::planning::lanes::{self, Against, Lane};
 use crate::planning::material::{Shelf, composer};
 use crate::planning::patience;
@@ -36,6 +38,8 @@ pub struct Known<'c> {
     /// Bodies that were looked at, and their sizes; what was wrong with one is told once.
     bodies: RefCell<BTreeMap<String, u64>>,
     abilities: KnownAbilities,
+    /// URLs of which it was said that they are fetched.
+    fetched: RefCell<fetched::Told>,
 }
 
 impl<'c> Known<'c> {
@@ -43,7 +47,8 @@ impl<'c> Known<'c> {
     pub fn new(catalogue: &'c Catalogue) -> Known<'c> {
         let (credentials, shelf) = (RefCell::default(), RefCell::default());
         let (bodies, abilities) = (RefCell::default(), KnownAbilities::default());
-        Known { catalogue, credentials, shelf, bodies, abilities }
+        let fetched = RefCell::default();
+        Known { catalogue, credentials, shelf, bodies, abilities, fetched }
     }
 
     /// Who we are to the servers whose URLs said so, by their URLs without it.
@@ -108,6 +113,24 @@ impl World for Known<'_> {
         match Entry::of(protocol.name()) {
             Ok(entry) if is_pipeline(target) => entry.patterns().to_vec(),
             _ => protocol.patterns().to_vec(),
+        }
+    }
+
+    fn usual(
+        &self,
+        protocol: &dyn Protocol,
+        target: &str,
+        load: &Load,
+        given: &[&str],
+    ) -> Vec<(&'static str, toml::Value)> {
+        let own = format!("{}.{}", protocol.name(), fetched::METHOD);
+        let says = |key: &&str| *key == own || *key == "load.size" || key.starts_with("load.body");
+        match fetched::method(protocol, target, load.pattern) {
+            Some(method) if !given.iter().any(says) => {
+                self.fetched.borrow_mut().tell(target);
+                vec![(fetched::METHOD, method.into())]
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -214,6 +237,8 @@ impl Known<'_> {
             let mend = "type --body readings (load.body = \"readings\"): a size then pads them";
             return Err(Invalid::new("load.body", problem, mend));
         }
+        check_template(&load.body)?;
+        check_whole(load)?;
         let material = self.shelf.borrow_mut().fetch(load, is_stored)?;
         let (mut widest, mut body) = ((0, None), load.body.to_string());
         if matches!(load.body.content(), BodySource::Template(_)) {
@@ -228,9 +253,33 @@ impl Known<'_> {
         self.bodies.borrow_mut().insert(body, bytes);
         made.map(|_| bytes).map_err(|said| {
             let said = said.to_string();
-            let (problem, mend) = said.rsplit_once(": type -s ").unwrap_or((&said, ""));
-            let mend = if mend.is_empty() { String::new() } else { format!("give {mend}") };
-            Invalid::new("load.size", problem, mend)
+            match said.rsplit_once(": type -s ") {
+                Some((problem, mend)) => Invalid::new("load.size", problem, format!("give {mend}")),
+                None => {
+                    let problem = format!("{}: {said}", load.body);
+                    Invalid::new("load.body", problem, "name a file with one body a line")
+                }
+            }
         })
     }
+}
+
+/// A word in braces that stands for nothing would be sent as it is.
+fn check_template(body: &BodySource) -> Result<(), Invalid> {
+    let Some(word) = body.unknown_placeholder() else { return Ok(()) };
+    let near = registry::nearest(word, PLACEHOLDERS.into_iter());
+    let near = near.map_or(String::new(), |near| format!("did you mean {{{near}}}? "));
+    let all = PLACEHOLDERS.map(|own| format!("{{{own}}}")).join(", ");
+    let mend = format!("{near}There are {all}; a text that is sent as it is begins with text:");
+    Err(Invalid::new("load.body", format!("{{{word}}} stands for nothing in a template"), mend))
+}
+
+/// What is not moved piece by piece is made whole, and must fit into memory many times.
+fn check_whole(load: &Load) -> Result<(), Invalid> {
+    let is_whole = load.pattern != Pattern::Transfer;
+    if !is_whole || load.size.is_none_or(|size| size.0 <= BODY_BYTES_MAX) {
+        return Ok(());
+    }
+    let problem = "a body that is sent whole has at most 268435456 bytes";
+    Err(Invalid::new("load.size", problem, "give a smaller one, or make the pattern transfer"))
 }

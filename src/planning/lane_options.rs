@@ -7,7 +7,7 @@ use weigh_model::counters::SysChoice;
 use weigh_model::endpoint::Credentials;
 use weigh_model::lookout::Lookout;
 use weigh_model::plan::{Observe, Plan, Repeat, check_name};
-use weigh_model::units::{Bytes, parse_duration, parse_size};
+use weigh_model::units::{Bytes, parse_duration, parse_size, parse_whole};
 use weigh_model::{Load, MeterChoice, Nanos};
 use weigh_plan::World;
 use weigh_plan::background;
@@ -17,9 +17,11 @@ use weigh_stage::catalogue::Catalogue;
 
 use crate::exit::Stop;
 use crate::planning::cases::path_keys;
+use crate::planning::counts::counts;
+use crate::planning::fetched;
 use crate::planning::known::Known;
 use crate::planning::lanes::{self, Against, Given, Lane, is_secret};
-use crate::planning::options::with_flag;
+use crate::planning::options::{LoadOptions, with_flag};
 use crate::planning::request_options::RequestOptions;
 use crate::planning::tls_options::TlsOptions;
 
@@ -46,7 +48,7 @@ pub struct LaneOptions {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
     /// Seed of all chance: due times, order of trials
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_whole)]
     pub seed: u64,
     /// What lies between generator and target, which become hosts of their own: loopback, gigabit,
     /// wifi, internet, lte, 3g, lte-m, nb-iot, satellite, a file such as my.toml, or numbers such
@@ -59,7 +61,7 @@ pub struct LaneOptions {
     relay: bool,
     /// Cores that targets which weigh starts are kept to, and whose time is all they get, by a
     /// control group where that is permitted [default: 1, by affinity alone]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = counts(1..=1024))]
     target_cores: Option<u32>,
     /// Memory that targets which weigh starts may use, such as 3.75GiB
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
@@ -112,7 +114,8 @@ impl LaneOptions {
         Given::parse(&sets)
     }
 
-    /// The lanes that `words` name, inside TLS or not.
+    /// The lanes that `words` name, inside TLS or not; a URL to which `load` sends nothing is
+    /// fetched.
     ///
     /// # Errors
     /// If a word names nothing, or a key or flag means nothing to its lane.
@@ -121,8 +124,11 @@ impl LaneOptions {
         words: &[String],
         catalogue: &Catalogue,
         given: &Given,
+        load: &LoadOptions,
     ) -> Result<Vec<Lane>, Stop> {
-        self.requests.apply(self.tls.spread(lanes::lanes(words, catalogue, given)?)?)
+        let lanes = self.tls.spread(lanes::lanes(words, catalogue, given)?)?;
+        let lanes = self.requests.apply(lanes)?;
+        if load.says_body() { Ok(lanes) } else { fetched::lanes(lanes, load.pattern) }
     }
 
     /// A lane under a load, over the path, with the target's share of the machine, with each

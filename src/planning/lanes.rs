@@ -2,6 +2,7 @@
 //! URL, each with its settings.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use weigh_model::endpoint::Credentials;
 use weigh_model::protocol::Invalid;
@@ -326,6 +327,9 @@ fn resolve(word: &str, catalogue: &Catalogue) -> Result<(&'static dyn Protocol, 
         let speaks = choice.target.speaks.first().map_or("", |speaks| &speaks.protocol);
         return Ok((registry::find(speaks)?, Against::Managed(word.to_owned())));
     }
+    if let Some(said) = address_without_scheme(word) {
+        return Err(Stop::usage(said));
+    }
     let protocol = registry::find(word).map_err(|invalid| {
         let names: Vec<&str> =
             catalogue.targets().iter().map(|target| target.name.as_str()).collect();
@@ -336,10 +340,37 @@ fn resolve(word: &str, catalogue: &Catalogue) -> Result<(&'static dyn Protocol, 
             None => invalid.mend.clone(),
         };
         let names = names.join(", ");
-        let mend = format!("{start}; or a target: {names}, {PIPELINE}; or a URL: mqtt://HOST:PORT");
+        let mend = format!(
+            "{start}; or a target: {names}, {PIPELINE}; or a URL: mqtt://HOST:PORT, \
+             http://HOST:PORT/PATH"
+        );
         Invalid { place: "protocol or target".to_owned(), mend, ..invalid }
     })?;
     Ok((protocol, Against::Reference))
+}
+
+/// What to type for a host that is named without the scheme of what it speaks; `None` for a word
+/// that is none.
+fn address_without_scheme(word: &str) -> Option<String> {
+    if word.is_empty() {
+        return Some("the word for what is weighed is empty: type mqtt, http or a URL".to_owned());
+    }
+    let host = word.split(['/', '?']).next().unwrap_or_default();
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    if !has_port && !is_address && host != "localhost" {
+        return None;
+    }
+    let port = if has_port { "" } else { ":PORT" };
+    let (authority, path) = word.split_at(host.len());
+    let urls = protocols().into_iter().filter_map(|name| {
+        let scheme = registry::find(name).ok()?.scheme();
+        let path = if ["http", "h2c"].contains(&scheme) { path } else { "" };
+        let port = if ["http", "h2c"].contains(&scheme) { "" } else { port };
+        Some(format!("{scheme}://{authority}{port}{path}"))
+    });
+    let urls: Vec<String> = urls.collect();
+    Some(format!("{word}: it does not say what it speaks: type one of {}", urls.join(", ")))
 }
 
 impl Lane {

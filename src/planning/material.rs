@@ -1,6 +1,8 @@
 //! What a trial is made of that lies in files: the content of bodies, the times of a trace.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::Arc;
 
 use weigh_engine::object::ObjectFile;
@@ -10,6 +12,7 @@ use weigh_model::{Arrival, Load, Nanos, Pattern, Trial};
 use weigh_seal::BodySealer;
 
 use crate::exit::Stop;
+use crate::input_file::{self, CONTENT_BYTES_MAX};
 use crate::planning::readings;
 use crate::sealing::bodies;
 
@@ -68,9 +71,13 @@ pub fn object(load: &Load) -> Result<Option<ObjectFile>, Invalid> {
 fn material(load: &Load, trace: Option<&str>, is_stored: bool) -> Result<Material, Invalid> {
     let body = load.body.content();
     let read = |key: &str, path: &str| {
-        std::fs::read(path).map_err(|error| {
+        input_file::bytes(Path::new(path), CONTENT_BYTES_MAX).map_err(|error| {
             let problem = format!("{path} cannot be read: {error}");
-            Invalid::new(key, problem, "name a file that is there")
+            let mend = match error.kind() {
+                ErrorKind::FileTooLarge => "name a smaller file, or move it with transfer",
+                _ => "name a file that is there",
+            };
+            Invalid::new(key, problem, mend)
         })
     };
     let body = match (body, body.path()) {

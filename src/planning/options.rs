@@ -4,27 +4,30 @@ use clap::Args;
 use weigh_model::body::BodySource;
 use weigh_model::protocol::Invalid;
 use weigh_model::seal::RECIPIENTS_MAX;
-use weigh_model::units::{Bytes, parse_duration, parse_rate, parse_size};
+use weigh_model::units::{Bytes, parse_duration, parse_rate, parse_size, parse_whole};
 use weigh_model::{Arrival, Load, Nanos, Pattern, Rate, Split, Topology, Writes};
 use weigh_plan::{Contradiction, LoadWords};
 
 use crate::exit::Stop;
+use crate::planning::counts::counts;
 
 /// The flags that describe a load. Letters are those of autocannon, wrk, oha and emqtt-bench.
 #[derive(Args, Clone, Debug)]
 pub struct LoadOptions {
     /// Connections that produce messages [default: 2; 1 in transfer]
-    #[arg(short = 'c', long, value_name = "N")]
+    #[arg(short = 'c', long, value_name = "N", value_parser = counts(0..=u32::MAX))]
     pub connections: Option<u32>,
     /// Publishers: the same as --connections
-    #[arg(short = 'x', long, value_name = "N", conflicts_with = "connections")]
+    #[arg(short = 'x', long, value_name = "N", conflicts_with = "connections",
+        value_parser = counts(0..=u32::MAX))]
     pub publishers: Option<u32>,
     /// Subscribers of the patterns deliver and transfer, consumers that ask in poll [default: 1;
     /// none in a transfer over a protocol that is not for delivering]
-    #[arg(short = 'y', long, value_name = "N")]
+    #[arg(short = 'y', long, value_name = "N", value_parser = counts(0..=u32::MAX))]
     pub subscribers: Option<u32>,
-    /// Messages in total
-    #[arg(short = 'n', short_alias = 'a', long, value_name = "N", conflicts_with = "duration")]
+    /// Messages in total, such as 10000, 10k or 1e4
+    #[arg(short = 'n', short_alias = 'a', long, value_name = "N", conflicts_with = "duration",
+        value_parser = parse_whole)]
     pub messages: Option<u64>,
     /// How long to measure, such as 10s or 2m [default: 2s]
     #[arg(short = 'd', short_alias = 'z', long, value_name = "TIME", value_parser = parse_duration)]
@@ -42,7 +45,7 @@ pub struct LoadOptions {
     body: Option<BodySource>,
     /// Seals every body for so many participants; 0 leaves it in the clear
     #[arg(long, value_name = "N",
-        value_parser = clap::value_parser!(u32).range(0..=i64::from(RECIPIENTS_MAX)))]
+        value_parser = counts(0..=RECIPIENTS_MAX))]
     seal_to: Option<u32>,
     /// request, publish, deliver, poll, batch, session, transfer or hold [default: what the
     /// protocol is for]
@@ -59,7 +62,7 @@ pub struct LoadOptions {
     pub arrival: Option<Arrival>,
     /// Most messages in flight per connection, in batch exchanges [default: 1 in closed loops and
     /// in transfer, else no limit]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = counts(1..=u32::MAX))]
     window: Option<u32>,
     /// Every message in a write of its own, even where several are due together
     #[arg(long)]
@@ -73,10 +76,10 @@ pub struct LoadOptions {
     wait: Option<Nanos>,
     /// In poll, messages in one answer at most; a full one is followed by the next request at once
     /// [default: 1000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", value_parser = counts(1..=10_000))]
     poll_limit: Option<u32>,
     /// In batch, messages in one exchange [default: 100]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = counts(1..=100_000))]
     batch: Option<u32>,
     /// Pause after each answer in closed loops
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
@@ -161,6 +164,11 @@ impl LoadOptions {
     /// True if the timeout was given, and so stands however slow the path is.
     pub fn has_timeout(&self) -> bool {
         self.timeout.is_some()
+    }
+
+    /// True if it is said what is sent.
+    pub fn says_body(&self) -> bool {
+        self.body.is_some() || self.size.is_some() || self.seal_to.is_some()
     }
 
     /// Who hears whom, where that was said.
@@ -315,6 +323,17 @@ fn of_exchanges(contradiction: &Contradiction) -> &'static str {
              type --pattern deliver, or leave it out"
         }
         Contradiction::WaitTooLong => "--wait: type at most --wait 5m",
+        Contradiction::RateTooHigh(Arrival::Steps(_)) => {
+            "--arrival steps: no network carries so many messages a second: type at most 100M/s"
+        }
+        Contradiction::RateTooHigh(_) => {
+            "-R: no network carries so many messages a second: type at most -R 100M/s, of all \
+             clients together"
+        }
+        Contradiction::WindowTooLarge => {
+            "--window: more than 16,777,216 messages would be in flight at once: make --window \
+             times -c smaller"
+        }
         Contradiction::ShareBroken => {
             "-R: in each second every client sends a whole number of messages: type a whole number \
              such as -R 100/s, at least as large as -c"

@@ -6,6 +6,7 @@ use std::path::Path;
 use weigh_plan::{Draft, Problems, Resolved};
 
 use crate::exit::Stop;
+use crate::input_file::{self, TEXT_BYTES_MAX};
 use crate::planning::known::Known;
 
 /// The text of a plan, and where it is from.
@@ -14,6 +15,8 @@ pub struct PlanFile {
     /// What the plan is called where it does not say itself.
     stem: String,
     text: String,
+    /// Keys that are set beside it, with their words.
+    sets: Vec<(String, String)>,
 }
 
 impl PlanFile {
@@ -23,13 +26,28 @@ impl PlanFile {
     /// If it is not there, or no text.
     pub fn read(path: &Path) -> Result<PlanFile, Stop> {
         let name = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|error| {
+        let bytes = input_file::bytes(path, TEXT_BYTES_MAX).map_err(|error| {
             Stop::usage(format!("{name}: cannot be read: {error}; name a plan, such as plan.toml"))
         })?;
         let text = String::from_utf8(bytes)
             .map_err(|_| Stop::usage(format!("{name}: is no text in UTF-8; name a plan")))?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(PlanFile { name, stem, text })
+        Ok(PlanFile { name, stem, text, sets: Vec::new() })
+    }
+
+    /// The same with keys that are set on the command line, each `KEY=VALUE`.
+    ///
+    /// # Errors
+    /// If one is not of that form.
+    pub fn with_sets(self, sets: &[String]) -> Result<PlanFile, Stop> {
+        let split = |text: &String| {
+            let (key, word) = text.split_once('=').ok_or_else(|| {
+                Stop::usage(format!("--set {text}: type --set KEY=VALUE, such as load.rate=500/s"))
+            })?;
+            Ok((key.trim().to_owned(), word.trim().to_owned()))
+        };
+        let sets = sets.iter().map(split).collect::<Result<_, Stop>>()?;
+        Ok(PlanFile { sets, ..self })
     }
 
     /// The plan with its cases still to be made.
@@ -37,7 +55,7 @@ impl PlanFile {
     /// # Errors
     /// Everything that is wrong with it so far.
     pub fn draft<'w>(&self, known: &'w Known<'_>) -> Result<Draft<'w>, Stop> {
-        weigh_plan::read(&self.text, known).map_err(|problems| self.tell(&problems))
+        weigh_plan::read_set(&self.text, &self.sets, known).map_err(|problems| self.tell(&problems))
     }
 
     /// The plan in which nothing is left open.
@@ -54,6 +72,6 @@ impl PlanFile {
         let count = problems.len();
         let errors = if count == 1 { "1 error".to_owned() } else { format!("{count} errors") };
         let rendered = problems.render(&self.name, &self.text, has_colour);
-        Stop::usage(format!("{}: {errors}; nothing was started\n\n{rendered}", self.name))
+        Stop::rendered(format!("{}: {errors}; nothing was started\n\n{rendered}", self.name))
     }
 }

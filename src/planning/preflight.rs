@@ -3,13 +3,15 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, ToSocketAddrs};
+use std::path::Path;
 
 use weigh_engine::schedule;
-use weigh_model::{Load, Pattern};
+use weigh_model::{Load, MeterChoice, Pattern};
 use weigh_protocols::passage::WHOLE_BYTES_MAX;
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::doctor::{self, Demand, Level};
 use weigh_stage::facts::Facts;
+use weigh_stage::pinning::CoreSet;
 
 use crate::exit::{Exit, Stop};
 use crate::planning::cases::Case;
@@ -68,6 +70,7 @@ pub fn shards(cases: &[Case], asked: Option<u32>) -> u32 {
 
 /// Asks the doctor: what cannot work is refused now instead of dying midway.
 pub fn examine(catalogue: &Catalogue, cases: &[Case], shards: u32) -> Result<(), Stop> {
+    check_cores(cases)?;
     let facts = Facts::gather(weigh_observe::host::facts(), catalogue);
     let of_hosts = facts.on_a_host();
     for case in cases {
@@ -82,6 +85,43 @@ pub fn examine(catalogue: &Catalogue, cases: &[Case], shards: u32) -> Result<(),
         }
     }
     check_shards(cases, shards)
+}
+
+/// A target that is to have more cores than there are would be weighed on something else.
+fn check_cores(cases: &[Case]) -> Result<(), Stop> {
+    let Ok(allowed) = CoreSet::allowed() else { return Ok(()) };
+    let there = allowed.count();
+    match cases.iter().find_map(|case| case.share.cores().filter(|asked| *asked > there)) {
+        None => Ok(()),
+        Some(asked) => Err(Stop::usage(format!(
+            "--target-cores {asked}: this machine has {there}, and the generator needs one of them: \
+             type --target-cores {} or less",
+            there.saturating_sub(1).max(1)
+        ))),
+    }
+}
+
+/// The log of a meter outside is read when a run is over: that it cannot be read then is said now.
+///
+/// # Errors
+/// If it cannot come to be there.
+pub fn check_log(meter: Option<&MeterChoice>) -> Result<(), Stop> {
+    let Some(MeterChoice::Log { file, .. }) = meter else { return Ok(()) };
+    let path = Path::new(file);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
+        return Err(Stop::usage(format!(
+            "--meter csv:{file}: it is no file, or its folder is not there: name the log that the \
+             meter's program writes"
+        )));
+    }
+    if !path.exists() {
+        eprintln!(
+            "weigh: {file} is not there yet: it is read when the run is over, so start the meter's \
+             program now, or interrupt and name its log"
+        );
+    }
+    Ok(())
 }
 
 fn demand(case: &Case, shards: u32) -> Demand {

@@ -7,6 +7,7 @@ use clap::Args;
 use weigh_protocols::fields;
 
 use crate::exit::Stop;
+use crate::input_file::{self, TEXT_BYTES_MAX};
 use crate::planning::lanes::Lane;
 
 /// The flags about requests and messages.
@@ -19,7 +20,8 @@ pub struct RequestOptions {
     /// The same, never printed or recorded
     #[arg(long = "secret-header", value_name = "FIELD|@FILE")]
     secret_headers: Vec<String>,
-    /// Method of every request: POST, GET, HEAD, PUT, PATCH or DELETE [default: POST]
+    /// Method of every request: POST, GET, HEAD, PUT, PATCH or DELETE [default: POST; GET for a
+    /// URL to which neither a body nor a size is given]
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
     /// Statuses of HTTP that confirm a message, such as 200,204,3xx [default: 2xx]
@@ -87,14 +89,14 @@ impl RequestOptions {
         let (mut shown, mut secret) = (Vec::new(), Vec::new());
         for word in &self.headers {
             match word.strip_prefix('@') {
-                Some(file) => secret.extend(lines(file)?),
+                Some(file) => secret.extend(lines("-H", file)?),
                 None if fields::is_secret(word) => secret.push(word.clone()),
                 None => shown.push(word.clone()),
             }
         }
         for word in &self.secret_headers {
             match word.strip_prefix('@') {
-                Some(file) => secret.extend(lines(file)?),
+                Some(file) => secret.extend(lines("--secret-header", file)?),
                 None => secret.push(word.clone()),
             }
         }
@@ -121,8 +123,10 @@ fn changed(
 }
 
 /// The lines of a file but empty ones.
-fn lines(file: &str) -> Result<Vec<String>, Stop> {
-    let text = std::fs::read_to_string(Path::new(file))
-        .map_err(|error| Stop::usage(format!("-H @{file}: cannot be read: {error}")))?;
+fn lines(flag: &str, file: &str) -> Result<Vec<String>, Stop> {
+    let text = input_file::text(Path::new(file), TEXT_BYTES_MAX).map_err(|error| {
+        let mend = "name a file with one header field a line";
+        Stop::usage(format!("{flag} @{file}: cannot be read: {error}; {mend}"))
+    })?;
     Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }

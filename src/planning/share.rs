@@ -57,6 +57,11 @@ impl TargetShare {
         Ok(TargetShare { cores: cores.and_then(|cores| u32::try_from(cores).ok()), memory_bytes })
     }
 
+    /// How many cores are asked for.
+    pub fn cores(&self) -> Option<u32> {
+        self.cores
+    }
+
     /// Whether anything is asked.
     pub fn is_asked(&self) -> bool {
         *self != TargetShare::default()

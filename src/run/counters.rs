@@ -14,6 +14,7 @@ use weigh_protocols as registry;
 use weigh_stage::counter::{Counter, CounterKind};
 use weigh_stage::hosts::Scene;
 use weigh_stage::managed::ManagedServer;
+use weigh_stage::patience;
 
 use crate::run::counter_watch::{Expected, Watch};
 use crate::run::secured::Vault;
@@ -123,7 +124,8 @@ pub fn hear(
     let started = Instant::now();
     let (mut carry, mut buffer) = (Vec::new(), [0u8; 16 * 1024]);
     let mut is_said = false;
-    while started.elapsed() < most && !watch.stands_still(started.elapsed()) {
+    let is_waited = || started.elapsed() < most && !patience::is_over();
+    while is_waited() && !watch.stands_still(started.elapsed()) {
         if !is_said && started.elapsed() > SAID_AFTER {
             is_said = true;
             say();

@@ -1,11 +1,12 @@
 //! Ctrl-C and SIGTERM: once to finish the record, twice to end it now.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use weigh_stage::patience;
 
 use crate::exit::Exit;
 
@@ -18,6 +19,8 @@ pub struct Interrupts {
     count: AtomicU32,
     signal: AtomicU32,
     stopper: Mutex<Option<Stopper>>,
+    /// True once everything is in the journal and only the report is still written.
+    is_reporting: AtomicBool,
 }
 
 impl Interrupts {
@@ -32,6 +35,11 @@ impl Interrupts {
             }
         })?;
         Ok(interrupts)
+    }
+
+    /// From now on nothing is lost by a signal: the report can be made again from the journal.
+    pub fn report_begins(&self) {
+        self.is_reporting.store(true, Ordering::SeqCst);
     }
 
     /// Stops what is running, as a first signal does: for a reason of our own.
@@ -49,7 +57,15 @@ impl Interrupts {
         // The lock keeps a stopper that is armed in this moment from being called twice.
         let stopper = self.stopper.lock();
         self.signal.store(signal, Ordering::SeqCst);
+        patience::end();
         let count = self.count.fetch_add(1, Ordering::SeqCst) + 1;
+        if count == 1 && self.is_reporting.load(Ordering::SeqCst) {
+            eprintln!(
+                "weigh: interrupted; the journal is whole: weigh report latest --html writes the \
+                 rest"
+            );
+            std::process::exit(self.code());
+        }
         let advice = "finishing the record; once more ends it now";
         eprintln!("weigh: interrupted, {}", if count == 1 { advice } else { "ending now" });
         if let Ok(stopper) = &stopper
@@ -65,10 +81,7 @@ impl Interrupts {
     /// Ends the process if it does not end by itself, because it waits for a target, say. Targets
     /// end with us, and what was finished stands in the journal.
     fn end_soon(&self) {
-        let code = match self.signal.load(Ordering::SeqCst) as i32 {
-            SIGTERM => 143,
-            _ => 130,
-        };
+        let code = self.code();
         let end = move || {
             std::thread::sleep(END_WITHIN);
             std::process::exit(code);
@@ -76,6 +89,13 @@ impl Interrupts {
         let thread = std::thread::Builder::new().name("weigh-end".to_owned()).spawn(end);
         if thread.is_err() {
             std::process::exit(code);
+        }
+    }
+
+    fn code(&self) -> i32 {
+        match self.signal.load(Ordering::SeqCst) as i32 {
+            SIGTERM => 143,
+            _ => 130,
         }
     }
 

@@ -11,7 +11,9 @@ use weigh_model::event::{Event, TrialFinished};
 use weigh_observe::energy::alignment::Alignment;
 use weigh_observe::energy::attribution::{Phases, measured};
 use weigh_observe::energy::power_log::PowerLog;
+use weigh_stage::patience;
 
+use crate::input_file::{self, CONTENT_BYTES_MAX};
 use crate::run::metering::counts;
 
 /// What the log says of the trials of `events` between the last two times that pulses were made.
@@ -19,13 +21,14 @@ use crate::run::metering::counts;
 pub fn settle(
     events: &[Event],
     (file, voltage_v): (&str, Option<f64>),
-    patience: Duration,
+    within: Duration,
 ) -> Vec<Event> {
-    let give_up = Instant::now() + patience;
+    let give_up = Instant::now() + within;
+    let may_wait = || Instant::now() < give_up && !patience::is_over();
     loop {
         match read(events, file, voltage_v) {
             Ok(told) => return told,
-            Err(_) if Path::new(file).exists() && Instant::now() < give_up => {
+            Err(_) if may_wait() && Path::new(file).exists() => {
                 std::thread::sleep(LOOK_EVERY);
             }
             Err(refused) => {
@@ -41,7 +44,8 @@ pub fn settle(
 }
 
 fn read(events: &[Event], file: &str, voltage_v: Option<f64>) -> Result<Vec<Event>, String> {
-    let bytes = std::fs::read(file).map_err(|error| format!("{file}: cannot be read: {error}"))?;
+    let bytes = input_file::bytes(Path::new(file), CONTENT_BYTES_MAX);
+    let bytes = bytes.map_err(|error| format!("{file}: cannot be read: {error}"))?;
     let text = String::from_utf8(bytes).map_err(|_| format!("{file}: is no text in UTF-8"))?;
     let log = PowerLog::read(file, &text, voltage_v).map_err(|error| error.to_string())?;
     let (before, after) = pulses(events).ok_or("the run made no pulses before and after")?;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use weigh_stage::counter::Counter;
+use weigh_stage::patience;
 
 /// The counters among `counters` that have a URL, by name, once two looks in a row gave the same;
 /// those that are not shown are left out.
@@ -30,7 +31,7 @@ pub fn read_settled(counters: &[Counter]) -> BTreeMap<String, f64> {
                 Some((own.name.clone(), own.value_in(text)?))
             })
             .collect();
-        if values == last || started.elapsed() > GIVE_UP_AFTER {
+        if values == last || started.elapsed() > GIVE_UP_AFTER || patience::is_over() {
             return values;
         }
         last = values;

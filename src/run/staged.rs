@@ -15,6 +15,7 @@ use weigh_model::{Doubt, Endpoint, Nanos, Trial};
 use weigh_observe::cpu::monotonic_ns;
 use weigh_observe::sampler::{Recording, Sampler};
 use weigh_stage::hosts::Host;
+use weigh_stage::patience;
 use weigh_stage::pinning::Pinning;
 use weigh_stage::pipeline::{PipelineServer, Written};
 
@@ -213,7 +214,8 @@ impl Staged {
             self.hops.iter().map(|(_, path, _)| length(path)).collect()
         };
         let (begun, mut since, mut known) = (Instant::now(), Instant::now(), lengths());
-        while since.elapsed() < FLUSHED_AFTER && begun.elapsed() < FILES_WITHIN {
+        let is_waited = || begun.elapsed() < FILES_WITHIN && !patience::is_over();
+        while since.elapsed() < FLUSHED_AFTER && is_waited() {
             std::thread::sleep(LOOK_EVERY);
             let now = lengths();
             if now != known {

@@ -18,7 +18,7 @@ use weigh_model::energy::Span;
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::ledger::Cause;
 use weigh_model::protocol::{Dial, Invalid};
-use weigh_model::{Arrival, Doubt, Emulation, Endpoint, Load, Nanos, Pattern, Trial};
+use weigh_model::{Arrival, Doubt, Emulation, Endpoint, Load, Nanos, Pattern, Trial, tls};
 use weigh_observe::cpu::{HostCpu, monotonic_ns};
 use weigh_observe::process::Tree;
 use weigh_observe::room;
@@ -281,10 +281,10 @@ fn measure(
     let mut crossed = crossing.end();
     let accounts = outcome.as_mut().ok().map(|outcome| &mut outcome.accounts);
     let recorded = messages.map(|messages| messages.finish(accounts)).unwrap_or_default();
-    let mut outcome =
-        outcome.map_err(|error| target.died(lane).unwrap_or_else(|| unreached(error, &crossed)))?;
+    let mut outcome = outcome
+        .map_err(|error| target.died(lane).unwrap_or_else(|| unreached(error, lane, &crossed)))?;
     if target.ended().is_none() {
-        check_answered(&outcome, &job).map_err(failure)?;
+        check_answered(&outcome, &job).map_err(|error| failure(error, lane))?;
     }
     let (from, to, at_end, own_end) = watch.window.lock().map(|window| *window).unwrap_or_default();
     recorded.check()?;
@@ -524,15 +524,20 @@ fn own_resident_bytes() -> Option<u64> {
 }
 
 /// Why there is no outcome; where the path has gone, that is why.
-fn unreached(error: Failure, crossed: &Crossed) -> Stop {
+fn unreached(error: Failure, lane: &Lane, crossed: &Crossed) -> Stop {
     match crossed.hindrance() {
         Some(hindrance) => Stop::new(Exit::Target, format!("{error}: {hindrance}")),
-        None => failure(error),
+        None => failure(error, lane),
     }
 }
 
-fn failure(failure: Failure) -> Stop {
+fn failure(failure: Failure, lane: &Lane) -> Stop {
+    let is_secured = tls::is_on(&lane.settings);
     let (exit, mend) = match &failure {
+        // Nobody there refuses; who resets or hangs up is there, and was not spoken to as it speaks.
+        Failure::Unreachable { reason, .. } if is_secured && !reason.contains("refused") => {
+            (Exit::Target, WITHOUT_TLS)
+        }
         Failure::Unreachable { .. } => (Exit::Target, "; start the server, or check host and port"),
         // These have mends of their own.
         Failure::Session { reason, .. }
@@ -547,6 +552,10 @@ fn failure(failure: Failure) -> Stop {
     };
     Stop::new(exit, format!("{failure}{mend}"))
 }
+
+/// What to type where a connection that was to be secured ends before it is.
+const WITHOUT_TLS: &str = "; something listens there that may not speak TLS: leave TLS out (mqtt:// \
+                           for mqtts://, http:// for https://), or check host and port";
 
 /// A server that took messages which it should have answered, and never said anything that the
 /// protocol knows, was never ready. (Where sessions have a greeting, this was noticed there.)

@@ -1,14 +1,16 @@
 //! Files of sealed objects: keys, contents, the object itself.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::File;
 use std::io::{IsTerminal, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weigh_seal::{SealError, Zeroizing};
 
 use crate::exit::{Exit, Stop};
+use crate::input_file::{self, CONTENT_BYTES_MAX};
+use crate::output_file::OutputFile;
 use crate::show::output;
 
 /// The text of a file that holds a private key. One that others may read is no secret any more.
@@ -49,10 +51,8 @@ pub fn bytes(path: &Path) -> Result<Vec<u8>, Stop> {
     if path.as_os_str() != "-" {
         return Ok(read_open(path)?.0);
     }
-    let mut bytes = Vec::new();
-    let read = std::io::stdin().lock().read_to_end(&mut bytes);
-    read.map_err(|error| Stop::usage(format!("standard input cannot be read: {error}")))?;
-    Ok(bytes)
+    let read = input_file::read(std::io::stdin().lock(), CONTENT_BYTES_MAX);
+    read.map_err(|error| Stop::usage(format!("standard input cannot be read: {error}")))
 }
 
 /// Writes `bytes` to a file, or to standard output where none is named and no terminal would get
@@ -71,20 +71,12 @@ pub fn put(bytes: &[u8], to: Option<&PathBuf>, is_secret: bool) -> Result<(), St
         }
         return output::put_bytes(bytes);
     };
-    let mode = if is_secret { 0o600 } else { 0o644 };
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(mode);
-    let write = |mut file: File| {
-        // A device or a pipe has no content of its own and keeps its permissions.
-        if file.metadata()?.is_file() {
-            if is_secret {
-                file.set_permissions(Permissions::from_mode(mode))?;
-            }
-            file.set_len(0)?;
-        }
-        file.write_all(bytes)
+    let open = if is_secret { OutputFile::open_private } else { OutputFile::open };
+    let write = |mut output: OutputFile| {
+        output.write_all(bytes)?;
+        output.finish()
     };
-    options.open(path).and_then(write).map_err(|error| {
+    open(path).and_then(write).map_err(|error| {
         let name = path.display();
         Stop::new(Exit::Record, format!("{name} cannot be written: {error}; name another file"))
     })
@@ -141,8 +133,11 @@ fn read_open(path: &Path) -> Result<(Vec<u8>, u32), Stop> {
     let metadata = file.metadata().map_err(wrong)?;
     let mode = metadata.mode();
     // As long as the file is from the beginning on: a buffer that grows leaves copies of a key.
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
-    file.read_to_end(&mut bytes).map_err(wrong)?;
+    let mut bytes = Vec::with_capacity(metadata.len().min(CONTENT_BYTES_MAX) as usize + 1);
+    let read = (&mut file).take(CONTENT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(wrong)?;
+    if read as u64 > CONTENT_BYTES_MAX {
+        return Err(wrong(input_file::too_long(CONTENT_BYTES_MAX)));
+    }
     Ok((bytes, mode))
 }
 

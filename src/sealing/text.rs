@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use weigh_model::visible::visible_line;
 use weigh_seal::{Effect, Inspection, PartSizes, Policy, Rule};
 
 /// What can be seen of an object from outside.
@@ -26,7 +27,7 @@ pub fn render(object: &Inspection) -> String {
 
 /// Words of an object, which anybody may have made, without what a terminal would obey.
 pub fn printable(text: &str) -> String {
-    text.replace(char::is_control, " ")
+    visible_line(text).into_owned()
 }
 
 fn render_part(part: &PartSizes) -> String {

@@ -2,11 +2,15 @@
 
 use std::io::{ErrorKind, Write};
 
+use weigh_model::visible::visible;
+
 use crate::exit::{Exit, Stop};
 
 /// Writes `text` to standard output. Whoever closed the pipe (`| head`) has read what he wanted.
+/// Control characters are made visible, since what is shown was named by others: runs, targets,
+/// questions.
 pub fn put(text: &str) -> Result<(), Stop> {
-    put_bytes(text.as_bytes())
+    put_bytes(visible(text).as_bytes())
 }
 
 /// The same of what may be no text.

@@ -6,11 +6,12 @@ use weigh_charts::{Artist, Theme};
 use weigh_report::pictures::Gallery;
 
 use crate::exit::{Exit, Stop};
+use crate::output_file;
 
 /// Draws every picture into `folder`, making it where it is not there; how many there are.
 pub fn write(folder: &Path, gallery: &Gallery) -> Result<usize, Stop> {
     let written = |path: &Path, content: &[u8]| {
-        std::fs::write(path, content).map_err(|error| {
+        output_file::write(path, content).map_err(|error| {
             let mend = "give a folder that can be written with --plots DIR";
             Stop::new(Exit::Record, format!("{}: {error}; {mend}", path.display()))
         })

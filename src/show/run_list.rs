@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::json;
 use weigh_history::{FigureEntry, RunEntry};
+use weigh_model::visible::visible_line;
 use weigh_report::figures::{three_digits, time};
 use weigh_report::study_folder::StudyFolder;
 use weigh_report::summary::unit_of;
@@ -211,7 +212,11 @@ fn aligned(
     right: std::ops::RangeInclusive<usize>,
 ) -> String {
     let heading: Vec<String> = heading.iter().map(|word| (*word).to_owned()).collect();
-    let lines = || std::iter::once(&heading).chain(rows);
+    // A question of several lines would look like several runs.
+    let shown =
+        |row: &Vec<String>| row.iter().map(|cell| visible_line(cell).into_owned()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();
+    let lines = || std::iter::once(&heading).chain(&rows);
     let width = |column: usize| lines().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..heading.len()).map(width).collect();
     let mut text = String::new();

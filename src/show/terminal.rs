@@ -12,6 +12,7 @@ use weigh_engine::interval_times::IntervalTimes;
 use weigh_engine::job::{Progress, ShardInterval};
 use weigh_model::event::Interval;
 use weigh_model::units::Nanos;
+use weigh_model::visible::visible_line;
 use weigh_model::{Load, Pattern};
 use weigh_report::table::Style;
 use weigh_sequence::Sequence;
@@ -53,7 +54,7 @@ impl Standing {
         let (done, left) = (sequence.done_count(), sequence.remaining());
         let in_budget = |time: Nanos| time.min(budget_left.unwrap_or(Nanos::NEVER));
         Standing {
-            name: name.to_owned(),
+            name: visible_line(name).into_owned(),
             number: done + 1,
             of: ((done + left.least).max(done + 1), done + left.most),
             left: (in_budget(left.time_least), in_budget(left.time_most)),
@@ -66,7 +67,7 @@ impl Standing {
     /// Before trial `number` of a search, of which nobody knows how many there will be.
     pub fn in_search(name: &str, load: &Load, number: u64) -> Standing {
         Standing {
-            name: name.to_owned(),
+            name: visible_line(name).into_owned(),
             number,
             of: (0, 0),
             left: (Nanos(0), Nanos(0)),

@@ -20,6 +20,7 @@ mod loads;
 mod modelled;
 mod numbers;
 mod observing;
+mod outputs;
 mod packets;
 mod path;
 #[cfg(feature = "pipeline")]
@@ -48,3 +49,4 @@ mod transfers;
 mod websocket;
 mod weighing;
 mod wire;
+mod wrong_input;

@@ -177,6 +177,92 @@ impl Schedule {
     }
 }
 
+/// What is left of a schedule, without making every message of it.
+impl Schedule {
+    /// Measured messages of this shard that are still due before `until`; they are passed over.
+    /// Exact but for [`Arrival::Poisson`] beyond [`ONE_BY_ONE_MAX`] messages, whose rest is taken
+    /// at its mean rate.
+    pub fn pass(&mut self, until: Nanos) -> u64 {
+        if let Some((first, end)) = self.measured_before(until) {
+            self.produced = self.produced.max(end);
+            self.measured_left -= end - first;
+            return self.of_this_shard(first, end);
+        }
+        let (until, mut passed) = (until.min(self.end), 0);
+        for _ in 0..ONE_BY_ONE_MAX {
+            // Drawing is the only way to know: the copy is looked at first.
+            let mut ahead = self.clone();
+            let Some(due) = ahead.next_due().filter(|due| due.at < until) else { return passed };
+            *self = ahead;
+            passed += u64::from(!due.warmup);
+        }
+        let Gaps::Poisson { mean_ns, at, .. } = &self.gaps else { return passed };
+        let left = (until.min(self.last_due()).0 as f64 - at).max(0.0) / mean_ns;
+        let left = (left as u64).min(self.measured_left);
+        self.measured_left -= left;
+        passed + left / self.share.1
+    }
+
+    /// When the last message is due, at the latest; of [`Arrival::Poisson`] on the mean.
+    pub fn last_due(&self) -> Nanos {
+        let left = self.measured_left as f64;
+        let by_count = match &self.gaps {
+            Gaps::Constant { per_second, phase } => {
+                let messages = self.produced as f64 + left;
+                *phase + self.warmup + Nanos::from_secs_f64(messages / per_second)
+            }
+            Gaps::Poisson { mean_ns, at, .. } => Nanos((at + left * mean_ns) as u64) + self.warmup,
+            Gaps::Steps(spans) => spans.last().map_or(Nanos(0), |span| span.end),
+            Gaps::Trace(times) => times.last().copied().unwrap_or_default(),
+        };
+        self.end.min(self.late + by_count)
+    }
+
+    /// The numbers of the measured messages of all shards that are still due before `until`: the
+    /// first, and the one behind the last. `None` where that must be drawn.
+    fn measured_before(&self, until: Nanos) -> Option<(u64, u64)> {
+        let first = self.produced.max(self.number_at(self.warmup)?);
+        let end = self.number_at(until.min(self.end))?.max(first);
+        Some((first, end.min(first.saturating_add(self.measured_left))))
+    }
+
+    /// How many messages of all shards are due before `until`.
+    fn number_at(&self, until: Nanos) -> Option<u64> {
+        let until = until - self.late;
+        let mut number = match &self.gaps {
+            Gaps::Constant { per_second, phase } => {
+                ((until - *phase).as_secs_f64() * per_second) as u64
+            }
+            Gaps::Steps(spans) => {
+                let last = spans.last()?;
+                let span = spans.iter().rev().find(|span| span.start < until);
+                let span = span.unwrap_or(&spans[0]);
+                let within = (until.min(last.end).min(span.end) - span.start).as_secs_f64();
+                span.first + (within * span.per_second) as u64
+            }
+            Gaps::Trace(times) => return Some(times.partition_point(|at| *at < until) as u64),
+            Gaps::Poisson { .. } => return None,
+        };
+        // Due times are rounded to nanoseconds, and so may the border be off by some.
+        let mut gaps = self.gaps.clone();
+        let mut is_before = |number| gaps.at(number).is_some_and(|at| at < until);
+        while number > 0 && !is_before(number - 1) {
+            number -= 1;
+        }
+        while is_before(number) {
+            number += 1;
+        }
+        Some(number)
+    }
+
+    /// How many of these numbers this shard sends.
+    fn of_this_shard(&self, first: u64, end: u64) -> u64 {
+        let (shard, shards) = self.share;
+        let below = |number: u64| (number + shards - 1 - shard) / shards;
+        below(end) - below(first)
+    }
+}
+
 impl Gaps {
     fn poisson(per_second: f64, random: Random) -> Gaps {
         Gaps::Poisson { mean_ns: 1e9 / per_second, random, at: 0.0 }
@@ -234,6 +320,9 @@ pub fn rate_per_second_max(load: &Load) -> Option<f64> {
     }
 }
 
+/// Messages of a drawn schedule that are passed over one by one.
+const ONE_BY_ONE_MAX: u64 = 10_000_000;
+
 /// The random stream of shared arrivals; clients have the streams of their indices.
 const SHARED_STREAM: u64 = u64::MAX;
 
@@ -268,6 +357,15 @@ mod tests {
             body: BodySource::Readings,
             size: None,
             timeout: Nanos::from_secs(5),
+        }
+    }
+
+    impl Schedule {
+        /// Takes so many messages.
+        fn by_ref(&mut self, count: usize) {
+            for _ in 0..count {
+                self.next_due();
+            }
         }
     }
 
@@ -358,6 +456,46 @@ mod tests {
             })
             .count();
         assert!(passed >= 95, "{passed} of 100 seeds passed");
+    }
+
+    /// What is passed over is what would have come, for every kind of schedule and any border.
+    #[test]
+    fn passing_over_messages_counts_what_making_them_would() {
+        for (arrival, rate) in [
+            ("constant", Some("777/s")),
+            ("constant", Some("1M/s")),
+            ("poisson", Some("777/s")),
+            ("steps:50/s@5s,90/s@5s", None),
+            ("trace:x", None),
+        ] {
+            let mut load = load(arrival, rate);
+            load.warmup = Nanos::from_millis(130);
+            load.duration = Some(Nanos::from_millis(700));
+            let trace: Vec<Nanos> = (0..900).map(Nanos::from_millis).collect();
+            for (until_ms, made) in [(0, 3), (50, 1), (131, 0), (400, 200), (830, 7), (5000, 9)] {
+                let until = Nanos::from_millis(until_ms);
+                let mut passing = Schedule::shared(&load, &trace, 3, 1, 3).unwrap();
+                passing.by_ref(made);
+                let mut making = passing.clone();
+                let expected = std::iter::from_fn(|| making.next_due())
+                    .take_while(|due| due.at < until)
+                    .filter(|due| !due.warmup)
+                    .count() as u64;
+                assert_eq!(passing.pass(until), expected, "{arrival} {rate:?} {until_ms} ms");
+                assert_eq!(passing.pass(until), 0, "{arrival}: passed twice");
+            }
+        }
+    }
+
+    /// The rest of an hour at the highest rate is counted without making its messages.
+    #[test]
+    fn the_rest_of_a_long_schedule_is_counted_at_once() {
+        let mut load = load("constant", Some("100M/s"));
+        load.duration = Some(Nanos::from_secs(3600));
+        let mut schedule = Schedule::shared(&load, &[], 1, 0, 1).unwrap();
+        assert_eq!(schedule.last_due(), Nanos::from_secs(3600));
+        assert_eq!(schedule.pass(Nanos::NEVER), 360_000_000_000);
+        assert_eq!(schedule.next_due(), None);
     }
 
     #[test]

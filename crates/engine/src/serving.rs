@@ -54,7 +54,7 @@ pub struct ServingReport {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServeError {
     /// The socket to listen on could not be made.
-    #[error("cannot listen on {on}: {fault}; choose another address, or port 0 for a free one")]
+    #[error("cannot listen on {on}: {fault}; {}", listen_mend(on, *fault))]
     Listen {
         /// The address asked for.
         on: SocketAddr,
@@ -70,6 +70,23 @@ pub enum ServeError {
         reason: String,
     },
 }
+
+/// What to type where an address cannot be listened on.
+pub fn listen_mend(on: &SocketAddr, fault: IoFault) -> String {
+    let port = on.port();
+    match fault {
+        IoFault::Other(libc::EADDRNOTAVAIL) => {
+            format!("it is no address of this machine: type 127.0.0.1:{port}, or 0.0.0.0:{port}")
+        }
+        IoFault::Other(libc::EACCES) if port < PORT_OF_USERS_MIN => {
+            format!("ports below {PORT_OF_USERS_MIN} are for root: type one from 1024 on")
+        }
+        _ => "choose another address, or port 0 for a free one".to_owned(),
+    }
+}
+
+/// The first port that everybody may listen on (ip(7), `ip_unprivileged_port_start`).
+const PORT_OF_USERS_MIN: u16 = 1024;
 
 impl Serving {
     /// Starts `shards` threads that serve on `on` (port 0: a free one) and returns once all of

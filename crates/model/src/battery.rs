@@ -48,10 +48,13 @@ impl FromStr for Battery {
             .or(milliwatt_hours.map(|energy| energy / volts))
             .ok_or_else(|| wrong("has no charge in mAh or Ah, or energy in Wh, before the @"))?;
         if !(VOLTS_MIN..=VOLTS_MAX).contains(&volts) {
-            return Err(wrong(&format!("has {volts} V, which is outside 0.5 V to 1000 V")));
+            return Err(wrong(&format!(
+                "has {} V, which is outside 0.5 V to 1000 V",
+                short(volts)
+            )));
         }
         if !(CHARGE_MAH_MIN..=CHARGE_MAH_MAX).contains(&charge_mah) {
-            let said = format!("has {charge_mah} mAh, which is outside 1 mAh to 1,000 Ah");
+            let said = format!("has {} mAh, which is outside 1 mAh to 1,000 Ah", short(charge_mah));
             return Err(wrong(&said));
         }
         Ok(Battery { charge_mah, rated_v: volts })
@@ -75,6 +78,12 @@ impl<'de> Deserialize<'de> for Battery {
         let text = String::deserialize(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
     }
+}
+
+/// A number as it was meant, without its three hundred digits.
+fn short(number: f64) -> String {
+    let is_plain = (1e-3..1e9).contains(&number);
+    if is_plain { number.to_string() } else { format!("{number:e}") }
 }
 
 /// The number before one of these units, times the unit's factor.

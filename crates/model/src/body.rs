@@ -39,6 +39,19 @@ impl BodySource {
         }
     }
 
+    /// The first `{word}` of a template that stands for nothing.
+    pub fn unknown_placeholder(&self) -> Option<&str> {
+        let BodySource::Template(text) = self.content() else { return None };
+        let places = text.match_indices('{').filter_map(|(at, _)| {
+            let inside = &text[at + 1..at + 1 + text[at + 1..].find('}')?];
+            let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+            (!inside.is_empty() && inside.bytes().all(is_word)).then_some(inside)
+        });
+        let is_unknown = |word: &&str| !PLACEHOLDERS.contains(word);
+        let mut unknown = places.filter(is_unknown);
+        unknown.next()
+    }
+
     /// What is sealed; the source itself where nothing is.
     pub fn content(&self) -> &BodySource {
         match self {
@@ -463,6 +476,9 @@ fn lines(content: &[u8]) -> Result<Vec<Vec<u8>>, String> {
         .collect();
     if lines.is_empty() { Err("the body file has no lines".to_owned()) } else { Ok(lines) }
 }
+
+/// What a template may hold in braces.
+pub const PLACEHOLDERS: [&str; 3] = ["seq", "client", "time"];
 
 const JSON_MARK: &[u8] = b",\"mark\":\"";
 const JSON_MARK_FIRST: &[u8] = b" \"mark\":\"";

@@ -66,6 +66,10 @@ impl Endpoint {
         let (scheme, rest) = url
             .split_once("://")
             .ok_or_else(|| format!("{url:?} is no URL: type mqtt://HOST:PORT"))?;
+        // RFC 3986, section 3.1: schemes are case-insensitive.
+        let scheme = &*scheme.to_ascii_lowercase();
+        // Section 3.5: a fragment is for the client, and never sent.
+        let rest = rest.split_once('#').map_or(rest, |(sent, _)| sent);
         let default_port = match scheme {
             "http" | "h2c" => 80,
             "https" | "h2" => 443,
@@ -82,10 +86,9 @@ impl Endpoint {
                 ));
             }
         };
-        let (authority, path) = match rest.find('/') {
-            Some(slash) => (&rest[..slash], &rest[slash..]),
-            None => (rest, ""),
-        };
+        // Section 3.2: the authority ends at the path or at the query.
+        let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        let slash = if path.starts_with('?') { "/" } else { "" };
         let (credentials, host_port) = match authority.rsplit_once('@') {
             Some((user, host_port)) => (Some(parse_credentials(user)), host_port),
             None => (None, authority),
@@ -102,7 +105,7 @@ impl Endpoint {
             scheme: scheme.to_owned(),
             host: host.to_owned(),
             port,
-            path: path.to_owned(),
+            path: format!("{slash}{path}"),
             credentials,
             address: None,
         })
@@ -223,6 +226,20 @@ mod tests {
         let endpoint = Endpoint::parse("http://[::1]:8080/a/b").unwrap();
         assert_eq!((endpoint.host.as_str(), endpoint.path.as_str()), ("::1", "/a/b"));
         assert_eq!(endpoint.to_string(), "http://[::1]:8080/a/b");
+    }
+
+    #[test]
+    fn what_is_not_sent_is_no_part_of_the_path() {
+        for (url, sent) in [
+            ("http://h/#frag", "http://h:80/"),
+            ("http://h#frag", "http://h:80"),
+            ("http://h/a?b=1#c", "http://h:80/a?b=1"),
+            ("http://h?b=1", "http://h:80/?b=1"),
+            ("HTTP://h:8080/A", "http://h:8080/A"),
+            ("MQTT://h", "mqtt://h:1883"),
+        ] {
+            assert_eq!(Endpoint::parse(url).unwrap().to_string(), sent, "{url}");
+        }
     }
 
     #[test]

@@ -40,6 +40,7 @@ pub mod tally;
 pub mod tls;
 pub mod trial;
 pub mod units;
+pub mod visible;
 pub mod websocket;
 pub mod wire;
 

@@ -189,11 +189,31 @@ pub fn parse_rate(text: &str) -> Result<Rate, String> {
     }
 }
 
-/// A count with an optional `k` or `M`: `250`, `5k`, `1.5M`.
+/// Reads a whole number as people write it: `10000`, `10k`, `1.5M`, `5m` (5 million), `1e3`.
+pub fn parse_whole(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let wrong = |what: &str| Err(format!("{text:?} {what}: type for example 250, 10k, 5M or 1e3"));
+    if let Ok(number) = text.parse() {
+        return Ok(number);
+    }
+    match parse_count(text) {
+        Some(count) if count < 0.0 => wrong("is below 0"),
+        Some(count) if count.is_finite() && count >= WHOLE_MAX => wrong("is too large"),
+        // Digits alone are read above: what is left of them does not fit.
+        Some(_) if text.bytes().all(|byte| byte.is_ascii_digit()) => wrong("is too large"),
+        Some(count) if count.fract() == 0.0 => Ok(count as u64),
+        _ => wrong("is not a whole number"),
+    }
+}
+
+/// From here on not every whole number has a floating-point number of its own: 2^53.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// A count with an optional `k`, `M` or `m`: `250`, `5k`, `1.5M`.
 fn parse_count(text: &str) -> Option<f64> {
     let (digits, factor) = match text.as_bytes().last()? {
-        b'k' => (&text[..text.len() - 1], 1e3),
-        b'M' => (&text[..text.len() - 1], 1e6),
+        b'k' | b'K' => (&text[..text.len() - 1], 1e3),
+        b'm' | b'M' => (&text[..text.len() - 1], 1e6),
         _ => (text, 1.0),
     };
     digits.parse::<f64>().ok().map(|count| count * factor)
@@ -219,6 +239,34 @@ mod tests {
         assert_eq!(parse_rate("50/1s"), Ok(Rate { per_second: 50.0, per_client: false }));
         assert_eq!(parse_rate("600/m"), Ok(Rate { per_second: 10.0, per_client: false }));
         assert_eq!(parse_rate("1/s/client"), Ok(Rate { per_second: 1.0, per_client: true }));
+    }
+
+    #[test]
+    fn whole_numbers_may_be_short() {
+        for (text, number) in [
+            ("0", 0),
+            ("10k", 10_000),
+            ("10K", 10_000),
+            ("1.5M", 1_500_000),
+            ("5m", 5_000_000),
+            ("1e3", 1_000),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            assert_eq!(parse_whole(text), Ok(number), "{text}");
+        }
+        for (text, problem) in [
+            ("-1", "below 0"),
+            ("-5k", "below 0"),
+            ("1.5", "not a whole number"),
+            ("ten", "not a whole number"),
+            ("", "not a whole number"),
+            ("NaN", "not a whole number"),
+            ("1e300", "too large"),
+            ("18446744073709551616", "too large"),
+        ] {
+            let error = parse_whole(text).unwrap_err();
+            assert!(error.contains(problem) && error.contains("type "), "{text}: {error}");
+        }
     }
 
     #[test]

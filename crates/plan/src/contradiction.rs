@@ -3,6 +3,7 @@
 use weigh_model::{Arrival, Nanos, Pattern};
 
 use crate::kind::Wrong;
+use crate::load::IN_FLIGHT_MAX;
 
 /// What contradicts itself in a load.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +67,10 @@ pub enum Contradiction {
     NoDuration,
     /// Every message would be late.
     NoTimeout,
+    /// A rate that nothing can send.
+    RateTooHigh(Arrival),
+    /// More messages in flight than memory has room for.
+    WindowTooLarge,
     /// A body, and another one that is sealed.
     TwoBodies,
     /// What is said of a seal, and nothing is sealed.
@@ -105,6 +110,9 @@ impl Contradiction {
             Contradiction::WarmupUnused(_) => &["load.warmup"],
             Contradiction::NoDuration => &["load.duration"],
             Contradiction::NoTimeout => &["load.timeout"],
+            Contradiction::RateTooHigh(Arrival::Steps(_)) => &["load.arrival"],
+            Contradiction::RateTooHigh(_) => &["load.rate"],
+            Contradiction::WindowTooLarge => &["load.window"],
             Contradiction::TwoBodies => &["load.body.sealed", "load.body"],
             Contradiction::NothingSealed => {
                 &["load.body.cipher", "load.body.signed", "load.body.policy"]
@@ -218,6 +226,14 @@ impl Contradiction {
             Contradiction::ShareBroken => Wrong::new(
                 "in each second every client sends a whole number of messages, at least 1",
                 "give a whole number such as \"100/s\", at least as large as load.connections",
+            ),
+            Contradiction::RateTooHigh(_) => Wrong::new(
+                "no network carries so many messages a second",
+                "give at most \"100M/s\" of all clients together",
+            ),
+            Contradiction::WindowTooLarge => Wrong::new(
+                format!("more than {IN_FLIGHT_MAX} messages would be in flight at once"),
+                "make load.window times load.connections smaller",
             ),
             other => other.of_consumers(),
         }

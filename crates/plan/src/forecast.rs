@@ -68,8 +68,8 @@ pub fn forecast(plan: &Plan, cases: &[Expected<'_>]) -> Forecast {
     // No trial begins after the budget; the one that runs then is finished.
     let within = |time: Nanos| repeat.budget.map_or(time, |budget| time.min(budget + longest));
     Forecast {
-        trials_least: number * u64::from(repeat.at_least),
-        trials_most: number * u64::from(repeat.most()),
+        trials_least: number.saturating_mul(u64::from(repeat.at_least)),
+        trials_most: number.saturating_mul(u64::from(repeat.most())),
         time_least: within(times(round_least, repeat.at_least)),
         time_most: within(times(round_most, repeat.most())),
         unknown: cases.iter().filter(|case| case.sends().is_none()).count() as u64,

@@ -12,7 +12,7 @@ use weigh_model::path::{
 };
 use weigh_model::plan::{Precision, TargetLife};
 use weigh_model::protocol::SettingKind;
-use weigh_model::units::{Bytes, parse_duration, parse_rate, parse_size};
+use weigh_model::units::{Bytes, parse_duration, parse_rate, parse_size, parse_whole};
 use weigh_model::{Arrival, Join, MeterChoice, Pattern, Split, Topology};
 
 use crate::metrics;
@@ -133,6 +133,12 @@ impl Kind {
     /// If the key does not take it.
     pub fn read_word(self, word: &str) -> Result<Value, Wrong> {
         let is_bare = matches!(self, Kind::Count(..) | Kind::Flag | Kind::Choice(_));
+        // `10k` is a number on a command line, and not in TOML.
+        if let (Kind::Count(..), Ok(number)) = (self, parse_whole(word))
+            && let Ok(whole) = DeValue::parse(&number.to_string())
+        {
+            return self.read(whole.get_ref());
+        }
         match DeValue::parse(word) {
             Ok(bare) if is_bare => self.read(bare.get_ref()),
             _ => self.read(&DeValue::String(word.into())),
@@ -239,6 +245,12 @@ fn count(value: &DeValue<'_>, low: u64, high: u64) -> Result<Value, Wrong> {
         MANY.. => format!("type a whole number, at least {low}"),
         _ => format!("type a whole number from {low} to {high}"),
     };
+    if let DeValue::Float(number) = value
+        && let Some(whole) = parse_whole(number.as_str()).ok().and_then(|n| i64::try_from(n).ok())
+        && (low..=high).contains(&(whole as u64))
+    {
+        return Ok(Value::Integer(whole));
+    }
     let DeValue::Integer(number) = value else {
         let found = match value {
             DeValue::String(text) if text.parse::<u64>().is_ok() => {

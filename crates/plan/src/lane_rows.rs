@@ -19,6 +19,8 @@ use crate::world::{PIPELINE, REFERENCE, TargetWord, World};
 pub(crate) struct LaneRows {
     pub(crate) protocol: &'static dyn Protocol,
     pub(crate) target: String,
+    /// Where both are named, for what is wrong with them.
+    pub(crate) named: Row,
     /// What holds for all its cases.
     pub(crate) fixed: Row,
     /// What varies in it.
@@ -67,6 +69,7 @@ pub(crate) fn lanes(
     let picks = LaneRows {
         protocol: keys.protocols()[0],
         target: String::new(),
+        named: Row::new(),
         fixed: Row::new(),
         axes: choosing.into_iter().cloned().collect(),
     };
@@ -155,10 +158,12 @@ impl Choice<'_> {
             }
             return None;
         }
-        let places = [asked, named].into_iter().flatten().map(|given| given.place);
-        self.used.extend(places.map(|place| (place.start, place.end)));
-        let mut lane =
-            LaneRows { protocol, target: target.name, fixed: Row::new(), axes: Vec::new() };
+        let both = [(PROTOCOL, asked), (TARGET, named)];
+        let named = both.into_iter().filter_map(|(key, given)| Some((key.to_owned(), given?)));
+        let named: Row = named.collect();
+        self.used.extend(named.values().map(|given| (given.place.start, given.place.end)));
+        let (target, fixed, axes) = (target.name, Row::new(), Vec::new());
+        let mut lane = LaneRows { protocol, target, named, fixed, axes };
         lane.fixed = lane.own(&row);
         lane.axes = others.iter().map(|axis| narrowed(axis, &lane)).collect();
         Some(lane)

@@ -22,12 +22,13 @@ mod entries;
 mod lane_rows;
 mod masked;
 mod miniature;
+pub mod overrides;
 mod range;
 mod resolve;
 
 pub use contradiction::Contradiction;
 pub use load::LoadWords;
 pub use problem::{Problem, Problems};
-pub use resolve::{Draft, Resolved, read, read_tables};
+pub use resolve::{Draft, Resolved, read, read_set, read_tables};
 pub use tables::Length;
 pub use world::{TargetWord, World};

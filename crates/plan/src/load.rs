@@ -202,6 +202,7 @@ impl LoadWords {
             (load.timeout.0 == 0, Contradiction::NoTimeout),
         ]
         .into_iter()
+        .chain(of_size(load))
         .chain(self.contradictions_of_seal(load))
         .chain(self.of_exchanges(load))
         .chain(of_turns(load))
@@ -271,6 +272,21 @@ impl LoadWords {
     }
 }
 
+/// The same of what no generator can do, so that it is refused before memory or time is lost.
+fn of_size(load: &Load) -> [(bool, Contradiction); 2] {
+    let total = |rate: &Rate| rate.total_per_second(load.connections);
+    let highest = match &load.arrival {
+        Arrival::Steps(steps) => steps.iter().map(|step| total(&step.rate)).reduce(f64::max),
+        _ => load.rate.as_ref().map(total),
+    };
+    let is_too_high = highest.is_some_and(|rate| rate > RATE_PER_SECOND_MAX);
+    let in_flight = u64::from(load.window.unwrap_or(0)) * u64::from(load.connections);
+    [
+        (is_too_high, Contradiction::RateTooHigh(load.arrival.clone())),
+        (in_flight > IN_FLIGHT_MAX, Contradiction::WindowTooLarge),
+    ]
+}
+
 /// The same of clients that come group by group, and of shares of a second.
 fn of_turns(load: &Load) -> [(bool, Contradiction); 4] {
     let joins = load.join.is_some();
@@ -316,6 +332,19 @@ pub const DURATION: Nanos = Nanos::from_secs(2);
 
 /// Warm-up if none is asked for.
 pub const WARMUP: Nanos = Nanos::from_millis(500);
+
+/// The highest rate that is taken, of all clients together. A line of 100 Gbit/s carries 149 million
+/// of the smallest Ethernet frames a second (84 B each with gap and preamble), and one message takes
+/// a core longer than 10 ns: nothing that is sent comes near it.
+pub const RATE_PER_SECOND_MAX: f64 = 100e6;
+
+/// Messages in flight at most, of all clients together, where a window is asked for: each takes some
+/// 100 bytes of memory.
+pub const IN_FLIGHT_MAX: u64 = 1 << 24;
+
+/// The largest body that is made whole, bytes: the largest that an MQTT packet holds (MQTT 5.0,
+/// section 1.5.5, is 268,435,455 B). A transfer makes its objects piece by piece.
+pub const BODY_BYTES_MAX: u64 = 1 << 28;
 
 /// From one request of a consumer to its next if nothing else is asked for.
 pub const POLL_PERIOD: Nanos = Nanos::from_secs(1);

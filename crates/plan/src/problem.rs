@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Element, Level, Renderer, Snippet};
+use weigh_model::visible::visible;
 
 use crate::masked::masked;
 
@@ -67,12 +68,12 @@ impl Problems {
     pub fn render(&self, file: &str, text: &str, with_colour: bool) -> String {
         let renderer = if with_colour { Renderer::styled() } else { Renderer::plain() };
         let renderer = renderer.decor_style(DecorStyle::Ascii);
-        let text = masked(text);
+        let text = shown(&masked(text));
         let mut sorted: Vec<&Problem> = self.0.iter().collect();
         sorted.sort_by_key(|problem| problem.place.as_ref().map(|place| place.start));
         let shown = sorted.iter().take(SHOWN_MAX).map(|problem| {
             let mut group = Level::ERROR
-                .primary_title(problem.text.as_str())
+                .primary_title(visible(&problem.text))
                 .elements(Vec::<Element<'_>>::new());
             if let Some(place) = &problem.place {
                 let end = place.end.min(text.len());
@@ -81,7 +82,7 @@ impl Problems {
                 group = group.element(snippet.annotation(AnnotationKind::Primary.span(span)));
             }
             if !problem.mend.is_empty() {
-                group = group.element(Level::HELP.message(problem.mend.as_str()));
+                group = group.element(Level::HELP.message(visible(&problem.mend)));
             }
             renderer.render(&[group])
         });
@@ -91,6 +92,22 @@ impl Problems {
         }
         lines.join("\n\n")
     }
+}
+
+/// The text of a plan as a terminal may have it: what it would obey is a mark that takes as many
+/// bytes, so that every place stays where it is.
+fn shown(text: &str) -> String {
+    let is_unseen = |character: char| {
+        !matches!(character, '\n' | '\r' | '\t')
+            && visible(character.encode_utf8(&mut [0; 4])) != *character.encode_utf8(&mut [0; 4])
+    };
+    let marks = ["?", "¿", "⍰"];
+    text.chars()
+        .map(|character| match is_unseen(character) {
+            true => marks[character.len_utf8() - 1].to_owned(),
+            false => character.to_string(),
+        })
+        .collect()
 }
 
 /// Nobody reads more at once.

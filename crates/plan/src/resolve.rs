@@ -15,6 +15,7 @@ use crate::keys::{ABILITIES, Keys, OFFLOAD, PIPELINE, SHARE};
 use crate::lane_rows::{CASES_MAX, LaneRows, check_words, lanes, too_many};
 use crate::load::LoadWords;
 use crate::matrix::{self, Decided, setting_text};
+use crate::overrides::{self, Origin};
 use crate::patience;
 use crate::problem::{Problem, Problems};
 use crate::tables::{self, Length};
@@ -25,6 +26,7 @@ pub struct Draft<'w> {
     document: Document,
     lanes: Vec<LaneRows>,
     world: &'w dyn World,
+    origin: Origin,
 }
 
 /// A plan in which nothing is left open.
@@ -43,6 +45,32 @@ pub struct Resolved {
 pub fn read<'w>(text: &str, world: &'w dyn World) -> Result<Draft<'w>, Problems> {
     let table = tables::parse(text)?;
     draft(&table, &Keys::new(world.protocols()), Length::Whole, world)
+}
+
+/// Reads the text of a plan in which `sets` take the place of what it says of their keys.
+///
+/// # Errors
+/// Everything that is wrong with it, as far as it can be seen without making its cases.
+pub fn read_set<'w>(
+    text: &str,
+    sets: &overrides::Sets,
+    world: &'w dyn World,
+) -> Result<Draft<'w>, Problems> {
+    if sets.is_empty() {
+        return read(text, world);
+    }
+    let keys = Keys::new(world.protocols());
+    let own = tables::parse(text)?;
+    let layer = overrides::layer(text, sets, &keys)?;
+    let set = tables::parse(&layer)?;
+    let table = tables::over_each_other(&[&own, &set], &keys)?;
+    let (mut document, problems) = document::read(&table, &keys, Length::Whole);
+    overrides::apply(&mut document, sets, &keys);
+    let origin = Origin::of(&layer, sets);
+    match drafted((document, problems), &keys, world) {
+        Ok(draft) => Ok(Draft { origin, ..draft }),
+        Err(problems) => Err(origin.told(problems)),
+    }
 }
 
 /// Reads a plan from tables of a document that lie over each other: what a later one says takes
@@ -65,12 +93,19 @@ fn draft<'w>(
     length: Length,
     world: &'w dyn World,
 ) -> Result<Draft<'w>, Problems> {
-    let (document, problems) = document::read(table, keys, length);
+    drafted(document::read(table, keys, length), keys, world)
+}
+
+fn drafted<'w>(
+    (document, problems): (Document, Problems),
+    keys: &Keys,
+    world: &'w dyn World,
+) -> Result<Draft<'w>, Problems> {
     if !problems.is_empty() {
         return Err(check_words(&document, keys, world, problems));
     }
     let lanes = lanes(&document, keys, world)?;
-    Ok(Draft { document, lanes, world })
+    Ok(Draft { document, lanes, world, origin: Origin::default() })
 }
 
 impl Draft<'_> {
@@ -92,6 +127,11 @@ impl Draft<'_> {
     /// # Errors
     /// Everything that is wrong with single cases, and rules about axes that there are not.
     pub fn resolve(self, name: &str) -> Result<Resolved, Problems> {
+        let origin = self.origin.clone();
+        self.resolved(name).map_err(|problems| origin.told(problems))
+    }
+
+    fn resolved(self, name: &str) -> Result<Resolved, Problems> {
         let mut problems = Problems::default();
         if self.cases() > CASES_MAX {
             problems.add(too_many(self.cases()));
@@ -192,10 +232,16 @@ impl Draft<'_> {
         let load = match words.decide(protocol.name(), &patterns) {
             Ok(load) => load,
             Err(wrong) => {
-                wrong.iter().for_each(|one| problems.add(told(one, row, "")));
+                let mut row = row.clone();
+                row.extend(lane.named.clone());
+                wrong.iter().for_each(|one| problems.add(told(one, &row, "")));
                 return None;
             }
         };
+        let given: Vec<&str> = row.keys().map(String::as_str).collect();
+        for (key, value) in self.world.usual(protocol, &lane.target, &load, &given) {
+            settings.entry(key.to_owned()).or_insert(value);
+        }
         let party = (protocol, lane.target.as_str());
         let background = background::decide(row, party, self.world, problems)?;
         let (protocol, target) = (protocol.name().to_owned(), lane.target.clone());
@@ -204,9 +250,13 @@ impl Draft<'_> {
             let key = invalid.place.as_str();
             // A size that is missing is missing to the body.
             let body = row.get("load.body").filter(|_| key == "load.size");
-            let given = row.get(key).or(body).map(|given| given.place.clone());
+            // What is wrong with a setting is told without its protocol at times, and what is wrong
+            // with no key of the load is wrong with what is weighed.
+            let own = row.get(&format!("{}.{key}", case.protocol));
+            let named = lane.named.get(key).or_else(|| lane.named.get("target"));
+            let given = row.get(key).or(own).or(body).or(named);
             problems.add(Problem {
-                place: given.or_else(|| anything(row)),
+                place: given.map(|given| given.place.clone()).or_else(|| anything(row)),
                 text: format!("{key}: {}", invalid.problem),
                 mend: invalid.mend,
             });

@@ -1,7 +1,7 @@
 //! What the language must be told from outside: which protocols and targets there are.
 
 use weigh_model::protocol::Invalid;
-use weigh_model::{Pattern, Protocol};
+use weigh_model::{Load, Pattern, Protocol};
 
 use crate::matrix::Decided;
 use crate::patience::Patience;
@@ -23,6 +23,18 @@ pub trait World {
     /// What a protocol can carry at a target; the first is what it carries if nothing is said.
     fn patterns(&self, protocol: &dyn Protocol, _target: &str) -> Vec<Pattern> {
         protocol.patterns().to_vec()
+    }
+
+    /// Settings of a protocol that hold at a target where a plan says nothing of them; `given` are
+    /// the keys that it gives.
+    fn usual(
+        &self,
+        _protocol: &dyn Protocol,
+        _target: &str,
+        _load: &Load,
+        _given: &[&str],
+    ) -> Vec<(&'static str, toml::Value)> {
+        Vec::new()
     }
 
     /// True for a key (`mqtt.broker_password`) whose value must not be recorded, or must not where

@@ -87,7 +87,9 @@ fn answers_in_tls(head: &[u8]) -> Option<String> {
 /// The one of `names` that `wanted` may be a misspelling of.
 pub fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let (distance, name) = names.map(|name| (strsim::osa_distance(name, wanted), name)).min()?;
-    (distance <= TYPO_EDITS_MAX).then_some(name)
+    // Of a short word two edits make any other.
+    let most = (wanted.chars().count() / 2).saturating_sub(1).clamp(1, TYPO_EDITS_MAX);
+    (distance <= most && distance < wanted.chars().count()).then_some(name)
 }
 
 /// Edits within which a name counts as a slip of the fingers; swapped neighbours are one edit.

@@ -229,7 +229,7 @@ pub struct Reader<R> {
 impl Reader<BufReader<File>> {
     /// Opens a journal.
     pub fn open(path: &Path) -> Result<Reader<BufReader<File>>, RecordError> {
-        let file = File::open(path).map_err(|problem| RecordError::new(path, problem))?;
+        let file = File::open(path).map_err(|problem| RecordError::unread(path, problem))?;
         Ok(Reader::new(BufReader::new(file)))
     }
 }

@@ -22,6 +22,16 @@ impl RecordError {
         RecordError { path: path.to_owned(), problem, mend }
     }
 
+    /// An error of the operating system while `path` was to be read.
+    pub fn unread(path: &Path, problem: io::Error) -> RecordError {
+        let mend = match problem.kind() {
+            io::ErrorKind::PermissionDenied => "ask its owner, or name a run that you may read",
+            io::ErrorKind::NotFound => "check the path",
+            _ => "name another run",
+        };
+        RecordError { path: path.to_owned(), problem, mend: mend.to_owned() }
+    }
+
     /// An error that no operating system named.
     pub fn saying(path: &Path, problem: impl Into<String>, mend: impl Into<String>) -> RecordError {
         let problem = io::Error::other(problem.into());

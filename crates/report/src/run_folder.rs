@@ -135,7 +135,7 @@ impl RunFolder {
     pub fn read_journal(&self) -> Result<Journal, RecordError> {
         let path = self.path.join(JOURNAL);
         let journal = Reader::open(&path)?.read();
-        let mut journal = journal.map_err(|problem| RecordError::new(&path, problem))?;
+        let mut journal = journal.map_err(|problem| RecordError::unread(&path, problem))?;
         journal.check_version(&path)?;
         if let Cow::Owned(counted) = attempts::counted(&journal.events) {
             journal.events = counted;

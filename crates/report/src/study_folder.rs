@@ -113,7 +113,7 @@ impl StudyFolder {
     /// If it cannot be read.
     pub fn document(&self) -> Result<String, RecordError> {
         let path = self.path.join(STUDY);
-        fs::read_to_string(&path).map_err(|problem| RecordError::new(&path, problem))
+        fs::read_to_string(&path).map_err(|problem| RecordError::unread(&path, problem))
     }
 
     /// The study's own files as they were run, each with its name and text, by name.

@@ -21,6 +21,7 @@ pub mod install;
 pub mod listening;
 pub mod managed;
 pub mod package;
+pub mod patience;
 pub mod pinning;
 pub mod pipeline;
 pub mod process;

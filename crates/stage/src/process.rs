@@ -22,6 +22,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use crate::enclosure::{Enclosure, Entry};
 use crate::hosts::Door;
 use crate::nursery;
+use crate::patience;
 use crate::pinning::CoreSet;
 
 /// What to start and how.
@@ -210,7 +211,8 @@ impl ManagedProcess {
         self.log().is_some_and(|path| log_text(path).lines().any(|line| line.contains(text)))
     }
 
-    /// Waits until `ready` says so, asking it every few milliseconds.
+    /// Waits until `ready` says so, asking it every few milliseconds, or until nothing is waited for
+    /// any more.
     ///
     /// # Errors
     /// [`ProcessError::EndedEarly`] or [`ProcessError::NotReady`], with the end of its log.
@@ -227,7 +229,7 @@ impl ManagedProcess {
             if ready(self) {
                 return Ok(());
             }
-            if Instant::now() >= deadline {
+            if Instant::now() >= deadline || patience::is_over() {
                 let (program, log) = (self.program.clone(), self.log_tail(LOG_LINES));
                 return Err(ProcessError::NotReady { program, within, log });
             }
@@ -259,7 +261,8 @@ impl ManagedProcess {
         if self.ended().is_none() {
             // It may have ended by now; its number is ours until we have waited for it.
             let _ = kill_process_group(self.pid, signal);
-            self.wait_ended(grace);
+            let is_hurried = patience::is_over();
+            self.wait_ended(if is_hurried { grace.min(GRACE_HURRIED) } else { grace });
         }
         // The leader's number, and so the group's, is kept by the kernel until it is reaped.
         let _ = kill_process_group(self.pid, Signal::KILL);
@@ -363,6 +366,9 @@ fn tail(text: &str, lines: usize) -> String {
     }
     all[all.len().saturating_sub(lines)..].join("\n")
 }
+
+/// How long a process may take to end once the user has interrupted the program.
+const GRACE_HURRIED: Duration = Duration::from_millis(300);
 
 #[cfg(test)]
 mod tests {

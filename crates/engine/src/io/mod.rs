@@ -41,7 +41,7 @@ pub enum IoFault {
     #[error("the address is in use")]
     AddressInUse,
     /// Anything else, by its errno.
-    #[error("system error {0}")]
+    #[error("{}", std::io::Error::from_raw_os_error(*.0))]
     Other(i32),
 }
 

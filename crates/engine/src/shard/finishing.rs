@@ -14,7 +14,7 @@ use crate::link::LinkPhase;
 
 impl Shard {
     /// Nothing more is sent from here on.
-    pub(super) fn start_draining(&mut self) {
+    pub(super) fn start_draining(&mut self, now: Nanos) {
         self.phase = Phase::Draining;
         let shared = &self.job.shared;
         let sent = self.desk.accounts.producers.iter().map(ProducerAccount::left);
@@ -26,10 +26,10 @@ impl Shard {
         }
         shared.last_due_ns.fetch_max(self.desk.last_due.0, Ordering::SeqCst);
         shared.sending_done.fetch_add(1, Ordering::SeqCst);
-        self.book_unsent();
+        self.book_unsent(now);
     }
 
-    fn book_unsent(&mut self) {
+    fn book_unsent(&mut self, now: Nanos) {
         let measure_from = self.measure_from;
         let is_open = self.job.load().arrival.is_open();
         // A slot of a closed loop that never got a session had its message all the time.
@@ -45,9 +45,10 @@ impl Shard {
             dues.iter().filter(|due| **due >= measure_from).count() as u64
         };
         let mut unsent = measured(&self.backlog);
-        if cause == NotSentCause::ConnectionClosed {
-            unsent += self.never_due();
-        }
+        unsent += match cause {
+            NotSentCause::ConnectionClosed => self.never_due(),
+            _ => self.still_in_schedules(now),
+        };
         self.backlog.clear();
         self.stream_next = None;
         self.timers.clear();
@@ -71,19 +72,17 @@ impl Shard {
     /// Measured messages that would still have become due, had anybody been left to send them:
     /// a load is offered in full, whatever becomes of the connections.
     fn never_due(&mut self) -> u64 {
-        let shared = self.stream_next.into_iter().chain(
-            self.stream.iter_mut().flat_map(|stream| std::iter::from_fn(|| stream.next_due())),
-        );
-        let shared = shared.filter(|due| !due.warmup).count() as u64;
-        let own = |stream: &mut crate::schedule::Schedule| {
-            std::iter::from_fn(|| stream.next_due()).filter(|due| !due.warmup).count() as u64
-        };
+        let next = u64::from(self.stream_next.is_some_and(|due| !due.warmup));
+        let shared = next + self.stream.as_mut().map_or(0, |stream| stream.pass(Nanos::NEVER));
+        let parked = std::mem::take(&mut self.parked);
+        let parked = parked.iter().filter(|(at, _)| *at >= self.measure_from).count() as u64;
         let pending = self
             .timers
             .iter()
             .filter(|Reverse((at, timer, _))| *timer == Timer::Client && *at >= self.measure_from)
             .count() as u64;
-        shared + pending + self.streams.iter_mut().map(own).sum::<u64>()
+        let own = self.streams.iter_mut().map(|stream| stream.pass(Nanos::NEVER));
+        shared + parked + pending + own.sum::<u64>()
     }
 
     /// When the trial ends even if messages are missing: Tmax after the last due time.
@@ -229,7 +228,7 @@ impl Shard {
                     self.job.shared.has_failed.store(true, Ordering::Relaxed);
                     self.give_up(io);
                 }
-                Phase::WarmingUp | Phase::Measuring => self.start_draining(),
+                Phase::WarmingUp | Phase::Measuring => self.start_draining(io.now()),
                 Phase::Draining
                 | Phase::Lingering(_)
                 | Phase::Settled
@@ -258,4 +257,4 @@ const LINGER: Nanos = Nanos::from_millis(50);
 const DRAIN_POLL: Nanos = Nanos::from_millis(2);
 
 /// How long answers are awaited after an interrupt.
-const INTERRUPTED_PATIENCE: Nanos = Nanos::from_secs(1);
+const INTERRUPTED_PATIENCE: Nanos = Nanos::from_millis(500);

@@ -2,6 +2,7 @@
 //! few numbers with the others, and everything it does is a step over an [`Io`], so that a
 //! whole trial can run on virtual time.
 
+mod backlog;
 mod batching;
 mod desk;
 mod finishing;
@@ -61,6 +62,10 @@ pub struct Shard {
     stream_next: Option<Due>,
     /// Shared messages that are due and wait for a link.
     backlog: VecDeque<Nanos>,
+    /// Due messages of clients of which too many wait, still to be taken.
+    parked: Vec<(Nanos, u32)>,
+    /// True if links could take more of those than one step hands out.
+    is_serving_cut_short: bool,
     /// How many of those at the front had to wait because no link could take them.
     backlog_held_up: usize,
     /// Links that may take a shared message, in turn.
@@ -194,6 +199,8 @@ impl Shard {
             stream: Schedule::shared(load, &job.trace, job.trial.seed, index, job.shards),
             stream_next: None,
             backlog: VecDeque::new(),
+            parked: Vec::new(),
+            is_serving_cut_short: false,
             backlog_held_up: 0,
             takers: VecDeque::new(),
             streams,
@@ -317,6 +324,9 @@ impl Shard {
         if is_sending && self.has_begun && (is_stirred || !self.eager.is_empty()) {
             return Nanos(0);
         }
+        if is_sending && self.is_serving_cut_short {
+            return Nanos(0);
+        }
         if !self.streaming.is_empty() {
             return Nanos(0);
         }
@@ -355,7 +365,8 @@ impl Shard {
     /// average: at high rates all that is due within it starts together, while neighbours by
     /// chance at low rates keep their own times.
     fn next_due_moment(&self) -> Nanos {
-        let stream = self.stream_next.map_or(Nanos::NEVER, |due| self.start + due.at);
+        let stream = self.stream_next.filter(|_| !self.is_backlog_full());
+        let stream = stream.map_or(Nanos::NEVER, |due| self.start + due.at);
         let timer = self.timers.peek().map_or(Nanos::NEVER, |Reverse((at, _, _))| *at);
         match stream.min(timer).min(self.next_turn()).min(self.next_ask()) {
             Nanos::NEVER => Nanos::NEVER,

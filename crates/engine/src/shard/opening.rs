@@ -311,7 +311,7 @@ impl Shard {
             let state = &self.links[index as usize].state;
             let is_opening = state.phase == LinkPhase::Opening && !state.is_lost;
             let is_stale = !is_opening || state.connecting_since != since;
-            if !is_stale && now - since <= OPEN_TIME_MAX {
+            if !is_stale && now - since <= self.session_time_max() {
                 break;
             }
             self.openings.pop_front();
@@ -325,6 +325,15 @@ impl Shard {
             self.expire_flights(now);
         }
         self.expire_requests(now);
+    }
+
+    /// How long one connection may take to stand: as long as an answer may take, within limits, but
+    /// for paths, which delay every step of it.
+    fn session_time_max(&self) -> Nanos {
+        match self.job.may_be_cut_off {
+            true => OPEN_TIME_MAX,
+            false => self.job.load().timeout.clamp(OPEN_TIME_MIN, OPEN_TIME_MAX),
+        }
     }
 
     /// Begins the load without the connections that the path lets nobody make: what they were to

@@ -7,12 +7,13 @@ use weigh_model::protocol::{Lifetime, Role};
 use weigh_model::wire::{Op, Reply};
 use weigh_model::{Arrival, Nanos, Pattern, Topology, Writes};
 
+use super::backlog::RELEASED_MAX;
 use super::streaming::{Composed, compose};
 use super::{PACE_CREDIT, Phase, QUANTUM, Shard, Timer};
 use crate::accounts::ProducerAccount;
 use crate::io::Io;
 use crate::link::{Flight, Link, LinkPhase, NO_BATCH, Traffic};
-use crate::schedule::{Due, Schedule};
+use crate::schedule::Due;
 
 impl Shard {
     /// Releases what has become due, serves every link that can send, and sees whether that was
@@ -51,24 +52,23 @@ impl Shard {
             }
         }
         self.desk.freed = freed;
-        while let Some(Reverse((at, timer, link))) = self.timers.peek().copied() {
+        self.unpark();
+        for _ in 0..RELEASED_MAX {
+            let Some(Reverse((at, timer, link))) = self.timers.peek().copied() else { break };
             if at > now {
                 break;
             }
             self.timers.pop();
+            if self.parks(link, at, timer) {
+                continue;
+            }
             self.last_release = now;
             match timer {
                 Timer::Slot => self.open_or_offer_slot(link, at),
                 Timer::Client => self.client_due(link, at),
             }
         }
-        while let Some(due) = self.stream_next.filter(|due| self.start + due.at <= now) {
-            self.last_release = now;
-            self.desk.scheduled(due.warmup);
-            self.newest_due = self.start + due.at;
-            self.backlog.push_back(self.newest_due);
-            self.stream_next = self.stream.as_mut().and_then(Schedule::next_due);
-        }
+        self.release_shared(now);
     }
 
     /// The first due time of a ramp's client opens all its slots; later ones are single slots.
@@ -220,8 +220,10 @@ impl Shard {
         if self.is_batched() {
             return self.serve_gathered_backlog(io);
         }
-        while !self.backlog.is_empty() {
+        let mut steps_left = RELEASED_MAX;
+        while !self.backlog.is_empty() && steps_left > 0 {
             let Some(link) = self.takers.pop_front() else { break };
+            steps_left -= 1;
             self.links[link as usize].state.is_queued = false;
             if !self.may_take(link) {
                 continue;
@@ -246,7 +248,11 @@ impl Shard {
                 self.flush_dirty(io);
             }
         }
-        self.backlog_held_up = self.backlog.len();
+        self.is_serving_cut_short = steps_left == 0;
+        // What could still go at once waits for this thread, not for a link.
+        if !self.is_serving_cut_short {
+            self.backlog_held_up = self.backlog.len();
+        }
     }
 
     /// Sends what waits for this link, as far as window, socket and one turn's share allow, and
@@ -461,11 +467,14 @@ impl Shard {
             (Arrival::Burst, _) => self.owed == 0 || self.is_stalled(now),
             _ => {
                 let is_spent = self.stream_next.is_none() && self.streams_left == 0;
+                let is_full = self.is_backlog_full() || !self.parked.is_empty();
                 // Consumers that ask go on asking as long as the load lasts.
                 let is_asked = load.polling().is_some() && load.duration.is_some();
-                is_spent
-                    && (!is_asked || is_out_of_time)
-                    && (!self.has_backlog() || self.is_past_waiting(now))
+                let is_unheeded = is_full && self.is_past_waiting(now);
+                is_unheeded
+                    || is_spent
+                        && (!is_asked || is_out_of_time)
+                        && (!self.has_backlog() || self.is_past_waiting(now))
             }
         };
         let producers = self.desk.producers;
@@ -473,7 +482,7 @@ impl Shard {
         let consumers = self.desk.accounts.consumers.len();
         let nobody_hears = self.delivers_complete && consumers > 0 && self.dead.1 == consumers;
         if is_over || nobody_sends || nobody_hears {
-            self.start_draining();
+            self.start_draining(now);
         }
     }
 
@@ -484,7 +493,7 @@ impl Shard {
 
     /// True once even the last message that became due has waited for longer than Tmax.
     fn is_past_waiting(&self, now: Nanos) -> bool {
-        now > self.newest_due + self.job.load().timeout
+        now > self.newest_due.max(self.last_due_ahead()) + self.job.load().timeout
     }
 
     /// True if the target has stood still for so long that a number of messages would never be

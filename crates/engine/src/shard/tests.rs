@@ -3,6 +3,7 @@
 
 mod joining;
 mod late;
+mod overload;
 mod parcel;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -53,6 +54,8 @@ struct Played {
     is_over: bool,
     heard: Receiver<Heard>,
     intervals: Vec<ShardInterval>,
+    /// See [`Player::waiting_max`], of the first shard.
+    waiting_max: (usize, usize),
 }
 
 fn scene(manner: Manner) -> Scene {
@@ -154,6 +157,7 @@ impl Scene {
         let mut parties: Vec<&mut dyn Party> = vec![&mut server];
         parties.extend(players.iter_mut().map(|player| player as &mut dyn Party));
         world.run(&mut parties, Nanos::from_secs(60));
+        let waiting_max = players[0].waiting_max;
         let steps = players.iter().map(|player| player.steps).sum();
         let is_over = players.iter().all(|player| player.shard.phase() == Phase::Done);
         let told = players.iter().flat_map(|player| player.told.try_iter());
@@ -164,7 +168,8 @@ impl Scene {
             None => Ok(Outcome::merge(shards, &self.load, self.confirms, true)),
         };
         let connections = server.report().server.connections;
-        Played { outcome, steps, ended: world.now(), connections, is_over, heard, intervals }
+        let ended = world.now();
+        Played { outcome, steps, ended, connections, is_over, heard, intervals, waiting_max }
     }
 
     /// Plays it to its end and checks what must hold in every case.
@@ -223,6 +228,8 @@ struct Player {
     stops: Vec<Nanos>,
     steps: u64,
     told: Receiver<ShardInterval>,
+    /// Messages that waited in memory at once at most, and by how many a step let them grow.
+    waiting_max: (usize, usize),
 }
 
 impl Player {
@@ -234,7 +241,7 @@ impl Player {
             }
         };
         let shard = Shard::new(Arc::clone(job), index, Box::new(progress));
-        Player { shard, io, job: Arc::clone(job), stops, steps: 0, told }
+        Player { shard, io, job: Arc::clone(job), stops, steps: 0, told, waiting_max: (0, 0) }
     }
 }
 
@@ -245,7 +252,12 @@ impl Party for Player {
             self.stops.remove(0);
             self.job.shared.stop();
         }
-        self.shard.step(&mut self.io)
+        let before = overload::waiting(&self.shard);
+        let goes_on = self.shard.step(&mut self.io);
+        let after = overload::waiting(&self.shard);
+        let (most, growth) = self.waiting_max;
+        self.waiting_max = (most.max(after), growth.max(after.saturating_sub(before)));
+        goes_on
     }
 }
 

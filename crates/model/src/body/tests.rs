@@ -129,3 +129,18 @@ fn a_size_below_the_template_is_refused_with_the_size_to_type() {
     let error = Composer::new(&source, b"", Some(Bytes(11)), &MARK, 0).unwrap_err();
     assert!(error.contains("12 bytes") && error.contains("-s 56B"), "{error}");
 }
+
+#[test]
+fn a_placeholder_that_stands_for_nothing_is_found() {
+    for (text, unknown) in [
+        ("template:{foo}", Some("foo")),
+        ("template:{seq} of {sequence}", Some("sequence")),
+        ("template:{\"n\":{seq},\"c\":{client},\"t\":{time}}", None),
+        ("template:{} { a } {\"a\":{\"b\":1}}", None),
+        ("text:{foo}", None),
+        ("sealed,recipients=2:template:{foo}", Some("foo")),
+    ] {
+        let source: BodySource = text.parse().unwrap();
+        assert_eq!(source.unknown_placeholder(), unknown, "{text}");
+    }
+}

@@ -25,7 +25,7 @@ impl MessageReader {
     /// # Errors
     /// If it cannot be read, or is none of this format.
     pub fn open(path: &Path) -> Result<MessageReader, RecordError> {
-        let file = File::open(path).map_err(|problem| RecordError::new(path, problem))?;
+        let file = File::open(path).map_err(|problem| RecordError::unread(path, problem))?;
         let file = SerializedFileReader::new(file).map_err(|error| unreadable(path, &error))?;
         let metadata = file.metadata().file_metadata();
         let value = |key: &str| {

@@ -13,6 +13,7 @@ use rustls::{
     client::WebPkiServerVerifier, version,
 };
 
+use super::named::Named;
 use super::tally::Tally;
 use super::unchecked::Unchecked;
 
@@ -112,13 +113,17 @@ impl ClientChoice {
         let builder = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(versions(self.versions))
             .map_err(|error| TlsError::plain(error.to_string(), ""))?;
-        let builder = if self.verifies {
-            builder.with_root_certificates(roots)
-        } else {
-            let usual = WebPkiServerVerifier::builder_with_provider(roots, provider()).build().ok();
-            let unchecked = Unchecked::new(usual, provider(), Arc::clone(tally));
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(unchecked))
-        };
+        let usual = WebPkiServerVerifier::builder_with_provider(roots.clone(), provider()).build();
+        let builder =
+            if let (true, Some(path), Ok(usual)) = (self.verifies, &self.authority, &usual) {
+                let named = Named::new(Arc::clone(usual), chain(path)?);
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(named))
+            } else if self.verifies {
+                builder.with_root_certificates(roots)
+            } else {
+                let unchecked = Unchecked::new(usual.ok(), provider(), Arc::clone(tally));
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(unchecked))
+            };
         let mut config = match &self.identity {
             None => builder.with_no_client_auth(),
             Some(identity) => {

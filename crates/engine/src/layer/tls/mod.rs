@@ -7,6 +7,7 @@
 
 mod certificates;
 mod choice;
+mod named;
 mod reasons;
 mod session;
 mod tally;

@@ -56,12 +56,18 @@ fn of_certificate(error: &Error) -> String {
         Wrong::InvalidPurpose | Wrong::InvalidPurposeContext { .. } => {
             "the certificate is not made for this side".to_owned()
         }
-        // webpki's own kind of error; it never takes an authority for a server.
-        other if format!("{other:?}").contains("CaUsedAsEndEntity") => {
+        _ if is_authority_itself(error) => {
             "the certificate is an authority's own (CA:TRUE), not a server's".to_owned()
         }
         other => format!("the certificate is not valid ({other})"),
     }
+}
+
+/// True for a certificate that is an authority's own: webpki's own kind of error, which never takes
+/// an authority for a server.
+pub(super) fn is_authority_itself(error: &Error) -> bool {
+    let Error::InvalidCertificate(wrong) = error else { return false };
+    format!("{wrong:?}").contains("CaUsedAsEndEntity")
 }
 
 fn of_alert(alert: AlertDescription) -> String {
@@ -92,6 +98,9 @@ fn mend(error: &Error) -> &'static str {
                 "; type the host as the certificate has it, or give tls_name"
             }
             Wrong::UnknownIssuer => "; give its certificate with --cacert FILE",
+            _ if is_authority_itself(error) => {
+                "; if it is the server's own, self-signed one, name it with --cacert FILE"
+            }
             _ => "; give the server a proper one, or type --insecure",
         },
         Error::InvalidMessage(_) => "; check the port, or leave TLS out",

@@ -1,6 +1,6 @@
 //! What must not be accepted, and what is said then.
 
-use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
 
 use super::pair::{Folder, Pair, Setting};
 use crate::layer::tls::{Certificates, Identity, MadeFor, Versions};
@@ -43,6 +43,47 @@ fn wrong_certificates_are_named() {
         let fault = pair.fault.clone().unwrap_or_else(|| panic!("accepted: {said}")).to_string();
         assert!(fault.contains(said) && fault.contains(mend), "{fault}");
         assert!(pair.answers().is_empty());
+    }
+}
+
+/// What `openssl req -x509` makes is an authority's certificate. Named as such it is taken for the
+/// server's own, if it is for this host and of this time; another one that signs itself is not.
+#[test]
+fn an_authority_that_serves_itself_is_taken_if_it_is_named() {
+    let folder = Folder::new();
+    let own = |name: &str, host: &str, until: i32| {
+        let key = KeyPair::generate().unwrap();
+        let mut wanted = CertificateParams::new(vec![host.to_owned()]).unwrap();
+        wanted.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        wanted.not_before = date_time_ymd(2001, 1, 1);
+        wanted.not_after = date_time_ymd(until, 1, 1);
+        let certificate = wanted.self_signed(&key).unwrap();
+        let path = |end: &str| folder.0.join(format!("{name}.{end}"));
+        std::fs::write(path("pem"), certificate.pem()).unwrap();
+        std::fs::write(path("key"), key.serialize_pem()).unwrap();
+        (Identity { certificate: path("pem"), key: path("key") }, path("pem"))
+    };
+    let (identity, authority) = own("own", "localhost", 4000);
+    let (other, _) = own("other", "localhost", 4000);
+    let (elsewhere, of_elsewhere) = own("elsewhere", "elsewhere", 4000);
+    let (old, of_old) = own("old", "localhost", 2002);
+    for (identity, authority, said) in [
+        (identity, authority.clone(), None),
+        (other, authority, Some("--cacert FILE")),
+        (elsewhere, of_elsewhere, Some("not for localhost")),
+        (old, of_old, Some("has expired")),
+    ] {
+        for versions in [Versions::Tls12, Versions::Tls13] {
+            let (identity, authority) = (Some(identity.clone()), Some(authority.clone()));
+            let setting = Setting { identity, authority, versions, ..Setting::default() };
+            let mut pair = Pair::new(&setting.made(), vec![1_000]);
+            pair.run();
+            let fault = pair.fault.as_ref().map(ToString::to_string);
+            match said {
+                None => assert!(pair.is_ready() && fault.is_none(), "{fault:?}"),
+                Some(said) => assert!(fault.as_ref().unwrap().contains(said), "{fault:?}"),
+            }
+        }
     }
 }
 
