@@ -3,6 +3,7 @@
 //! the server's rate; what comes later is a backlog with figures of its own.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use weigh_engine::record::{Beside, put_together};
 use weigh_model::event::TrialFinished;
@@ -35,7 +36,7 @@ fn ways() -> Vec<Setup> {
         way("tcp", &[], Pattern::Deliver),
         way("tcp", &[], Pattern::Request),
         // One connection has one request under way: many connections make the queue.
-        way("http1", &[], Pattern::Request).connections(4000),
+        way("http1", &[], Pattern::Request).connections(300),
     ];
     if cfg!(feature = "library") {
         ways.push(way("http2", &[], Pattern::Request).connections(100));
@@ -197,22 +198,31 @@ fn the_round_trip_is_named_with_the_connections_that_lift_it() {
     assert_eq!(codes(&record(&asked(5), seen, |_| {})), Vec::<String>::new());
 }
 
-/// On sockets the server's own clock says how much it served.
+/// On sockets the server says itself how much it served until the load ended: on a busy machine it
+/// gets fewer messages than it could serve.
 #[test]
 fn an_overloaded_server_shows_its_service_rate_on_sockets() {
-    let capacity = 2000.0;
     let mut ways = ways();
-    ways.iter_mut().filter(|way| way.load.connections == 4000).for_each(|way| {
-        way.load.connections = 200;
+    ways.iter_mut().filter(|way| way.load.connections > 100).for_each(|way| {
+        way.load.connections = 100;
     });
     for setup in ways {
-        let setup = overloaded(setup, capacity, 2.0, Nanos::from_secs(1));
-        let seen = setup.scripted_on_sockets(server(500_000));
-        let name = named(&setup, 2.0);
-        let metrics = metrics(&setup, &seen);
-        println!("{name}: {metrics:?}");
+        let setup = overloaded(setup, 2000.0, 2.0, Nanos::from_secs(1));
+        let departures = Arc::new(Mutex::new(Vec::new()));
+        let (noted, mut policy) = (Arc::clone(&departures), server(500_000));
+        let seen = setup.scripted_on_sockets(Box::new(move |now, message| {
+            let departure = policy(now, message);
+            noted.lock().unwrap().push(departure);
+            departure
+        }));
+        let (begin, end) = seen.outcome.window_between().unwrap();
+        let departures = departures.lock().unwrap();
+        let served = departures.iter().filter(|at| (begin..end).contains(at)).count() as f64;
+        let (name, metrics) = (named(&setup, 2.0), metrics(&setup, &seen));
         let out = metrics["throughput_out_per_s"];
-        assert_near(&format!("{name}: out/s"), out, capacity, 0.03 * capacity);
-        assert_eq!(seen.ledger().lost, Some(0), "{name}");
+        println!("{name}: out {out:.1}/s, {served} served within the window");
+        assert_near(&format!("{name}: out/s"), out, served, 0.03 * 2000.0);
+        assert_eq!(seen.ledger().delivered, Some(seen.ledger().sent), "{name}");
+        assert!(metrics["backlog_messages"] > 0.0, "{name}: {metrics:?}");
     }
 }
