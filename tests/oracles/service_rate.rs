@@ -106,6 +106,10 @@ fn what_the_warm_up_left_behind_is_served_within_the_window() {
         let seen = setup.scripted_on_virtual_time(server(1_000_000));
         let out = metrics(&setup, &seen)["throughput_out_per_s"];
         assert_near(&named(&setup, 2.0), out, 1000.0, 10.0);
+        let finished = record(&setup, seen, |_| {});
+        let codes = codes(&finished);
+        let is_said = codes.iter().any(|code| code == "backlog" || code == "rate-not-reached");
+        assert!(is_said, "{}: {codes:?}", named(&setup, 2.0));
     }
 }
 

@@ -99,7 +99,9 @@ impl Pace {
             (Bound::Path(_), None) => "path-limited",
             _ => "rate-not-reached",
         };
-        let rates = short.map(|offered| {
+        // Both rates stand in a warning of their own beside a full generator.
+        let told = short.filter(|_| !matches!(bound, Bound::Generator(_)));
+        let rates = told.map(|offered| {
             let achieved = grouped(self.achieved_per_s);
             format!("{}/s offered, {achieved}/s handed over: ", grouped(offered))
         });
