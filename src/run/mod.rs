@@ -47,6 +47,7 @@ pub mod sitting;
 pub mod stage;
 pub mod staged;
 pub mod study;
+pub mod taken;
 pub mod target;
 pub mod tcp_view;
 pub mod trial_run;

@@ -9,7 +9,7 @@ use weigh_engine::pace;
 use weigh_engine::record::{self, Beside, HostUse, TargetUse};
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::server::ServerReport;
-use weigh_model::{Doubt, Trial};
+use weigh_model::{Doubt, Nanos, Trial};
 use weigh_observe::cpu::HostCpu;
 use weigh_observe::sampler::Usage;
 use weigh_stage::reference::ReferenceServer;
@@ -65,6 +65,11 @@ pub fn put_together(
     }
     let mut asked_terms = lane.protocol.asks(&lane.settings);
     asked_terms.extend(trial.load.window.map(|window| ("receive_maximum", u64::from(window))));
+    let taken_within = server.as_ref().and_then(|report| {
+        let (begin, end) = outcome.window_between()?;
+        let window = (Nanos(seen.epoch_ns + begin.0), Nanos(seen.epoch_ns + end.0));
+        seen.taken.as_ref()?.within(&lease.before.report, window, report.unique)
+    });
     let beside = Beside {
         guarantee: lane.protocol.guarantee(&lane.settings),
         target: lease.target.running.title(lane),
@@ -75,7 +80,7 @@ pub fn put_together(
         usage: seen.usage.as_ref().map(|used| target_use(used, seen.sighted.is_elsewhere)),
         aside_cpu_ns: seen.aside_cpu_ns,
         server,
-        taken_within: None,
+        taken_within,
         counters,
         asked_terms,
         generator_bytes: seen.generator_bytes,

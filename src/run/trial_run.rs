@@ -45,6 +45,7 @@ use crate::run::record;
 use crate::run::secured::{self, Vault};
 use crate::run::stage::{self, Stage};
 use crate::run::staged::{self, Arrived, Staged};
+use crate::run::taken::{self, Bell, Taken};
 use crate::run::watched::{self, Watched};
 use crate::run::watching::{Lookouts, Outlook, Sighted};
 
@@ -244,6 +245,8 @@ pub struct Seen {
     pub is_mixed: bool,
     /// What came out of the pipeline, where the target is one.
     pub arrived: Option<Arrived>,
+    /// What a reference server had taken in when the load ended, where only it knows.
+    pub taken: Option<Taken>,
     /// What other tools would have told of it.
     pub emulated: Emulated,
 }
@@ -277,7 +280,10 @@ fn measure(
     let watch = Arc::new(Watch::new(around, &trial.load, (outlook, &pids), metered));
     let relay = watched::start_relay(lease.target.relay.as_ref(), &trial.load);
     let crossing = Crossing::begin(scene, trial, address.port(), (&around.stage, relay))?;
-    let mut outcome = generate(&job, epoch, &watch, &crossing, around.interrupts);
+    let (mut outcome, taken) =
+        taken::beside(target, (&trial.load, job.dial.confirms), &watch.bell, || {
+            generate(&job, epoch, &watch, &crossing, around.interrupts)
+        });
     let mut crossed = crossing.end();
     let accounts = outcome.as_mut().ok().map(|outcome| &mut outcome.accounts);
     let recorded = messages.map(|messages| messages.finish(accounts)).unwrap_or_default();
@@ -311,6 +317,7 @@ fn measure(
         arrived,
         epoch_ns: epoch_monotonic_ns,
         is_mixed: mixed(around).is_some(),
+        taken,
         emulated: screen.end(&outcome, trial, epoch_monotonic_ns),
     };
     let watched = recording.map(|recording| Watched::new(recording, epoch_monotonic_ns));
@@ -392,6 +399,8 @@ struct Watch {
     room: Mutex<Room>,
     /// Who measures energy.
     metered: Option<Arc<MeteredTrial>>,
+    /// Rung when the load has ended.
+    bell: Bell,
 }
 
 /// What was seen of what ends, when the window began and when it ended.
@@ -428,6 +437,7 @@ impl Attendant for Watch {
     }
 
     fn load_ended(&self, _now: Nanos) {
+        self.bell.ring();
         // The processor time of the window is read where it ends, not guessed between two looks.
         if let Ok(outlook) = self.outlook.lock()
             && let Some(outlook) = outlook.as_ref()
@@ -437,6 +447,7 @@ impl Attendant for Watch {
     }
 
     fn window_ended(&self, now: Nanos) {
+        self.bell.ring();
         let memory = self.sample();
         let own = own_resident_bytes();
         if let Ok(mut window) = self.window.lock() {
@@ -476,6 +487,7 @@ impl Watch {
             processes,
             room: Mutex::new(Room::default()),
             metered,
+            bell: Bell::default(),
         }
     }
 

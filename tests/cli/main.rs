@@ -28,6 +28,7 @@ mod pipeline;
 mod plans;
 mod polling;
 mod probing;
+mod rates;
 mod readme;
 mod recording;
 mod refusals;

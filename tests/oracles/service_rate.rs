@@ -3,6 +3,7 @@
 //! the server's rate; what comes later is a backlog with figures of its own.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use weigh_engine::record::{Beside, put_together};
 use weigh_model::event::TrialFinished;
@@ -35,7 +36,7 @@ fn ways() -> Vec<Setup> {
         way("tcp", &[], Pattern::Deliver),
         way("tcp", &[], Pattern::Request),
         // One connection has one request under way: many connections make the queue.
-        way("http1", &[], Pattern::Request).connections(4000),
+        way("http1", &[], Pattern::Request).connections(300),
     ];
     if cfg!(feature = "library") {
         ways.push(way("http2", &[], Pattern::Request).connections(100));
@@ -87,8 +88,8 @@ fn hold(setup: &Setup, seen: &Seen, (capacity, times): (f64, f64), tolerance: f6
 fn an_overloaded_server_shows_its_service_rate() {
     let capacity = 1000.0;
     for setup in ways() {
-        for (times, length) in [(1.2, 4), (2.0, 2), (10.0, 1), (100.0, 1)] {
-            let length = Nanos::from_secs(length);
+        for (times, length_ms) in [(1.2, 4000), (2.0, 2000), (10.0, 500), (100.0, 300)] {
+            let length = Nanos::from_millis(length_ms);
             let setup = overloaded(setup.clone(), capacity, times, length);
             let seen = setup.scripted_on_virtual_time(server(1_000_000));
             hold(&setup, &seen, (capacity, times), 0.01);
@@ -105,6 +106,10 @@ fn what_the_warm_up_left_behind_is_served_within_the_window() {
         let seen = setup.scripted_on_virtual_time(server(1_000_000));
         let out = metrics(&setup, &seen)["throughput_out_per_s"];
         assert_near(&named(&setup, 2.0), out, 1000.0, 10.0);
+        let finished = record(&setup, seen, |_| {});
+        let codes = codes(&finished);
+        let is_said = codes.iter().any(|code| code == "backlog" || code == "rate-not-reached");
+        assert!(is_said, "{}: {codes:?}", named(&setup, 2.0));
     }
 }
 
@@ -197,22 +202,43 @@ fn the_round_trip_is_named_with_the_connections_that_lift_it() {
     assert_eq!(codes(&record(&asked(5), seen, |_| {})), Vec::<String>::new());
 }
 
-/// On sockets the server's own clock says how much it served.
+/// On sockets the server says itself how much it served until the load ended: on a busy machine it
+/// gets fewer messages than it could serve. Nothing that left later may count, in any attempt; what
+/// left shortly before may have been held up on its way by other programs, so there are several.
 #[test]
 fn an_overloaded_server_shows_its_service_rate_on_sockets() {
-    let capacity = 2000.0;
     let mut ways = ways();
-    ways.iter_mut().filter(|way| way.load.connections == 4000).for_each(|way| {
-        way.load.connections = 200;
-    });
+    ways.iter_mut().for_each(|way| way.load.connections = way.load.connections.min(40));
     for setup in ways {
-        let setup = overloaded(setup, capacity, 2.0, Nanos::from_secs(1));
-        let seen = setup.scripted_on_sockets(server(500_000));
         let name = named(&setup, 2.0);
-        let metrics = metrics(&setup, &seen);
-        println!("{name}: {metrics:?}");
-        let out = metrics["throughput_out_per_s"];
-        assert_near(&format!("{name}: out/s"), out, capacity, 0.03 * capacity);
-        assert_eq!(seen.ledger().lost, Some(0), "{name}");
+        let setup = overloaded(setup, 500.0, 2.0, Nanos::from_secs(2));
+        let is_near = (0..ATTEMPTS).any(|_| {
+            let (out, served) = on_sockets(&setup);
+            println!("{name}: {out} arrived, {served} served within the window");
+            assert!(out <= served, "{name}: {out} arrived, {served} had left");
+            served - out <= 0.03 * served
+        });
+        assert!(is_near, "{name}: see the counts above");
     }
 }
+
+/// How many messages arrived within the window by the figures, and how many left the server in it.
+fn on_sockets(setup: &Setup) -> (f64, f64) {
+    let departures = Arc::new(Mutex::new(Vec::new()));
+    let (noted, mut policy) = (Arc::clone(&departures), server(2_000_000));
+    let seen = setup.scripted_on_sockets(Box::new(move |now, message| {
+        let departure = policy(now, message);
+        noted.lock().unwrap().push(departure);
+        departure
+    }));
+    let (begin, end) = seen.outcome.window_between().unwrap();
+    let departures = departures.lock().unwrap();
+    let served = departures.iter().filter(|at| (begin..end).contains(at)).count() as f64;
+    let metrics = metrics(setup, &seen);
+    assert_eq!(seen.ledger().delivered, Some(seen.ledger().sent));
+    assert!(metrics["backlog_messages"] > 0.0, "{metrics:?}");
+    ((metrics["throughput_out_per_s"] * metrics["window_s"]).round(), served)
+}
+
+/// How often a machine may be too busy.
+const ATTEMPTS: usize = 5;

@@ -19,6 +19,7 @@ pub fn of(finished: &TrialFinished, load: &Load) -> Pace {
     Pace {
         offered_per_s: offered,
         achieved_per_s: metric("throughput_in_per_s").unwrap_or(0.0),
+        edge_per_s: metric("window_s").map_or(0.0, |seconds| EDGE_MESSAGES / seconds),
         connections: load.connections,
         in_flight: in_flight.and_then(|own| u32::try_from(own).ok()),
         is_window_asked: load.window.is_some() && load.window.map(u64::from) == in_flight,
@@ -53,6 +54,9 @@ pub fn diagnose(finished: &mut TrialFinished, load: &Load) {
     let doubts = [rates.filter(|_| !is_told), bound.map(|bound| Doubt::Bound(pace, bound))];
     finished.doubts.extend(doubts.iter().flatten().map(Doubt::record));
 }
+
+/// Messages due at the very end of a window that a moment's delay carries over it.
+const EDGE_MESSAGES: f64 = 2.0;
 
 /// What [`diagnose`] says.
 const CODES: [&str; 5] = [

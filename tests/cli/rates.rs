@@ -1,0 +1,53 @@
+//! Rates that a target or a load does not reach: what is said of them, and what would lift them.
+
+use serde_json::Value;
+
+use crate::rig::Place;
+
+fn cell(place: &Place, words: &[&str]) -> Value {
+    let document = place.compare(words).with(0).json();
+    document["cells"][0].clone()
+}
+
+fn metric(cell: &Value, name: &str) -> Option<f64> {
+    cell["metrics"][name]["value"].as_f64()
+}
+
+/// The doubt of this code.
+fn doubt<'c>(cell: &'c Value, code: &str) -> Option<&'c Value> {
+    let doubts = cell["doubts"].as_array().expect("doubts");
+    doubts.iter().find(|doubt| doubt["code"] == code)
+}
+
+/// Two connections with one request each are bound by their round trip: that is said with the
+/// number of connections, and the generator is not blamed.
+#[test]
+fn two_connections_are_named_as_the_limit_and_not_the_generator() {
+    let place = Place::new("two-connections");
+    let words = ["http", "-c", "2", "-R", "200k/s", "-d", "500ms", "--timeout", "300ms", "--json"];
+    let cell = cell(&place, &words);
+    assert_eq!(doubt(&cell, "generator-limited"), None, "{cell}");
+    let short = doubt(&cell, "rate-not-reached").expect("200,000/s cannot be reached");
+    let text = short["text"].as_str().expect("text");
+    assert!(text.contains("200,000/s offered"), "{text}");
+    assert!(text.contains("2 connections x 1 in flight /"), "{text}");
+    let advice = short["advice"].as_str().expect("advice");
+    assert!(advice.starts_with("for 200,000/s use at least "), "{advice}");
+    assert!(advice.contains("connections (-c "), "{advice}");
+    let (offered, sent) = (200_000.0, metric(&cell, "throughput_in_per_s").expect("in/s"));
+    let needed: f64 =
+        advice.split(' ').nth(5).and_then(|n| n.replace(',', "").parse().ok()).unwrap();
+    assert_eq!(needed, (2.0 * offered / sent).ceil(), "{advice}");
+}
+
+/// Where nobody but the reference server sees what arrives, it is asked when the load ends.
+#[test]
+fn what_only_the_server_sees_is_counted_when_the_load_ends() {
+    let place = Place::new("unheard");
+    let words = ["mqtt", "-q", "0", "--pattern", "publish", "-R", "2k/s", "-d", "2s", "--json"];
+    let cell = cell(&place, &words);
+    let (taken_in, out) =
+        (metric(&cell, "throughput_in_per_s"), metric(&cell, "throughput_out_per_s"));
+    let (taken_in, out) = (taken_in.expect("in/s"), out.expect("out/s"));
+    assert!(out <= taken_in * 1.001 && out > 0.9 * taken_in, "in {taken_in}/s, out {out}/s");
+}
