@@ -93,7 +93,7 @@ fn unequal_shares(metric: &str, left: &Cell, right: &Cell) -> Option<String> {
         None => format!("an unknown share of {}", cell.name),
     };
     let mut sides = [(left, shares[0]), (right, shares[1])];
-    sides.sort_by_key(|(cell, _)| &cell.name);
+    sides.sort_by(|one, other| one.0.name.cmp(&other.0.name));
     let [one, other] = sides.map(words);
     Some(format!("different shares did not arrive in time: {one}, {other}"))
 }
@@ -115,7 +115,7 @@ fn reached(cell: &Cell) -> bool {
     !fell_short && accepted.is_none_or(|accepted| accepted >= REACHED_MIN)
 }
 
-/// By how much the shares that did not arrive may differ where a cost is one of a delivered message.
+/// By how much the shares that did not arrive may differ for a cost of a delivered message.
 const LOSS_APART_MAX: f64 = 0.01;
 
 /// The share of the offered rate from which it is a setting (rule L03).

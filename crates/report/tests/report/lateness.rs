@@ -34,8 +34,8 @@ fn verdict_on<'a>(summary: &'a Summary, metric: &str) -> Option<&'a Comparison> 
     summary.comparisons.iter().find(|comparison| comparison.metric == metric)
 }
 
-/// Shares of lateness are differences of two statistics: the largest response may hold none, and the
-/// median some. That is no contradiction among quantiles (L07).
+/// Shares of lateness are differences of two statistics: the largest response may hold none, and
+/// the median some. That is no contradiction among quantiles (L07).
 #[test]
 fn shares_of_lateness_have_no_order() {
     let mut events = along(&["http1"], &[20]);
