@@ -126,8 +126,8 @@ impl Over<'_> {
 
     /// Why the generator's lateness decides the condition: the figure misses its limit by no more
     /// than the lateness in it. A time that meets its limit meets it without the lateness too, and
-    /// one that exceeds it by more misses it without. What was not even sent, though nothing held it
-    /// up, has piled up in the generator.
+    /// one that exceeds it by more misses it without. What was not sent, though nothing held it up,
+    /// has piled up in the generator.
     fn lag_decides(&self, condition: &Condition) -> Option<String> {
         let metric = |name: &str| self.finished.metrics.get(name).copied();
         let differs = |figure: f64, without: f64| {

@@ -13,6 +13,7 @@ mod exports;
 mod facades;
 mod guide;
 mod isolation;
+mod lateness;
 #[cfg(feature = "library")]
 mod library;
 mod limit;

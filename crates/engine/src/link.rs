@@ -10,6 +10,7 @@ use weigh_model::protocol::Role;
 use weigh_model::wire::{Outbox, Ticket, Wire};
 
 use crate::io::Token;
+use crate::recorder::Sending;
 
 /// A connection of the generator.
 pub(crate) struct Link {
@@ -246,6 +247,13 @@ pub(crate) struct Flight {
     pub warmup: bool,
     /// True once it is past Tmax; it no longer counts against the window.
     pub is_expired: bool,
+}
+
+impl Flight {
+    /// When it left, and why not before.
+    pub(crate) fn sending(&self) -> Sending {
+        Sending { due: self.due, sent: self.sent, own_lag: self.own_lag }
+    }
 }
 
 /// The messages in flight of one link, by ticket.

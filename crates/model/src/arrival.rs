@@ -54,7 +54,7 @@ impl Arrival {
 
     /// True where a schedule says when each message is due: then the generator may be late.
     pub fn has_schedule(&self) -> bool {
-        self.is_open() && *self != Arrival::Burst
+        self.is_open() && !matches!(self, Arrival::Burst)
     }
 
     /// True where a rate must be given beside the arrival.

@@ -3,8 +3,9 @@
 //! bytes, and stands at the end of a body (or just before the closing `"}` of a JSON object).
 //!
 //! Layout: the magic `WB1.`, then 30 bytes in URL-safe base64 (RFC 4648, section 5): run tag 2,
-//! flags 1 (warm-up in the lowest bit, above it the share of the lag that was a wait), producer 3, sequence 5, due time 6, lag 5, check of these 22 bytes 4, check of the
-//! body 4; integers are big-endian, times are nanoseconds, checks are CRC-32 (IEEE 802.3).
+//! flags 1, producer 3, sequence 5, due time 6, lag 5, check of these 22 bytes 4, check of the
+//! body 4; integers are big-endian, times are nanoseconds, checks are CRC-32 (IEEE 802.3). The
+//! lowest of the flags marks the warm-up; the others are the share of the lag that was a wait.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

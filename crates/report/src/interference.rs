@@ -12,6 +12,7 @@ use weigh_stats::paired::Paired;
 
 use crate::comparisons::{BACKGROUND, Comparison, Difference, Ratio, Verdict};
 use crate::figures::{between, count, three_digits};
+use crate::lateness::lag_name;
 use crate::pictures::spoken;
 use crate::shape::LedgerShape;
 use crate::summary::{Cell, Summary, unit_of};
@@ -91,15 +92,27 @@ pub(crate) fn weigh(
     [left, right]: [&Cell; 2],
     trials: &[&TrialFinished],
 ) {
-    let of = |cell: &Cell| -> BTreeMap<u32, f64> {
+    let lag = lag_name(&comparison.metric);
+    let of = |cell: &Cell, is_less_lag: bool| -> BTreeMap<u32, f64> {
         let own = trials.iter().filter(|trial| trial.point == cell.point);
-        own.filter_map(|trial| Some((trial.repetition, *trial.metrics.get(&comparison.metric)?)))
-            .collect()
+        let value = |trial: &&TrialFinished| {
+            let lag = lag.as_ref().and_then(|name| trial.metrics.get(name)).filter(|_| is_less_lag);
+            let value = trial.metrics.get(&comparison.metric)?;
+            Some((trial.repetition, value - lag.unwrap_or(&0.0)))
+        };
+        own.copied().filter_map(|trial| value(&trial)).collect()
     };
-    let baseline = of(right);
-    let pair = |(at, value): (u32, f64)| Some((value, *baseline.get(&at)?));
-    let pairs: Vec<(f64, f64)> = of(left).into_iter().filter_map(pair).collect();
-    let Ok(weighed) = Paired::of(&pairs) else { return };
+    let paired = |less_lag: [bool; 2]| {
+        let baseline = of(right, less_lag[1]);
+        let pair = |(at, value): (u32, f64)| Some((value, *baseline.get(&at)?));
+        let pairs: Vec<(f64, f64)> = of(left, less_lag[0]).into_iter().filter_map(pair).collect();
+        Paired::of(&pairs)
+    };
+    let Ok(weighed) = paired([false, false]) else { return };
+    let higher = [Verdict::Higher, Verdict::Lower].map(|own| own == Verdict::from(weighed.verdict));
+    let hangs = lag.is_some()
+        && higher.contains(&true)
+        && paired(higher).is_ok_and(|without| without.verdict != weighed.verdict);
     let difference = weighed.difference;
     comparison.difference = Some(Difference {
         value: difference.value,
@@ -115,6 +128,11 @@ pub(crate) fn weigh(
     comparison.verdict = Verdict::from(weighed.verdict).or_equal(comparison.ratio);
     comparison.reason = weighed.refusal.map(|refusal| refusal.to_string());
     comparison.p = weighed.p;
+    if hangs {
+        let reason =
+            "without the generator's lateness in the higher one the two are not told apart";
+        (comparison.verdict, comparison.reason) = (Verdict::TooClose, Some(reason.to_owned()));
+    }
 }
 
 /// What lay beneath every cell, and what it did: for the terminal and the page.

@@ -109,6 +109,11 @@ pub(crate) fn instead(metric: &str) -> Option<String> {
     names(metric).map(|[_, from_sent]| from_sent)
 }
 
+/// The metric that says how much of the figure `metric` is lateness.
+pub(crate) fn lag_name(metric: &str) -> Option<String> {
+    names(metric).map(|[recorded, _]| recorded)
+}
+
 /// What is withheld in a cell; `None` if nothing is.
 pub(crate) fn doubt(cell: &Cell) -> Option<Doubt> {
     let mut parts = Vec::new();

@@ -15,6 +15,7 @@ use weigh_model::modelled::{Activity, EnergyBasis};
 use weigh_model::plan::Plan;
 
 use crate::comparisons::Verdict;
+use crate::lint;
 use crate::metric::Metric;
 use crate::pairs::pairs;
 use crate::pictures::point_key;
@@ -314,6 +315,9 @@ fn compared(
             continue;
         }
         for quantity in COMPARED {
+            if lint::pair::lost_unlike(quantity.metric(), &cells[pair.left], &cells[pair.right]) {
+                continue;
+            }
             let sides = [(&left[..], pair.left as u64), (&right[..], pair.right as u64)];
             let Some((value, ends)) = model.ratio(quantity, sides) else { continue };
             let [low, high] = [ends.map(|ends| ends.0), ends.map(|ends| ends.1)];

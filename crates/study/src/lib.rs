@@ -25,6 +25,7 @@ mod drawing;
 mod figure_reading;
 mod figures;
 mod judging;
+mod late;
 mod measuring;
 mod plan_reading;
 mod reading;

@@ -8,15 +8,14 @@ use std::rc::Rc;
 use weigh_model::doubt::DoubtRecord;
 use weigh_model::trial::Point;
 use weigh_report::interference::Interference;
-use weigh_report::lateness::Lateness;
 use weigh_report::limits::Limit;
 use weigh_report::summary::Cell;
 use weigh_stats::line::Line;
 use weigh_stats::propagation::Known;
-use weigh_stats::random::Random;
 
 use crate::expression::Bound;
 use crate::figures::number;
+use crate::late::Late;
 use crate::outcome::Link;
 use crate::quantity::{Along, Quantity, Source, Statistic};
 use crate::run_checks;
@@ -214,22 +213,20 @@ impl<'a> Measuring<'a> {
         let is_whole = values.len() == found.cell.repetitions as usize;
         let is_paired = statistic == Statistic::Mean && is_whole;
         let place = format!("{} {}", found.run, found.cell.name);
-        let lag = Lateness::of(found.cell, name).said_ns();
-        let is_late = lag > 0.0 && statistic == Statistic::Mean;
+        let late = Late::of(found.cell, name).filter(|_| statistic == Statistic::Mean);
         let draws = self.draws(&key, known, range);
-        let said = is_late.then(|| {
-            let lag = weigh_report::figures::time(lag, false);
-            format!("up to {lag} of {name} is the generator's lateness")
-        });
         Ok(Measured {
             estimate: known.estimate(),
-            draws: draws.map(|draws| if is_late { less_lag(&draws, lag, &key) } else { draws }),
+            draws: match &late {
+                Some(late) => draws.map(|draws| late.taken_from(&draws, seed(&key))),
+                None => draws,
+            },
             n: Some(values.len() as u32),
             // Pairs of repetitions know nothing of what all of them have in common.
-            repeated: (is_paired && !is_late).then_some(Repeated { place, values }),
+            repeated: (is_paired && late.is_none()).then_some(Repeated { place, values }),
             unit,
             links,
-            note: found.limited().or(said),
+            note: found.limited().or(late.map(|late| late.words)),
         })
     }
 
@@ -527,13 +524,6 @@ fn known(values: &[f64], statistic: Statistic) -> Option<Known> {
         }
         _ => return None,
     })
-}
-
-/// Draws of a figure of which up to `lag` is the generator's lateness: what the target did lies
-/// anywhere between all of it and none.
-fn less_lag(draws: &[f64], lag: f64, key: &str) -> Rc<Vec<f64>> {
-    let mut random = Random::new(seed(&format!("{key} lateness")));
-    Rc::new(draws.iter().map(|draw| (draw - lag * random.uniform()).max(0.0)).collect())
 }
 
 /// What is taken of points along an axis.

@@ -148,6 +148,7 @@ impl Shard {
         let (producer, place) = (state.index, state.account as usize);
         let mut staged = self.spare.lend(state);
         let (tag, measure_from) = (self.tag, self.measure_from);
+        let has_schedule = self.job.load().arrival.has_schedule();
         let (mut written, mut body_start) = (false, 0);
         let traffic = state.traffic_mut();
         let late = match self.job.dial.lifetime {
@@ -163,7 +164,7 @@ impl Shard {
             let traffic = state.traffic_mut();
             let number = if warmup { traffic.warmup_sequence } else { traffic.sequence };
             let lag = sent - due;
-            let own_lag = if self.has_schedule { late.min(lag) } else { lag };
+            let own_lag = if has_schedule { late.min(lag) } else { lag };
             let mark = Mark { tag, warmup, producer, sequence: number, due, lag, own_lag };
             self.job.composer.compose(&mark, &mut self.body);
             one.body_end = self.body.len();

@@ -276,8 +276,7 @@ impl Desk {
         let Some(flight) = state.traffic_mut().flights.end(ticket) else { return };
         self.in_flight -= 1;
         self.last_moved = now;
-        let Flight { due, sent, own_lag, warmup, .. } = flight;
-        self.recorder.confirmed(Sending { due, sent, own_lag }, now, warmup);
+        self.recorder.confirmed(flight.sending(), now, flight.warmup);
         if !flight.warmup {
             let is_late = now - flight.due > self.job.load().timeout;
             let has_consumers = self.job.has_consumers();
@@ -440,8 +439,8 @@ impl Desk {
             }
         }
         if (is_new || (mark.warmup && is_whole)) && self.is_marked {
-            let (sent, own_lag) = (mark.due + mark.lag, mark.own_lag + late_request);
-            let sending = Sending { due: mark.due, sent, own_lag };
+            let Mark { due, lag, own_lag, .. } = mark;
+            let sending = Sending { due, sent: due + lag, own_lag: own_lag + late_request };
             self.recorder.delivered(sending, now, mark.warmup);
         } else if is_new || (mark.warmup && is_whole) {
             self.recorder.delivered_unmarked(now, mark.warmup);

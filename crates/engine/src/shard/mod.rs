@@ -121,8 +121,6 @@ pub struct Shard {
     gathered: Vec<Gathered>,
     tag: u16,
     delivers_complete: bool,
-    /// True where a schedule says when messages are due, so that the generator may be late.
-    has_schedule: bool,
     has_begun: bool,
     /// True once a step has seen the end of the load.
     is_past_end: bool,
@@ -233,7 +231,6 @@ impl Shard {
             gathered: Vec::new(),
             tag: job.trial.tag(),
             delivers_complete: job.completes_on_delivery(),
-            has_schedule: load.arrival.has_schedule(),
             has_begun: false,
             is_past_end: false,
             is_told_complete: false,

@@ -12,6 +12,7 @@ use super::streaming::{Composed, compose};
 use super::{PACE_CREDIT, Phase, QUANTUM, Shard, Timer};
 use crate::accounts::ProducerAccount;
 use crate::io::Io;
+use crate::job::Job;
 use crate::link::{Flight, Link, LinkPhase, NO_BATCH, Traffic};
 use crate::schedule::Due;
 
@@ -350,12 +351,7 @@ impl Shard {
         let traffic = state.traffic_mut();
         let number = if warmup { traffic.warmup_sequence } else { traffic.sequence };
         let lag = sent - due;
-        let own_lag = match self.job.dial.lifetime {
-            _ if !self.has_schedule => lag,
-            Lifetime::PerMessage => traffic.opening_lag.min(lag),
-            Lifetime::Kept if was_held_up => Nanos(0),
-            Lifetime::Kept => lag,
-        };
+        let own_lag = own_lag(&self.job, traffic.opening_lag, lag, was_held_up);
         let mark = Mark { tag: self.tag, warmup, producer, sequence: number, due, lag, own_lag };
         self.body.clear();
         let composed = compose(&self.job, &mark, &mut self.body);
@@ -507,6 +503,18 @@ impl Shard {
         }
         let is_blocked = |link: &Link| link.state.is_blocked && link.state.token.is_some();
         self.desk.in_flight > 0 || self.links.iter().any(is_blocked)
+    }
+}
+
+/// How much of the `lag` of a message is the generator's own lateness. A message without a schedule
+/// counts from its send time.
+#[inline]
+fn own_lag(job: &Job, opening_lag: Nanos, lag: Nanos, was_held_up: bool) -> Nanos {
+    match job.dial.lifetime {
+        _ if !job.load().arrival.has_schedule() => lag,
+        Lifetime::PerMessage => opening_lag.min(lag),
+        Lifetime::Kept if was_held_up => Nanos(0),
+        Lifetime::Kept => lag,
     }
 }
 

@@ -190,8 +190,8 @@ fn legend(diff: &Diff) -> Vec<String> {
     let other = if other > 0 { format!(", {other} changed") } else { String::new() };
     vec![
         format!(
-            "{} comparisons: {worse} worse, {better} better{other}, {close} too close to call{equal}, \
-             {refused} refused; of equals about 1 in 20 is called different by chance",
+            "{} comparisons: {worse} worse, {better} better{other}, {close} too close to call\
+             {equal}, {refused} refused; of equals about 1 in 20 is called different by chance",
             diff.rows.len()
         ),
         format!(
@@ -222,7 +222,7 @@ fn refusals(diff: &Diff) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for row in &diff.rows {
         let Some(reason) = &row.reason else { continue };
-        // That every repetition had one value says nothing; that a difference hangs on lateness does.
+        // That every repetition had one value says nothing; a difference that is lateness does.
         if row.verdict == Verdict::TooClose && row.ratio.is_none() {
             continue;
         }

@@ -44,9 +44,7 @@ pub(crate) fn refusal_of(
         let reason = format!("numbers of servers on the way differ: {}", ways.join(" and "));
         return because(Rule::L18, reason);
     }
-    if is_per_delivered(metric)
-        && let Some(reason) = unequal_shares(left, right)
-    {
+    if let Some(reason) = unequal_shares(metric, left, right) {
         return Some(reason);
     }
     let is_setting = |(cell, asked): (&Cell, &Asked)| asked.has_rate() && reached(cell);
@@ -55,6 +53,11 @@ pub(crate) fn refusal_of(
         return because(Rule::L03, "both rates are what was asked for, not a limit".to_owned());
     }
     None
+}
+
+/// True where `metric` is a cost of a delivered message, and the two cells lost unequal shares.
+pub(crate) fn lost_unlike(metric: &str, left: &Cell, right: &Cell) -> bool {
+    unequal_shares(metric, left, right).is_some()
 }
 
 /// True for a figure of each delivered message, or of as many as a charge delivers.
@@ -68,7 +71,10 @@ fn is_per_delivered(metric: &str) -> bool {
 /// Why two cells share no cost of a delivered message: what one of them lost was work too, and the
 /// messages that arrived are left to pay for it. In one order, so that it is one reason whichever
 /// stands left.
-fn unequal_shares(left: &Cell, right: &Cell) -> Option<String> {
+fn unequal_shares(metric: &str, left: &Cell, right: &Cell) -> Option<String> {
+    if !is_per_delivered(metric) {
+        return None;
+    }
     let share = |cell: &Cell| {
         let missing = cell.ledger.sent.checked_sub(cell.ledger.delivered?)?;
         (cell.ledger.sent > 0).then(|| missing as f64 / cell.ledger.sent as f64)
@@ -86,9 +92,9 @@ fn unequal_shares(left: &Cell, right: &Cell) -> Option<String> {
         Some(share) => format!("{} % of {}", three_digits(100.0 * share), cell.name),
         None => format!("an unknown share of {}", cell.name),
     };
-    let mut sides = [(left, shares[0]), (right, shares[1])].map(words);
-    sides.sort();
-    let [one, other] = sides;
+    let mut sides = [(left, shares[0]), (right, shares[1])];
+    sides.sort_by(|one, other| one.0.name.cmp(&other.0.name));
+    let [one, other] = sides.map(words);
     Some(format!("different shares did not arrive in time: {one}, {other}"))
 }
 
@@ -110,7 +116,7 @@ fn reached(cell: &Cell) -> bool {
     !fell_short && accepted.is_none_or(|accepted| accepted >= REACHED_MIN)
 }
 
-/// By how much the shares that did not arrive may differ where a cost is one of a delivered message.
+/// By how much the shares that did not arrive may differ for a cost of a delivered message.
 const LOSS_APART_MAX: f64 = 0.01;
 
 /// The share of the offered rate from which it is a setting (rule L03).

@@ -81,6 +81,8 @@ fn whole_counts(trial: &TrialFinished) -> Option<String> {
 /// L07: statistics of one quantity in an order that no data have.
 fn order(trial: &TrialFinished) -> Option<String> {
     let names = trial.metrics.keys().filter_map(|name| name.strip_suffix(".max"));
+    // Shares of lateness are differences of statistics, each of its own, and have no order.
+    let names = names.filter(|name| !name.ends_with("_time_lag_ns"));
     names.into_iter().find_map(|name| {
         let of = |part: &str| metric(trial, &format!("{name}.{part}"));
         let max = of("max")?;

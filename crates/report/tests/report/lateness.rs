@@ -34,6 +34,22 @@ fn verdict_on<'a>(summary: &'a Summary, metric: &str) -> Option<&'a Comparison> 
     summary.comparisons.iter().find(|comparison| comparison.metric == metric)
 }
 
+/// Shares of lateness are differences of two statistics: the largest response may hold none, and
+/// the median some. That is no contradiction among quantiles (L07).
+#[test]
+fn shares_of_lateness_have_no_order() {
+    let mut events = along(&["http1"], &[20]);
+    late(&mut events, |_| [1e6, 4e3, 996e3]);
+    for event in &mut events {
+        if let Event::TrialFinished(trial) = event {
+            trial.metrics.insert("response_time_lag_ns.max".into(), 0.0);
+            trial.metrics.insert("response_time_lag_ns.mean".into(), 9e3);
+        }
+    }
+    let summary = Summary::from_events(&events).unwrap();
+    assert!(summary.cells[0].valid, "{:#?}", summary.cells[0].doubts);
+}
+
 /// More than half of a response time is the generator's: it is withheld, in the table, in ratios
 /// and at the one door; the rest of the result stands.
 #[test]
