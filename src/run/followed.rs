@@ -7,6 +7,7 @@ use weigh_model::Trial;
 use weigh_model::event::{Event, Interval, TrialFinished};
 use weigh_report::RecordError;
 use weigh_report::exports;
+use weigh_report::quantiles;
 use weigh_report::run_folder::RunFolder;
 use weigh_stage::pinning::{CoreSet, Pinning};
 
@@ -107,6 +108,8 @@ impl Scales<'_> {
         });
         let Weighed { mut finished, told, watched, unwritten, observed, .. } = result?;
         null_path::mark(&self.experiment.null_path, case, &mut finished);
+        let plan = &self.experiment.plan;
+        quantiles::add(&mut finished, plan.thresholds.iter().chain(plan.stop.values().flatten()));
         for interval in &mut intervals {
             interval.trial.clone_from(&id);
             if let Some(watched) = &watched {
