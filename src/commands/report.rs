@@ -6,9 +6,9 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use clap::Args;
+use weigh_report::Summary;
 use weigh_report::checks;
 use weigh_report::limit_text;
-use weigh_report::Summary;
 #[cfg(feature = "plots")]
 use weigh_report::pictures::Gallery;
 use weigh_report::run_folder::{JOURNAL, RunFolder};

@@ -69,11 +69,7 @@ impl Verdicts {
     ///
     /// # Errors
     /// If the JUnit file cannot be written.
-    pub fn conclude(
-        &self,
-        (name, started): (&str, &str),
-        checks: &[Check],
-    ) -> Result<Exit, Stop> {
+    pub fn conclude(&self, (name, started): (&str, &str), checks: &[Check]) -> Result<Exit, Stop> {
         if let Some(path) = &self.junit {
             let document = junit::document(name, started, checks, self.policy());
             std::fs::write(path, document).map_err(|error| {
@@ -122,7 +118,11 @@ impl Verdicts {
             Exit::Finding => ("99, by --undecided fail", ""),
             _ => ("0, by --undecided pass", ""),
         };
-        eprintln!("weigh: undecided (exit code {code}): {}{}{hint}", first.line(), more(&open));
+        let first = match first.condition == MEASURED {
+            true => format!("nothing was measured: {}", first.case),
+            false => first.line(),
+        };
+        eprintln!("weigh: undecided (exit code {code}): {first}{}{hint}", more(&open));
         exit
     }
 

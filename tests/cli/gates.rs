@@ -250,8 +250,19 @@ fn loads_that_send_nothing_are_refused() {
 fn junit_and_annotations_say_what_came_of_each_condition() {
     let place = Place::new("gates-junit");
     let words = [
-        "tcp", "-n", "500", "--fail-if", "p50 > 60s", "--fail-if", "loss <= 0", "--fail-if",
-        "p99.9 > 60s", "--junit", "gate.xml", "--github", "--json",
+        "tcp",
+        "-n",
+        "500",
+        "--fail-if",
+        "p50 > 60s",
+        "--fail-if",
+        "loss <= 0",
+        "--fail-if",
+        "p99.9 > 60s",
+        "--junit",
+        "gate.xml",
+        "--github",
+        "--json",
     ];
     let ended = place.compare(&words).with(99);
     ended.json();

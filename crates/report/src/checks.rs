@@ -86,9 +86,10 @@ pub fn of_diff(diff: &Diff) -> Vec<Check> {
             text: own.text.clone(),
         })
         .collect();
-    let unjudged = diff.unjudged.iter().filter(|condition| {
-        !diff.judgements.iter().any(|own| own.condition == **condition)
-    });
+    let unjudged = diff
+        .unjudged
+        .iter()
+        .filter(|condition| !diff.judgements.iter().any(|own| own.condition == **condition));
     let why = "the runs have no case in common; compare runs of the same plan and targets";
     checks.extend(unjudged.map(|condition| Check {
         condition: format!("not {condition}"),

@@ -48,12 +48,7 @@ pub fn document(name: &str, started: &str, checks: &[Check], undecided: Undecide
     String::from_utf8(written).expect("it is made of text") + "\n"
 }
 
-fn write(
-    name: &str,
-    started: &str,
-    checks: &[Check],
-    undecided: Undecided,
-) -> io::Result<Vec<u8>> {
+fn write(name: &str, started: &str, checks: &[Check], undecided: Undecided) -> io::Result<Vec<u8>> {
     let count = |wanted: Outcome| {
         checks.iter().filter(|check| Outcome::of(check, undecided) == wanted).count().to_string()
     };

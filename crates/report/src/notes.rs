@@ -11,13 +11,13 @@ use crate::comparisons::{HEADLINES, polls};
 use crate::energy;
 use crate::figures::{count, share};
 use crate::interference;
+use crate::judging::Answer;
 use crate::stalled;
 use crate::summary::{Cell, Failure, Summary};
 use crate::table::{
     ELSEWHERE, INVALID_MARK, RED, RESET, Style, shows_delivery_time, shows_one_way_time,
     shows_service_time,
 };
-use crate::judging::Answer;
 use crate::thresholds::sentences;
 use crate::verdict_lines;
 use crate::wire_bytes;

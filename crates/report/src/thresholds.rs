@@ -134,11 +134,7 @@ fn one(condition: &Condition, cells: &[Cell], failures: &[Failure]) -> Threshold
 }
 
 /// Why the condition cannot be decided of anything.
-fn why_not_at_all(
-    condition: &Condition,
-    cells: &[Cell],
-    failures: &[Failure],
-) -> Option<String> {
+fn why_not_at_all(condition: &Condition, cells: &[Cell], failures: &[Failure]) -> Option<String> {
     if matches!(condition.limit, condition::Limit::Change(_)) {
         return Some("a change is judged against another run: use weigh diff --fail-if".to_owned());
     }
@@ -214,7 +210,8 @@ pub(crate) fn figure_of(cell: &Cell, name: &str) -> Option<f64> {
 /// Whether the interval holds values for which the condition holds and others for which it does
 /// not.
 fn is_close(condition: &Condition, judged: &Judged) -> bool {
-    let (condition::Limit::Value(limit), Some(low), Some(high)) = (condition.limit, judged.low, judged.high)
+    let (condition::Limit::Value(limit), Some(low), Some(high)) =
+        (condition.limit, judged.low, judged.high)
     else {
         return false;
     };
@@ -372,7 +369,8 @@ mod tests {
         assert_eq!(lost.failed[0].reason.as_deref(), Some("in the lost share"));
         let nobody = judged("delivery_time p(95) < 5ms", &[fast()]);
         assert_eq!(nobody.answer(), Answer::Undecided);
-        for (condition, cells) in [("response_time_ns.p95 > +5%", vec![fast()]), ("loss == 0", vec![])]
+        for (condition, cells) in
+            [("response_time_ns.p95 > +5%", vec![fast()]), ("loss == 0", vec![])]
         {
             let never = judged(condition, &cells);
             assert_eq!(never.answer(), Answer::Undecided, "{condition}");

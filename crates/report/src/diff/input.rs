@@ -52,11 +52,7 @@ impl Side {
         Ok(Side::of_runs(found?))
     }
 
-    fn find_one(
-        runs: &Path,
-        name: &str,
-        conditions: &[Condition],
-    ) -> Result<Side, RecordError> {
+    fn find_one(runs: &Path, name: &str, conditions: &[Condition]) -> Result<Side, RecordError> {
         let path = match steps_back(name) {
             Some(back) => nth_newest(runs, back)?,
             None => file_of(runs, name)?,
