@@ -101,7 +101,7 @@ fn a_slow_down_by_a_hundred_never_passes() {
     let place = Place::new("gates-hundred");
     let site = Site::ok();
     let conditions = ["p99 > +5%", "loss > 0"];
-    let closed = ["-c", "20", "-d", "600ms", "--reps", "5"];
+    let closed = ["-c", "10", "-n", "400", "--think", "5ms", "--reps", "5"];
     let open = ["-c", "20", "-R", "500/s", "-d", "1s", "--reps", "5"];
     let (fast, fast_open) = (weigh(&place, &site, &closed), weigh(&place, &site, &open));
     site.delay(Duration::from_millis(20));
@@ -114,26 +114,29 @@ fn a_slow_down_by_a_hundred_never_passes() {
     assert!(matches!(ended.code, Some(98 | 99)), "{}{}", ended.stdout, ended.stderr);
 }
 
-/// Equals never fail a build, and what is 5 % slower is never green under "> +3%". Where a busy
-/// machine leaves it open, the last line says so.
+/// Equals are green, or left open by a busy machine, and then the last line says so. By chance one of
+/// twenty may be called different at 5 %. What is 5 % slower is never green under "> +3%". The delay
+/// is long, so that what else the machine does is a small part of it.
 #[test]
-fn equals_never_fail_and_five_percent_never_passes() {
+fn equals_do_not_fail_and_five_percent_never_passes() {
     let place = Place::new("gates-equals");
     let site = Site::ok();
-    site.delay(Duration::from_millis(20));
-    let words = ["-c", "10", "-d", "300ms", "--reps", "3"];
+    site.delay(Duration::from_millis(200));
+    let words = ["-c", "20", "-n", "60", "--reps", "3"];
     let runs: Vec<String> = (0..21).map(|_| weigh(&place, &site, &words)).collect();
-    let mut green = 0;
+    let (mut green, mut alarms) = (0, 0);
     for pair in runs.windows(2) {
         let ended = gate(&place, &pair[0], &pair[1], &["p50 > +5%", "loss > 0"]);
         match ended.code {
             Some(0) => green += 1,
             Some(98) => drop(ended.saying(&["undecided (exit code 98)", "repeat more often"])),
+            Some(99) => alarms += 1,
             _ => panic!("{}{}", ended.stdout, ended.stderr),
         }
     }
-    println!("{green} of 20 pairs of equals are green");
-    site.delay(Duration::from_millis(21));
+    println!("{green} of 20 pairs of equals are green, {alarms} were called different");
+    assert!(alarms <= 1, "{alarms} of 20 equals failed");
+    site.delay(Duration::from_millis(210));
     let slower = weigh(&place, &site, &words);
     let ended = gate(&place, &runs[20], &slower, &["p50 > +3%"]);
     assert!(matches!(ended.code, Some(98 | 99)), "{}{}", ended.stdout, ended.stderr);
