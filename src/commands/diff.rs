@@ -5,10 +5,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use weigh_model::Condition;
+use weigh_report::checks;
 use weigh_report::diff::{Asked, Diff as Compared, Side, render};
 use weigh_report::table::Style;
 
 use crate::exit::{Exit, Stop};
+use crate::planning::verdicts::{self, Verdicts};
 use crate::show::output;
 
 /// The flags of `weigh diff`.
@@ -20,12 +22,14 @@ pub struct Diff {
     a: String,
     /// The run that is compared
     b: String,
-    /// Ends with code 99 if this holds in a cell, or if no cell of both runs has the figures:
-    /// "response_time_ns.p99 > +5%", "loss > 0"
-    #[arg(long, value_name = "CONDITION")]
+    /// End with exit code 99 if this holds in a case, and with 98 if that cannot be decided:
+    /// "p99 > +5%", "loss > 0" (docs/guide/conditions.md)
+    #[arg(long, value_name = "CONDITION", value_parser = verdicts::fail_if_changed)]
     fail_if: Vec<Condition>,
-    /// Ends with code 99 also where it cannot be told whether a condition holds
-    #[arg(long, requires = "fail_if")]
+    #[command(flatten)]
+    verdicts: Verdicts,
+    /// The older name of --undecided fail
+    #[arg(long, hide = true, requires = "fail_if", conflicts_with = "undecided")]
     strict: bool,
     /// What this host shows between equals: no smaller effect is called one
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = percent)]
@@ -58,22 +62,13 @@ impl Diff {
             let style = Style::from_environment(width, |name| std::env::var(name).ok());
             output::put(&render(&diff, if self.markdown { Style::markdown() } else { style }))?;
         }
-        for condition in &diff.unjudged {
-            let why = if diff.rows.is_empty() {
-                "the runs have no cell in common"
-            } else {
-                "no cell that both runs have has its figures"
-            };
-            eprintln!(
-                "weigh: --fail-if \"{condition}\" guards nothing: {why}; compare runs of the same \
-                 plan and targets"
-            );
-        }
-        Ok(if diff.finds(self.strict) { Exit::Finding } else { Exit::Done })
+        let verdicts = self.verdicts.strict(self.strict);
+        let name = format!("{} to {}", diff.a.id, diff.b.id);
+        verdicts.conclude((&name, &diff.b.started), &checks::of_diff(&diff))
     }
 
     fn side(&self, name: &str) -> Result<Side, Stop> {
-        let side = Side::find(&self.runs, name).map_err(Stop::usage)?;
+        let side = Side::find_for(&self.runs, name, &self.fail_if).map_err(Stop::usage)?;
         for bad in &side.bad_lines {
             eprintln!("weigh: {}: {bad}", side.path.display());
         }
@@ -94,5 +89,6 @@ Of several runs a side, weighed in turn, the values are the means of the runs: t
 between runs is in the intervals.
 
 A change (\"> +5%\") holds where the ratio is beyond it and its interval leaves 1 out: chance alone
-seldom does both. A value (\"> 500ms\", \"loss > 0\") is held against B's figure. What the data
-cannot carry is \"cannot tell\", and ends with code 99 only with --strict.";
+seldom does both. It does not hold where the ratio is within it and the interval excludes twice the
+limit. A value (\"> 500ms\", \"loss > 0\") is held against B's figure. What the data cannot carry
+is \"cannot tell\": it ends with code 98, which --undecided changes.";

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use clap::Args;
+use weigh_report::Summary;
+use weigh_report::checks;
 use weigh_report::limit_text;
 #[cfg(feature = "plots")]
 use weigh_report::pictures::Gallery;
@@ -16,6 +18,7 @@ use weigh_stage::catalogue::Catalogue;
 
 use crate::exit::{Exit, Stop};
 use crate::planning::studies;
+use crate::planning::verdicts::Verdicts;
 use crate::run::study::kept;
 use crate::show::{output, study_text};
 
@@ -40,6 +43,8 @@ pub struct Report {
     /// Where runs are kept
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
+    #[command(flatten)]
+    verdicts: Verdicts,
 }
 
 impl Report {
@@ -72,10 +77,9 @@ impl Report {
         if let Some(plots) = &self.plots {
             draw(plots, &Gallery::new(&summary, &journal.events))?;
         }
-        let exit = if summary.thresholds_hold() { Exit::Done } else { Exit::Finding };
         if self.json {
             output::put(&summary.to_json())?;
-            return Ok(exit);
+            return self.conclude(&summary);
         }
         let style = if self.markdown {
             Style::markdown()
@@ -86,7 +90,17 @@ impl Report {
         output::put(&limit_text::render(&summary, &style))?;
         output::put(&table::render(&summary, style))?;
         output::put(&limit_text::ladders(&summary))?;
-        Ok(exit)
+        self.conclude(&summary)
+    }
+
+    /// Ends as the thresholds say, and as a run ends in which nothing was measured. One that is not
+    /// over is only shown.
+    fn conclude(&self, summary: &Summary) -> Result<Exit, Stop> {
+        let mut checks = checks::of_run(summary);
+        if summary.run.outcome != "done" {
+            checks.retain(|check| check.condition != checks::MEASURED);
+        }
+        self.verdicts.conclude((&summary.run.plan.name, &summary.run.started), &checks)
     }
 
     /// The run of a study: `study.json` and the page are made again from the journals of its runs,

@@ -5,9 +5,11 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use weigh_model::Condition;
 use weigh_model::endpoint::Credentials;
 use weigh_model::event::Setup;
 use weigh_model::plan::Plan;
+use weigh_report::checks;
 use weigh_report::limit_text;
 use weigh_report::table::{self, Style};
 use weigh_stage::catalogue::Catalogue;
@@ -18,7 +20,8 @@ use crate::output_file;
 use crate::planning::cases::{Case, Secrets, decide};
 use crate::planning::counts::counts;
 use crate::planning::lanes::Against;
-use crate::planning::{energy, forecast, patience, preflight};
+use crate::planning::verdicts::{self, Verdicts};
+use crate::planning::{due, energy, forecast, patience, preflight};
 use crate::run::experiment::{Circumstances, Experiment, Finished, Place};
 use crate::run::interrupts::Interrupts;
 use crate::run::resumption;
@@ -66,6 +69,12 @@ pub struct Manner {
     /// Says that you may put load on targets beyond this machine
     #[arg(long)]
     i_may_load_this: bool,
+    /// End with exit code 99 if this holds in a case: "p99 > 50ms", "loss > 0",
+    /// "throughput_out < 20k/s"; kept in the plan as a threshold (docs/guide/conditions.md)
+    #[arg(long, value_name = "CONDITION", value_parser = verdicts::fail_if)]
+    fail_if: Vec<Condition>,
+    #[command(flatten)]
+    verdicts: Verdicts,
 }
 
 impl Manner {
@@ -156,10 +165,13 @@ impl Manner {
         plan: Plan,
         secrets: &Secrets,
     ) -> Result<Option<Finished>, Stop> {
+        let plan = self.guarded(plan)?;
         let energy = energy::basis(&plan, self.data.as_deref())?;
         let plan = energy::heard(plan);
         let cases = decide(&plan, catalogue, secrets)?;
         check_user(self.user.as_deref(), &cases)?;
+        due::check(&cases)?;
+        due::warn_of_few(&plan, &cases);
         if let Some(path) = &self.save_plan {
             save(&plan, path, self.force)?;
         }
@@ -196,12 +208,30 @@ impl Manner {
                 "--save-plan: which trials a search runs follows from their results: leave it out",
             ));
         }
+        let plan = self.with_thresholds(plan);
         let cases = decide(&plan, catalogue, secrets)?;
         check_user(self.user.as_deref(), &cases)?;
         let footing = Footing::take(&cases)?;
         let shards = self.examine(catalogue, &examined(&cases)?, self.shards)?;
         let setup = resumption::setup(shards, self.data.as_deref(), secrets, &cases)?;
         self.experiment(catalogue, plan, cases, setup, footing)
+    }
+
+    /// The plan with what fails a build as thresholds: its opposite must hold.
+    fn with_thresholds(&self, mut plan: Plan) -> Plan {
+        plan.thresholds.extend(self.fail_if.iter().map(Condition::negated));
+        plan
+    }
+
+    /// The same where nothing is searched, so that there is no capacity.
+    fn guarded(&self, plan: Plan) -> Result<Plan, Stop> {
+        if let Some(own) = self.fail_if.iter().find(|own| own.metric.starts_with("capacity")) {
+            return Err(Stop::usage(format!(
+                "--fail-if \"{own}\": only a search has a capacity: type weigh limit, or \
+                 \"throughput_out < 20k/s\""
+            )));
+        }
+        Ok(self.with_thresholds(plan))
     }
 
     /// True if the result is to be one JSON document.
@@ -217,6 +247,7 @@ impl Manner {
             ("--save-plan", self.save_plan.is_some()),
             ("--shards", self.shards.is_some()),
             ("--data", self.data.is_some()),
+            ("--fail-if", !self.fail_if.is_empty()),
         ] {
             if is_given {
                 return Err(Stop::usage(format!(
@@ -297,12 +328,14 @@ impl Manner {
             eprintln!("weigh: not everything could be recorded; what was measured is above");
             return Err(stop);
         }
-        if let (Exit::Done, Some(why)) = (finished.exit(), limit_text::unproven(&finished.summary))
-        {
-            eprintln!("weigh: {why}");
-            return Ok(Exit::Undecided);
-        }
-        Ok(finished.exit())
+        let run = &finished.summary.run;
+        let checks = checks::of_run(&finished.summary);
+        let judged = self.verdicts.conclude((&run.plan.name, &run.started), &checks)?;
+        Ok(match (finished.exit(), judged) {
+            (Exit::Done | Exit::Finding | Exit::Undecided, Exit::Finding) => Exit::Finding,
+            (Exit::Undecided, _) => self.verdicts.of_undecided(),
+            (own, _) => own,
+        })
     }
 }
 

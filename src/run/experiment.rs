@@ -10,6 +10,7 @@ use weigh_model::event::{Event, JOURNAL_SCHEMA, RunResumed, RunStarted, Setup};
 use weigh_model::modelled::EnergyBasis;
 use weigh_model::plan::Plan;
 use weigh_report::Summary;
+use weigh_report::judging::Answer;
 use weigh_report::run_folder::{RunFolder, rfc3339};
 use weigh_sequence::{Sequence, Step};
 use weigh_stage::catalogue::Catalogue;
@@ -121,8 +122,13 @@ impl Finished {
                 stop.exit()
             }
             (None, None, Some(_)) => Exit::Internal,
-            (None, None, None) if !self.summary.thresholds_hold() => Exit::Finding,
-            (None, None, None) => Exit::Done,
+            (None, None, None) => match self.summary.answer() {
+                Answer::Failed => Exit::Finding,
+                Answer::Undecided => Exit::Undecided,
+                // Nothing measured is no pass.
+                Answer::Holds if !self.summary.unmeasured().is_empty() => Exit::Undecided,
+                Answer::Holds => Exit::Done,
+            },
         }
     }
 }

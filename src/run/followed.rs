@@ -3,10 +3,11 @@
 use std::sync::mpsc;
 
 use weigh_limit::attribution::Observed;
-use weigh_model::Trial;
 use weigh_model::event::{Event, Interval, TrialFinished};
+use weigh_model::{Condition, Trial};
 use weigh_report::RecordError;
 use weigh_report::exports;
+use weigh_report::quantiles;
 use weigh_report::run_folder::RunFolder;
 use weigh_stage::pinning::{CoreSet, Pinning};
 
@@ -108,6 +109,11 @@ impl Scales<'_> {
         });
         let Weighed { mut finished, mut told, watched, unwritten, observed, .. } = result?;
         told.extend(self.null_path(case, &mut finished));
+        let plan = &self.experiment.plan;
+        let until = plan.repeat.until.iter().map(|own| format!("{} > +0%", own.metric));
+        let until: Vec<Condition> = until.filter_map(|text| text.parse().ok()).collect();
+        let asked = plan.thresholds.iter().chain(plan.stop.values().flatten()).chain(&until);
+        quantiles::add(&mut finished, asked);
         for interval in &mut intervals {
             interval.trial.clone_from(&id);
             if let Some(watched) = &watched {

@@ -8,6 +8,7 @@ use std::time::Instant;
 use weigh_limit::{Search, Selector, TrialEnd, TrialRequest, TrialResult};
 use weigh_model::event::Event;
 use weigh_model::{Nanos, Trial};
+use weigh_report::quantiles;
 use weigh_report::run_folder::RunFolder;
 
 use crate::exit::{Exit, Stop};
@@ -233,7 +234,9 @@ impl Sitting<'_> {
         let goals = &lane.search.goals;
         let mut observed = serde_json::Value::Null;
         let result = match weighed {
-            Ok(followed) => {
+            Ok(mut followed) => {
+                let asked = goals.iter().flat_map(|goal| &goal.conditions);
+                quantiles::add(&mut followed.finished, asked);
                 let Followed { intervals, finished, .. } = &followed;
                 let over = Over { request, load: &case.load, finished, intervals, elapsed };
                 let (result, is_spoilt) = (over.result(goals), over.spoilt(goals).is_some());

@@ -17,7 +17,8 @@ use weigh_model::body::Composer;
 use weigh_model::energy::Span;
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::ledger::Cause;
-use weigh_model::protocol::{Dial, Invalid};
+use weigh_model::protocol::{Dial, Invalid, Role, Seat};
+use weigh_model::wire::{Outbox, Signal};
 use weigh_model::{Arrival, Doubt, Emulation, Endpoint, Load, Nanos, Pattern, Trial, tls};
 use weigh_observe::cpu::{HostCpu, monotonic_ns};
 use weigh_observe::process::Tree;
@@ -587,17 +588,33 @@ fn check_answered(outcome: &Outcome, job: &Job) -> Result<(), Failure> {
         return Ok(());
     }
     let reason = outcome.first_loss.clone().unwrap_or_default();
-    // Whoever greets and then is silent, and keeps the connection, was ready.
+    // Whoever greets and then is silent, and keeps the connection, was ready. Without a greeting
+    // all that came is the beginning of an answer that was never completed.
     let was_shut = !reason.is_empty() && reason != SILENCE;
-    if outcome.bytes.1 > 0 && !was_shut {
+    let has_begun = outcome.bytes.1 > 0;
+    if has_begun && !was_shut && (job.may_be_cut_off || greets(&job.dial)) {
         return Ok(());
     }
     let spoken = &job.trial.protocol;
     let reason = match reason.as_str() {
+        _ if has_begun && !was_shut => format!(
+            "never completed an answer: {} bytes came, fewer than it announced",
+            outcome.bytes.1
+        ),
         "" => format!("took {} {spoken} messages and never answered", ledger.sent),
         _ => format!("never answered {spoken}: {reason}"),
     };
     Err(Failure::Session { address: job.address, reason })
+}
+
+/// Whether a session begins with a word of the server.
+fn greets(dial: &Dial) -> bool {
+    let mut wire = (dial.make)(Seat { index: 0, role: Role::Producer });
+    let mut is_ready = false;
+    wire.open(Nanos(0), &mut Outbox::default(), &mut |signal| {
+        is_ready |= matches!(signal, Signal::Ready { .. });
+    });
+    !is_ready
 }
 
 /// How long an interval of the time series is: as the plan wants it, at least [`INTERVAL_MIN`], or

@@ -68,13 +68,16 @@ fn a_condition_that_holds_ends_with_99() {
 }
 
 #[test]
-fn what_cannot_be_told_fails_only_when_strict() {
+fn what_cannot_be_told_is_98_unless_a_flag_decides() {
     let place = Place::new("diff-strict");
     for _ in 0..2 {
         place.compare(&["tcp", "-n", "300"]).with(0);
     }
     let asked = ["diff", "latest~1", "latest", "--fail-if", "response_time p(99) > +5%", "--json"];
-    assert_eq!(judgement(&place.weigh(&asked).with(0), 0), "cannot tell");
+    let ended = place.weigh(&asked).with(98).saying(&["undecided (exit code 98)"]);
+    assert_eq!(judgement(&ended, 0), "cannot tell");
+    place.weigh(&[&asked[..], &["--undecided", "pass"]].concat()).with(0);
+    place.weigh(&[&asked[..], &["--undecided", "fail"]].concat()).with(99);
     place.weigh(&[&asked[..], &["--strict"]].concat()).with(99);
 }
 
@@ -87,7 +90,7 @@ fn nonsense_is_refused_with_the_mend() {
     place.weigh(&["diff", "latest", "none"]).with(2).saying(&["no such run", "newest run"]);
     let fail_if =
         |text: &str| place.weigh(&["diff", "latest", "latest", "--fail-if", text]).with(2);
-    fail_if("response_tim_ns.p99 > +5%").saying(&["did you mean response_time_ns.p99?"]);
+    fail_if("response_tim_ns.p99 > +5%").saying(&["did you mean response_time"]);
     fail_if("response_time > +5%").saying(&["p(95)"]);
     fail_if("throughput_out_per_s == +5%").saying(&["with < or >"]);
     place.weigh(&["diff", "latest", "latest", "--strict"]).with(2).saying(&["--fail-if"]);

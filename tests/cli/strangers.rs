@@ -89,7 +89,7 @@ fn the_right_server_under_the_wrong_scheme() {
 }
 
 #[test]
-fn error_answers_are_a_result() {
+fn error_answers_are_in_the_ledger_and_no_pass() {
     fn refusing(mut stream: TcpStream) {
         let mut buffer = [0; 4096];
         while stream.read(&mut buffer).is_ok_and(|count| count > 0) {
@@ -101,7 +101,7 @@ fn error_answers_are_a_result() {
     }
     let place = Place::new("errors");
     let url = format!("http://127.0.0.1:{}/", stranger(refusing));
-    let summary = place.compare(&[&url, "-n", "10", "--json"]).with(0).json();
+    let summary = place.compare(&[&url, "-n", "10", "--json"]).with(98).json();
     let ledger = &summary["cells"][0]["ledger"];
     assert_eq!(ledger["causes"]["error_answer"], 10, "{ledger}");
 }

@@ -337,8 +337,7 @@ impl Doubt {
             Doubt::ErrorAnswers(errors, sent, first) => (
                 "error-answers",
                 format!("{errors} of {sent} messages were answered with {}", error_name(*first)),
-                "check address, path and credentials; errors are in no response time, they have \
-                 times of their own (error_time_ns)",
+                error_advice(*first),
             ),
             Doubt::Bound(..) | Doubt::Burst(_) | Doubt::NearNullPath(..) => {
                 self.words_of_the_instrument()
@@ -519,6 +518,37 @@ impl Doubt {
 
 /// HTTP statuses begin at 100 and errors at 400 (RFC 9110, section 15); MQTT 5 has reasons of one
 /// byte, errors from 0x80 on (section 2.4); gRPC has statuses up to 16. So the ranges lie apart.
+/// What to type where answers have this code.
+fn error_advice(code: u16) -> &'static str {
+    match code {
+        301 | 302 | 303 | 307 | 308 => {
+            "redirects are not followed: type the URL that the server names (curl -i shows it)"
+        }
+        401 | 403 | 407 => {
+            "the server wants other credentials: type --user NAME with WEIGH_PASSWORD, or a header \
+             with -H"
+        }
+        404 | 410 => "there is nothing at this path: check the URL",
+        405 | 501 => {
+            "the server does not take this method here: type --method GET (or the one that it takes)"
+        }
+        413 => "the body is too large for the server: type a smaller -s",
+        415 => "the server does not take this kind of body: type -H \"content-type: ...\"",
+        429 | 503 => {
+            "the server refuses load: lower -R or -c, or raise its limit; errors have times of \
+             their own (error_time_ns)"
+        }
+        500..=599 => {
+            "the server failed: see its log; errors are in no response time, they have times of \
+             their own (error_time_ns)"
+        }
+        _ => {
+            "check address, path and credentials; errors are in no response time, they have times \
+             of their own (error_time_ns)"
+        }
+    }
+}
+
 fn error_name(code: u16) -> String {
     match code {
         ..STREAM_ERROR => format!("gRPC status {code}"),

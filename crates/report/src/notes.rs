@@ -11,6 +11,7 @@ use crate::comparisons::HEADLINES;
 use crate::energy;
 use crate::figures::{count, share};
 use crate::interference;
+use crate::judging::Answer;
 use crate::late;
 use crate::radio_view;
 use crate::stalled;
@@ -19,7 +20,6 @@ use crate::table::{
     ELSEWHERE, INVALID_MARK, RED, RESET, Style, lag_shares, shows_delivery_time,
     shows_one_way_time, shows_service_time,
 };
-use crate::judging::Answer;
 use crate::thresholds::sentences;
 use crate::too_early;
 use crate::verdict_lines;

@@ -194,7 +194,10 @@ impl Summary {
         };
         let multiplicity = comparisons::together(&mut comparisons);
         let interference = interference::from_events(&cells, events, &trials);
-        let thresholds = thresholds::judge(&started.plan, &cells, &failures);
+        let thresholds = match is_search {
+            true => thresholds::judge_search(&started.plan, (&cells, &limits), &trials),
+            false => thresholds::judge(&started.plan, &cells, &failures),
+        };
         Ok(Summary {
             schema: SUMMARY_SCHEMA.to_owned(),
             run: run(started, events),

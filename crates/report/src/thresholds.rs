@@ -3,12 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weigh_model::Condition;
-use weigh_model::condition::{LOSS_RATIO, LOST, Limit, resolve};
+use weigh_model::condition::{self, LOSS_RATIO, LOST, resolve};
+use weigh_model::event::TrialFinished;
 use weigh_model::plan::Plan;
 
 use crate::cells::point_name;
 use crate::figures::{bytes, three_digits, time};
 use crate::judging::{self, Answer};
+use crate::limits::{Limit, LimitGoal, LimitTrial};
 use crate::summary::{Cell, Failure, Summary, unit_of};
 
 /// A threshold of the plan and what became of it.
@@ -80,6 +82,37 @@ pub(crate) fn judge(plan: &Plan, cells: &[Cell], failures: &[Failure]) -> Vec<Th
     plan.thresholds.iter().map(|condition| one(condition, cells, failures)).collect()
 }
 
+/// All thresholds of a search for limits: they are about the capacity that was found, and about the
+/// load at the lower bound. Other loads are tried to see them fail.
+pub(crate) fn judge_search(
+    plan: &Plan,
+    (cells, limits): (&[Cell], &[Limit]),
+    trials: &[&TrialFinished],
+) -> Vec<Threshold> {
+    let one = |condition: &Condition| {
+        let mut threshold = Threshold::about(condition);
+        for (limit, goal) in limits.iter().flat_map(|own| own.goals.iter().map(move |g| (own, g))) {
+            if condition.metric.starts_with(CAPACITY) {
+                threshold.note_capacity(condition, limit, goal);
+                continue;
+            }
+            let at_bound = |own: &&LimitTrial| Some(own.load) == goal.lower;
+            let trial = limit.trials.iter().rev().find(at_bound);
+            let trial = trial.and_then(|own| trials.iter().find(|trial| trial.trial == own.trial));
+            let cell = trial.and_then(|own| cells.iter().find(|cell| cell.point == own.point));
+            match cell {
+                Some(cell) => threshold.note(condition, cell),
+                None => {
+                    let why = format!("no load is known to meet the goal ({})", goal.sentence);
+                    threshold.undecided.push(Judged::without(limit.title(), &why));
+                }
+            }
+        }
+        threshold.conclude()
+    };
+    plan.thresholds.iter().map(one).collect()
+}
+
 fn one(condition: &Condition, cells: &[Cell], failures: &[Failure]) -> Threshold {
     let mut threshold = Threshold::about(condition);
     threshold.reason = why_not_at_all(condition, cells, failures);
@@ -101,12 +134,8 @@ fn one(condition: &Condition, cells: &[Cell], failures: &[Failure]) -> Threshold
 }
 
 /// Why the condition cannot be decided of anything.
-fn why_not_at_all(
-    condition: &Condition,
-    cells: &[Cell],
-    failures: &[Failure],
-) -> Option<String> {
-    if matches!(condition.limit, Limit::Change(_)) {
+fn why_not_at_all(condition: &Condition, cells: &[Cell], failures: &[Failure]) -> Option<String> {
+    if matches!(condition.limit, condition::Limit::Change(_)) {
         return Some("a change is judged against another run: use weigh diff --fail-if".to_owned());
     }
     (cells.is_empty() && failures.is_empty()).then(|| "nothing was measured".to_owned())
@@ -139,6 +168,25 @@ impl Threshold {
         }
     }
 
+    /// Takes in what the condition comes to of a capacity: of every load between its bounds, or it
+    /// is undecided.
+    fn note_capacity(&mut self, condition: &Condition, limit: &Limit, goal: &LimitGoal) {
+        let found = goal.metrics.get(&condition.metric);
+        let ends = found.map(|own| (own.low, own.high.unwrap_or(f64::INFINITY)));
+        let held = ends.map(|(low, high)| (condition.holds(low), condition.holds(high)));
+        let judged = Judged {
+            figure: found.map(|own| own.value),
+            low: found.map(|own| own.low),
+            high: found.and_then(|own| own.high),
+            ..Judged::without(limit.title(), &goal.sentence)
+        };
+        match held {
+            Some((Some(true), Some(true))) => {}
+            Some((Some(false), Some(false))) => self.failed.push(judged),
+            _ => self.undecided.push(judged),
+        }
+    }
+
     /// The same, with what all cells together come to.
     pub(crate) fn conclude(self) -> Threshold {
         let holds = self.failed.is_empty() && self.undecided.is_empty() && self.reason.is_none();
@@ -162,7 +210,8 @@ pub(crate) fn figure_of(cell: &Cell, name: &str) -> Option<f64> {
 /// Whether the interval holds values for which the condition holds and others for which it does
 /// not.
 fn is_close(condition: &Condition, judged: &Judged) -> bool {
-    let (Limit::Value(limit), Some(low), Some(high)) = (condition.limit, judged.low, judged.high)
+    let (condition::Limit::Value(limit), Some(low), Some(high)) =
+        (condition.limit, judged.low, judged.high)
     else {
         return false;
     };
@@ -227,6 +276,8 @@ impl Judged {
     }
 }
 
+/// What the figures of a search for limits begin with.
+const CAPACITY: &str = "capacity_";
 /// Cells that a sentence names.
 const NAMES_MAX: usize = 3;
 const NOT_DONE: &str = "not done";
@@ -318,7 +369,8 @@ mod tests {
         assert_eq!(lost.failed[0].reason.as_deref(), Some("in the lost share"));
         let nobody = judged("delivery_time p(95) < 5ms", &[fast()]);
         assert_eq!(nobody.answer(), Answer::Undecided);
-        for (condition, cells) in [("response_time_ns.p95 > +5%", vec![fast()]), ("loss == 0", vec![])]
+        for (condition, cells) in
+            [("response_time_ns.p95 > +5%", vec![fast()]), ("loss == 0", vec![])]
         {
             let never = judged(condition, &cells);
             assert_eq!(never.answer(), Answer::Undecided, "{condition}");

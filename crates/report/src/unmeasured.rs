@@ -25,7 +25,8 @@ impl Summary {
         if !self.limits.is_empty() {
             return Vec::new();
         }
-        let found = |cell: &Cell| Some(Unmeasured { cell: cell.name.clone(), why: self.why(cell)? });
+        let found =
+            |cell: &Cell| Some(Unmeasured { cell: cell.name.clone(), why: self.why(cell)? });
         self.cells.iter().filter_map(found).collect()
     }
 
@@ -37,9 +38,8 @@ impl Summary {
         }
         let ledger = &cell.ledger;
         if ledger.scheduled == 0 {
-            return Some(
-                "no message was due: raise the rate (-R) or the duration (-d)".to_owned(),
-            );
+            let why = "no message was due: raise the rate (-R) or the duration (-d)";
+            return Some(why.to_owned());
         }
         if ledger.sent == 0 {
             return Some(format!("none of {} due messages was sent", count(ledger.scheduled)));
@@ -51,8 +51,11 @@ impl Summary {
         let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
         let sent = count(ledger.sent);
         if errors == ledger.sent {
-            let said = cell.doubts.iter().find(|doubt| doubt.code == "error-answers");
-            let said = said.map_or(String::new(), |doubt| format!(": {}; {}", doubt.text, doubt.advice));
+            let doubt = cell.doubts.iter().find(|doubt| doubt.code == "error-answers");
+            let said = doubt.map_or(String::new(), |doubt| {
+                let status = doubt.text.rsplit("answered with ").next().unwrap_or_default();
+                format!(" ({status}): {}", doubt.advice)
+            });
             return Some(format!("all {sent} messages were answered with errors{said}"));
         }
         let causes: Vec<String> = ledger
@@ -61,7 +64,8 @@ impl Summary {
             .filter(|(_, lost)| **lost > 0)
             .map(|(cause, lost)| format!("{} {}", count(*lost), name_of(cause)))
             .collect();
-        let causes = if causes.is_empty() { String::new() } else { format!(" ({})", causes.join(", ")) };
+        let causes =
+            if causes.is_empty() { String::new() } else { format!(" ({})", causes.join(", ")) };
         Some(format!("none of {sent} sent messages came through{causes}"))
     }
 }

@@ -237,6 +237,7 @@ pub fn graver(one: Exit, other: Exit) -> Exit {
         Exit::Usage,
         Exit::Target,
         Exit::Finding,
+        Exit::Undecided,
         Exit::Done,
     ];
     let place = |exit: Exit| order.iter().position(|known| *known == exit);
@@ -250,6 +251,8 @@ mod tests {
     #[test]
     fn the_graver_end_is_told() {
         assert_eq!(graver(Exit::Done, Exit::Finding), Exit::Finding);
+        assert_eq!(graver(Exit::Finding, Exit::Undecided), Exit::Finding);
+        assert_eq!(graver(Exit::Undecided, Exit::Done), Exit::Undecided);
         assert_eq!(graver(Exit::Target, Exit::Finding), Exit::Target);
         assert_eq!(graver(Exit::Target, Exit::Internal), Exit::Internal);
         assert_eq!(graver(Exit::Interrupted, Exit::Internal), Exit::Interrupted);

@@ -50,9 +50,9 @@ fn change(text: &str) -> Result<Limit, String> {
             "{text:?} is negative, and no figure is: type a limit from 0 on, or a change against \
              another run such as -5%"
         )),
-        None => Err(format!(
-            "{text:?} is not a change: type one in percent with its sign, such as +5%"
-        )),
+        None => {
+            Err(format!("{text:?} is not a change: type one in percent with its sign, such as +5%"))
+        }
     }
 }
 

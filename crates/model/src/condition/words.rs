@@ -209,7 +209,8 @@ mod tests {
         ] {
             assert_eq!(metric(text).as_deref(), Ok(name), "{text}");
         }
-        for text in ["response_time p(101)", "response_time min", "loss p99", "response_time p(0)"] {
+        for text in ["response_time p(101)", "response_time min", "loss p99", "response_time p(0)"]
+        {
             assert!(metric(text).is_err(), "{text}");
         }
     }
@@ -225,7 +226,9 @@ mod tests {
 
     #[test]
     fn the_headline_latency_is_the_response_or_else_the_delivery() {
-        let of = |have: &[&str]| resolve("latency_time_ns.p99", |name| have.contains(&name)).into_owned();
+        let of = |have: &[&str]| {
+            resolve("latency_time_ns.p99", |name| have.contains(&name)).into_owned()
+        };
         assert_eq!(of(&["response_time_ns.mean", "delivery_time_ns.p99"]), "response_time_ns.p99");
         assert_eq!(of(&["delivery_time_ns.mean"]), "delivery_time_ns.p99");
         assert_eq!(of(&[]), "response_time_ns.p99");

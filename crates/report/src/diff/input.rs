@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use weigh_model::Condition;
 use weigh_model::condition::LOSS_RATIO;
 use weigh_model::doubt::DoubtRecord;
 use weigh_model::event::Event;
 
 use crate::journal::{BadLine, Reader};
+use crate::quantiles;
 use crate::record_error::RecordError;
 use crate::run_folder::{JOURNAL, RunFolder};
 use crate::summary::{Cell, Metric, NotARun, SUMMARY_SCHEMA, Summary, finished_trials};
@@ -33,30 +35,43 @@ impl Side {
     /// folder with a journal or a summary, a journal (`*.jsonl`) or a summary (`*.json`); or
     /// several of these with commas between them, see [`Side::of_runs`].
     pub fn find(runs: &Path, names: &str) -> Result<Side, RecordError> {
+        Side::find_for(runs, names, &[])
+    }
+
+    /// The same with the quantiles that `conditions` speak of: a journal has the recorded times.
+    pub fn find_for(
+        runs: &Path,
+        names: &str,
+        conditions: &[Condition],
+    ) -> Result<Side, RecordError> {
         if Path::new(names).exists() || !names.contains(',') {
-            return Side::find_one(runs, names);
+            return Side::find_one(runs, names, conditions);
         }
         let found: Result<Vec<Side>, RecordError> =
-            names.split(',').map(|name| Side::find_one(runs, name.trim())).collect();
+            names.split(',').map(|name| Side::find_one(runs, name.trim(), conditions)).collect();
         Ok(Side::of_runs(found?))
     }
 
-    fn find_one(runs: &Path, name: &str) -> Result<Side, RecordError> {
+    fn find_one(runs: &Path, name: &str, conditions: &[Condition]) -> Result<Side, RecordError> {
         let path = match steps_back(name) {
             Some(back) => nth_newest(runs, back)?,
             None => file_of(runs, name)?,
         };
-        Side::read(&path)
+        Side::read_for(&path, conditions)
     }
 
     /// Reads a journal or a summary.
     pub fn read(path: &Path) -> Result<Side, RecordError> {
+        Side::read_for(path, &[])
+    }
+
+    fn read_for(path: &Path, conditions: &[Condition]) -> Result<Side, RecordError> {
         if path.extension().is_some_and(|extension| extension == "json") {
             return Side::read_summary(path);
         }
         let failed = |problem| RecordError::new(path, problem);
         let folder = path.parent().filter(|_| path.ends_with(JOURNAL));
-        let journal = match folder {
+        let mut journal = match folder {
             // The folder knows what of a journal counts.
             Some(folder) => {
                 RunFolder::find(folder, &folder.display().to_string())?.read_journal()?
@@ -64,6 +79,7 @@ impl Side {
             None => Reader::open(path)?.read().map_err(failed)?,
         };
         journal.check_version(path)?;
+        quantiles::add_to_all(&mut journal.events, conditions);
         let mut side = Side::from_events(&journal.events).map_err(|error| {
             RecordError::saying(path, error.to_string(), "name the journal of a run")
         })?;

@@ -83,9 +83,15 @@ fn of_change(condition: &Condition, share: f64, (pair, metric): (&Pair, &str)) -
         }
         // A ratio that has no bounds must still be beyond the limit itself.
         let beyond = row.ratio.map(|ratio| condition.holds_for_change(ratio.value) == Some(true));
-        let is_lag = Lag::of(&a.figure, &b.figure).is_material();
+        // What is higher than all that A may have been, lag and all, is higher without it too.
+        let lag = Lag::of(&a.figure, &b.figure);
+        let is_hidden = match row.verdict {
+            Verdict::Higher => lag.least < 1.0,
+            Verdict::Lower => lag.most > 1.0,
+            _ => false,
+        };
         let holds = match (without_bounds(&row, is_above), beyond) {
-            _ if is_lag => Holds::CannotTell,
+            _ if is_hidden => Holds::CannotTell,
             (Holds::Yes, Some(false)) | (Holds::No, Some(true)) => Holds::CannotTell,
             (holds, _) => holds,
         };

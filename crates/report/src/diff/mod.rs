@@ -20,6 +20,7 @@ use weigh_model::doubt::DoubtRecord;
 pub use input::Side;
 pub use text::render;
 
+use crate::judging::Answer;
 use crate::shape::DoubtShape;
 use crate::summary::{Ratio, Summary, Verdict};
 use matching::Matched;
@@ -201,15 +202,15 @@ impl Diff {
         })
     }
 
-    /// True if a condition holds, or if nothing could decide it: then it guards nothing, which a
-    /// job that only reads the exit code must not take for a good result. When `strict`, also if
-    /// it cannot be told whether one holds, or if no cell of the one run is a cell of the other.
-    pub fn finds(&self, strict: bool) -> bool {
-        let is_open = |judgement: &Judgement| judgement.holds == Holds::CannotTell;
-        let holds = self.judgements.iter().any(|judgement| judgement.holds == Holds::Yes);
-        holds
-            || !self.unjudged.is_empty()
-            || strict && (self.rows.is_empty() || self.judgements.iter().any(is_open))
+    /// What all conditions come to: failed where one holds, undecided where it cannot be told
+    /// whether one does or where nothing could decide one. Undecided is never a good result.
+    pub fn answer(&self) -> Answer {
+        let of = |holds: Holds| self.judgements.iter().any(|own| own.holds == holds);
+        match () {
+            () if of(Holds::Yes) => Answer::Failed,
+            () if of(Holds::CannotTell) || !self.unjudged.is_empty() => Answer::Undecided,
+            () => Answer::Holds,
+        }
     }
 
     /// The document as it is printed, with a line break at its end.

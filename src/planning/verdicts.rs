@@ -1,0 +1,137 @@
+//! How a command ends that judges conditions: its exit code, the last line on standard error, and
+//! what continuous integration reads (JUnit XML, annotations of GitHub Actions).
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use weigh_model::Condition;
+use weigh_plan::metrics;
+use weigh_report::checks::{Check, MEASURED, PROVEN};
+use weigh_report::github;
+use weigh_report::judging::Answer;
+use weigh_report::junit;
+
+use crate::exit::{Exit, Stop};
+
+/// What `--undecided` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Undecided {
+    /// End with 0
+    Pass,
+    /// End with 99
+    Fail,
+}
+
+/// The flags that say how a command ends that judged conditions.
+#[derive(Args, Clone, Default)]
+pub struct Verdicts {
+    /// Exit code where a condition cannot be decided: pass (0) or fail (99) [default: 98]
+    #[arg(long, value_name = "pass|fail")]
+    undecided: Option<Undecided>,
+    /// Write what the conditions came to as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Print conditions that do not hold as annotations of GitHub Actions, on standard error
+    #[arg(long)]
+    github: bool,
+}
+
+/// Reads a condition of `--fail-if` that one run alone can decide.
+///
+/// # Errors
+/// The mistake, and what to type instead.
+pub fn fail_if(text: &str) -> Result<Condition, String> {
+    let is_capacity = text.trim().starts_with("capacity");
+    let capacity = if is_capacity { text.trim().parse::<Condition>().ok() } else { None };
+    match capacity {
+        Some(condition) => Ok(condition),
+        None => metrics::absolute(text).map_err(|wrong| format!("{}; {}", wrong.text, wrong.mend)),
+    }
+}
+
+/// Reads a condition of `weigh diff --fail-if`, which may be a change.
+///
+/// # Errors
+/// The mistake, and what to type instead.
+pub fn fail_if_changed(text: &str) -> Result<Condition, String> {
+    metrics::condition(text).map_err(|wrong| format!("{}; {}", wrong.text, wrong.mend))
+}
+
+impl Verdicts {
+    /// The same with `--undecided fail`, which an older flag asks for.
+    pub fn strict(self, is_strict: bool) -> Verdicts {
+        let undecided = self.undecided.or(is_strict.then_some(Undecided::Fail));
+        Verdicts { undecided, ..self }
+    }
+
+    /// Writes and prints what `checks` came to, and says how the command ends by them. The
+    /// document is called `name` and began at `started`.
+    ///
+    /// # Errors
+    /// If the JUnit file cannot be written.
+    pub fn conclude(&self, (name, started): (&str, &str), checks: &[Check]) -> Result<Exit, Stop> {
+        if let Some(path) = &self.junit {
+            let document = junit::document(name, started, checks, self.policy());
+            std::fs::write(path, document).map_err(|error| {
+                let path = path.display();
+                let text = format!("--junit {path}: cannot be written: {error}; name another file");
+                Stop::new(Exit::Record, text)
+            })?;
+        }
+        if self.github {
+            eprint!("{}", github::annotations(checks, self.policy()));
+        }
+        let empty = checks.iter().filter(|check| check.condition == MEASURED);
+        for check in empty {
+            eprintln!("weigh: NOTHING WAS MEASURED: {}: {}", check.case, check.text);
+        }
+        Ok(self.tell(checks))
+    }
+
+    /// The exit code for what could not be decided.
+    pub fn of_undecided(&self) -> Exit {
+        match self.undecided {
+            None => Exit::Undecided,
+            Some(Undecided::Pass) => Exit::Done,
+            Some(Undecided::Fail) => Exit::Finding,
+        }
+    }
+
+    /// Says in the last line which condition decides how the command ends, and why.
+    fn tell(&self, checks: &[Check]) -> Exit {
+        let of = |answer: Answer| -> Vec<&Check> {
+            checks.iter().filter(|check| check.answer == answer).collect()
+        };
+        let (failed, open) = (of(Answer::Failed), of(Answer::Undecided));
+        let more = |all: &[&Check]| match all.len() {
+            0 | 1 => String::new(),
+            many => format!(" (and {} more)", many - 1),
+        };
+        if let Some(first) = failed.first() {
+            eprintln!("weigh: failed (exit code 99): {}{}", first.line(), more(&failed));
+            return Exit::Finding;
+        }
+        let Some(first) = open.first() else { return Exit::Done };
+        let exit = self.of_undecided();
+        let (code, hint) = match exit {
+            Exit::Undecided => ("98", "; --undecided pass allows it"),
+            Exit::Finding => ("99, by --undecided fail", ""),
+            _ => ("0, by --undecided pass", ""),
+        };
+        let first = match first.condition.as_str() {
+            MEASURED => format!("nothing was measured: {}", first.case),
+            PROVEN => first.text.clone(),
+            _ => first.line(),
+        };
+        eprintln!("weigh: undecided (exit code {code}): {first}{}{hint}", more(&open));
+        exit
+    }
+
+    fn policy(&self) -> junit::Undecided {
+        match self.undecided {
+            None => junit::Undecided::Told,
+            Some(Undecided::Pass) => junit::Undecided::Passes,
+            Some(Undecided::Fail) => junit::Undecided::Fails,
+        }
+    }
+}
