@@ -79,7 +79,7 @@ pub fn unproven(summary: &Summary) -> Option<String> {
         count => format!(" (and {} of {} answers in all)", count, goals().count()),
     };
     let why = goal.unproven.as_deref().unwrap_or_default();
-    Some(format!("undecided: {}: {} is not proven: {why}{more}", limit.title(), goal.name))
+    Some(format!("{}: {} is not proven: {why}{more}", limit.title(), goal.name))
 }
 
 /// The curves of all loads that were raised in steps; empty where none was.
