@@ -91,7 +91,7 @@ pub struct LoadOptions {
     /// A message delivered later than this after its due time is late [default: 5s; 60s in
     /// transfer]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    timeout: Option<Nanos>,
+    pub timeout: Option<Nanos>,
     /// How long subscribers read nothing, where a command asks for that.
     #[arg(skip)]
     stall: Option<Nanos>,

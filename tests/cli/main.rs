@@ -41,6 +41,7 @@ mod serving;
 mod stages;
 mod strangers;
 mod studies;
+mod sys;
 #[cfg(feature = "tls")]
 mod tls;
 mod transfers;
