@@ -60,8 +60,8 @@ fn of_quantile(search: &Search, quantity: Quantity, share: Nanos) -> String {
     };
     let (min, needed) = (axis.min(), quantity.messages);
     let mut text = format!(
-        "--goal \"{condition}\" needs {needed} messages, and the smallest load ({min}{unit}) brings \
-         {:.2} a second; ",
+        "--goal \"{condition}\" needs {needed} messages, and the smallest load ({min}{unit}) \
+         brings {:.2} a second; ",
         quantity.per_s + quantity.per_s_of_load * min
     );
     let seconds = share.as_secs_f64() / TRIALS_IN_BUDGET;

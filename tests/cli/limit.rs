@@ -98,9 +98,12 @@ fn search(place: &Place, url: &str, more: &[&str]) -> Value {
     words.extend(["--goal", "loss <= 1%", "--width", "5%", "--warmup", "200ms"]);
     words.extend(["--trial", "400ms", "--sum", "2s"]);
     words.extend(more);
-    let document = place.weigh(&words).with(0).json();
-    let limit = document["limits"][0].clone();
+    let ended = place.weigh(&words);
+    let limit = ended.json()["limits"][0].clone();
     assert_eq!(limit["stop"], "complete", "{}", limit["stopped"]);
+    // On a machine that is busy with other tests these may be what ended it.
+    let is_proven = limit["goals"][0]["unproven"].is_null();
+    drop(ended.with(if is_proven { 0 } else { 98 }));
     limit
 }
 

@@ -175,7 +175,8 @@ fn a_plan_says_whether_counters_are_asked_for() {
     let summary = place.weigh(&["run", "off.toml", "--json", "-Q"]).with(0).json();
     assert_eq!(cells(&summary)[0]["scene"]["counters"], "not asked (--sys off)");
     place.write("wrong.toml", &plan("perhaps"));
-    drop(place.weigh(&["run", "wrong.toml"]).with(2).saying(&["observe.sys", "auto, on or off"]));
+    let refused = place.weigh(&["run", "wrong.toml"]).with(2);
+    refused.saying(&["observe.sys", "type one of auto, on, off"]);
     server.end("TERM");
 }
 
