@@ -19,7 +19,7 @@ use crate::planning::known::Known;
 use crate::planning::lane_options::{LaneOptions, run_name, secrets};
 use crate::planning::lanes::Lane;
 use crate::planning::limit_goals::GoalOptions;
-use crate::planning::limit_length::{check_length, quantity};
+use crate::planning::limit_length::{self, check_length, quantity};
 use crate::planning::limit_load;
 use crate::planning::limit_needs;
 use crate::planning::options::LoadOptions;
@@ -127,8 +127,12 @@ impl Limit {
             let pattern = self.load.pattern.unwrap_or(patterns[0]);
             let topology = options.topology();
             limit_load::check(axis.kind(), protocol, pattern, topology)?;
-            let load = options.load(protocol, patterns)?;
+            let mut load = options.load(protocol, patterns)?;
             let goals = self.goals.goals(&load)?;
+            let is_near = !self.shared.has_hosts() && lane.against.is_on_this_machine();
+            if self.load.timeout.is_none() && is_near && limit_load::can_pile_up(&load) {
+                load.timeout = load.timeout.min(limit_length::usual_timeout(&goals));
+            }
             let mut search = Search::new(*axis, goals);
             search.budget = share;
             search.quantity = quantity(&search, &load)?;

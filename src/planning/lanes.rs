@@ -46,6 +46,14 @@ impl Against {
 }
 
 impl Against {
+    /// True if nothing lies between it and us but loopback.
+    pub fn is_on_this_machine(&self) -> bool {
+        let Against::Foreign(endpoint) = self else { return true };
+        let host = endpoint.host.trim_matches(['[', ']']);
+        let is_loopback = |address: IpAddr| address.is_loopback();
+        host == "localhost" || host.parse().is_ok_and(is_loopback)
+    }
+
     /// Whether it can do this value of a key of the protocol, as far as its file says.
     ///
     /// # Errors

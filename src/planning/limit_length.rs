@@ -1,7 +1,7 @@
 //! Whether the trials of a search are long enough to say anything, and short enough for its budget.
 
-use weigh_limit::{AxisKind, Quantity, Search};
-use weigh_model::condition::Condition;
+use weigh_limit::{AxisKind, Goal, Quantity, Search};
+use weigh_model::condition::{Condition, Limit};
 use weigh_model::{Load, Nanos};
 use weigh_stats::quantile::values_needed;
 
@@ -36,7 +36,8 @@ pub fn check_length(search: &Search, load: &Load, whole: Option<Nanos>) -> Resul
     match (whole, search.budget) {
         (Some(whole), Some(share)) if share < takes => {
             let lanes = (whole.0 / share.0.max(1)).max(1);
-            let needed = Nanos(takes.0.saturating_mul(lanes));
+            let needed = takes.0.saturating_mul(lanes).div_ceil(TENTH.0).saturating_mul(TENTH.0);
+            let needed = Nanos(needed);
             let because = match search.quantity {
                 Some(quantity) if first > shortest => of_quantile(search, quantity, share),
                 _ => String::new(),
@@ -59,7 +60,8 @@ fn of_quantile(search: &Search, quantity: Quantity, share: Nanos) -> String {
     };
     let (min, needed) = (axis.min(), quantity.messages);
     let mut text = format!(
-        "--goal \"{condition}\" needs {needed} messages, and {min}{unit} bring {:.2} a second; ",
+        "--goal \"{condition}\" needs {needed} messages, and the smallest load ({min}{unit}) \
+         brings {:.2} a second; ",
         quantity.per_s + quantity.per_s_of_load * min
     );
     let seconds = share.as_secs_f64() / TRIALS_IN_BUDGET;
@@ -73,20 +75,23 @@ fn of_quantile(search: &Search, quantity: Quantity, share: Nanos) -> String {
     text
 }
 
-/// What a trial must have so that every quantile that a goal speaks of is known, and how fast it
-/// comes at a load of the search; `None` where no goal speaks of any, or nobody knows how fast.
+/// The messages that a trial must have so that every quantile that a goal speaks of is known, and
+/// how fast they come at a load of the search; `None` where nobody knows how fast.
 ///
 /// # Errors
 /// If the smallest burst has fewer messages than the quantile needs.
 pub fn quantity(search: &Search, load: &Load) -> Result<Option<Quantity>, Stop> {
-    let Some((condition, messages)) = steepest(search) else { return Ok(None) };
+    let steepest = steepest(search);
+    // A trial without a single message says nothing.
+    let messages = steepest.map_or(1, |(_, messages)| messages);
     let rate = load.rate.filter(|_| load.arrival.is_open());
     let (per_s, per_s_of_load) = match (search.axis.kind(), rate) {
         (AxisKind::Rate, _) => (0.0, 1.0),
         (AxisKind::Burst, _) if search.axis.min() < messages as f64 => {
+            let whose = steepest.map_or(String::new(), |(own, _)| format!("--goal \"{own}\": "));
             return Err(Stop::usage(format!(
-                "--goal \"{condition}\": needs {messages} messages, and the smallest burst has \
-                 {}: type --from {messages}",
+                "{whose}needs {messages} messages, and the smallest burst has {}: type --from \
+                 {messages}",
                 search.axis.min()
             )));
         }
@@ -140,6 +145,23 @@ fn check_quantiles(search: &Search, messages: f64) -> Result<(), Stop> {
     Ok(())
 }
 
+/// How long a trial of a search waits for what is still under way, where only loopback lies
+/// between: what is later has piled up, and misses every goal by that. At least twice as long as
+/// any time that a goal allows.
+pub fn usual_timeout(goals: &[Goal]) -> Nanos {
+    let conditions = goals.iter().flat_map(|goal| &goal.conditions);
+    let times = conditions.filter_map(|own| match own.limit {
+        Limit::Value(limit) if own.metric.contains("_time_ns") => Some(Nanos(2 * limit as u64)),
+        _ => None,
+    });
+    times.max().unwrap_or_default().max(TIMEOUT)
+}
+
+const TIMEOUT: Nanos = Nanos::from_secs(2);
+
+/// What a budget that is told is rounded up to.
+const TENTH: Nanos = Nanos::from_millis(100);
+
 /// Share of a message that a product of decimals may be short of.
 const ROUNDING: f64 = 1e-6;
 
@@ -160,5 +182,14 @@ mod tests {
         assert_eq!(messages_needed("delivery_time_ns.p50"), Some(6));
         assert_eq!(messages_needed("delivery_time_ns.max"), None);
         assert_eq!(messages_needed("polls"), None);
+    }
+
+    #[test]
+    fn a_time_that_a_goal_allows_is_waited_for() {
+        let goal = |text: &str| Goal { conditions: vec![text.parse().unwrap()], ..Goal::minute() };
+        assert_eq!(usual_timeout(&[Goal::minute()]), Nanos::from_secs(2));
+        assert_eq!(usual_timeout(&[goal("errors == 0")]), Nanos::from_secs(2));
+        let slow = goal("response_time p(99) < 3s");
+        assert_eq!(usual_timeout(&[Goal::minute(), slow]), Nanos::from_secs(6));
     }
 }

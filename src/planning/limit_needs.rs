@@ -32,7 +32,7 @@ pub fn of(search: &Search, beside: Nanos) -> Option<Needs> {
     Some(Needs {
         trials: (trials().min()?, trials().max()?),
         time_s: (seconds().reduce(f64::min)?, seconds().reduce(f64::max)?),
-        messages: search.quantity.map(|quantity| quantity.messages),
+        messages: search.quantity.map(|own| own.messages).filter(|messages| *messages > 1),
     })
 }
 

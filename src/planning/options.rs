@@ -94,7 +94,7 @@ pub struct LoadOptions {
     /// Count a message as late when it is delivered later than this after its due time [default:
     /// 5s; 60s in transfer; more on slow paths: 10 x the round trips of a message]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    timeout: Option<Nanos>,
+    pub timeout: Option<Nanos>,
     /// How long subscribers read nothing, where a command asks for that.
     #[arg(skip)]
     stall: Option<Nanos>,

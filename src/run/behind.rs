@@ -26,7 +26,8 @@ use crate::run::shown;
 /// What is known of the counters of all servers of a run that were given by URL.
 #[derive(Default)]
 pub struct Behind {
-    choice: SysChoice,
+    /// Absent where nobody wants to know: nothing is asked, and nothing said of it.
+    choice: Option<SysChoice>,
     servers: BTreeMap<String, Server>,
 }
 
@@ -86,7 +87,7 @@ pub struct Asking<'a> {
 impl Behind {
     /// Nothing known yet.
     pub fn new(choice: SysChoice) -> Behind {
-        Behind { choice, servers: BTreeMap::new() }
+        Behind { choice: Some(choice), servers: BTreeMap::new() }
     }
 
     /// Finds out what the server offers, once, before the first connection of its first trial.
@@ -95,7 +96,8 @@ impl Behind {
     /// If it offers nothing although counters were demanded.
     pub fn before(&mut self, asking: &Asking<'_>, catalogue: &Catalogue) -> Result<(), Stop> {
         let Some(key) = key(asking) else { return Ok(()) };
-        if self.choice == SysChoice::Off || self.servers.contains_key(&key) {
+        let asks = self.choice.is_some_and(|choice| choice != SysChoice::Off);
+        if !asks || self.servers.contains_key(&key) {
             return Ok(());
         }
         let (offers, baseline) = match asking.lane.protocol.name() {
@@ -106,7 +108,7 @@ impl Behind {
         let found = match &offers {
             Offers::Topics(like, _) => format!("$SYS counters, as {like} has them"),
             Offers::Page(like, url, _) => format!("{url}, as {like} has it"),
-            Offers::Nothing(_) if self.choice == SysChoice::On => {
+            Offers::Nothing(_) if self.choice == Some(SysChoice::On) => {
                 return Err(Stop::new(
                     Exit::Target,
                     format!(
@@ -133,12 +135,13 @@ impl Behind {
     /// What the server has counted over the trial, once the trial has settled.
     pub fn after(&mut self, asking: &Asking<'_>, outcome: &Outcome, awaits: Await) -> Told {
         let said = |words: &str| Told { words: words.to_owned(), ..Told::default() };
-        if self.choice == SysChoice::Off {
+        let Some(choice) = self.choice else { return Told::default() };
+        if choice == SysChoice::Off {
             return said("not asked (--sys off)");
         }
         let server = key(asking).and_then(|key| self.servers.get_mut(&key));
         let Some(server) = server else { return said("not asked") };
-        let is_always = self.choice == SysChoice::On;
+        let is_always = choice == SysChoice::On;
         let now = Since::of(outcome);
         match &server.offers {
             Offers::Nothing(why) => said(why),
@@ -311,7 +314,14 @@ fn page(asking: &Asking<'_>, catalogue: &Catalogue) -> (Offers, BTreeMap<String,
         for path in &first.paths {
             let at = Endpoint { path: path.clone(), credentials: None, ..endpoint.clone() };
             let url = at.to_string();
-            let Some(text) = shown::look_once(&url) else { continue };
+            let began = Instant::now();
+            let Some(text) = shown::look_once(&url) else {
+                // Whoever says nothing to one path says nothing to the others.
+                if began.elapsed() >= MUTE_AFTER {
+                    return nothing("the server did not answer");
+                }
+                continue;
+            };
             let values = values_in(&own, &text);
             if values.len() == own.len() {
                 return (Offers::Page(target.name.clone(), url, own), values);
@@ -361,6 +371,9 @@ const PAGES: [&str; 3] = ["/stub_status", "/nginx_status", "/basic_status"];
 
 /// How long a broker may take to tell what it has kept.
 const LOOK_WITHIN: Duration = Duration::from_millis(1_500);
+
+/// A server that has not answered for so long is not asked again.
+const MUTE_AFTER: Duration = Duration::from_millis(900);
 
 /// What it kept, and the first report that began after the trial.
 const REPORTS: u32 = 2;

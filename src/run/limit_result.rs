@@ -263,7 +263,8 @@ mod tests {
     fn finished(changed: Value) -> TrialFinished {
         let mut trial = json!({
             "trial": "1", "point": {}, "repetition": 0, "seed": 1, "guarantee": "at least once",
-            "target": "test", "metrics": {}, "samples": { "response_time_ns": 3000 }, "doubts": [], "granted": {},
+            "target": "test", "metrics": {}, "samples": { "response_time_ns": 3000 },
+            "doubts": [], "granted": {},
             "ledger": Ledger {
                 messages: 3000, scheduled: 3000, sent: 3000, delivered: Some(3000), lost: Some(0),
                 ..Ledger::default()

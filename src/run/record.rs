@@ -21,7 +21,7 @@ use crate::run::crossing::Carried;
 use crate::run::kept::{Counted, Lease};
 use crate::run::secured::Vault;
 use crate::run::target::{READY_WITHIN, Running};
-use crate::run::trial_run::Measured;
+use crate::run::trial_run::{Measured, Seen};
 
 /// The record of a trial, what was heard of its wire where it was listened on, and what its target
 /// has counted since it was started, where that is known. Where it is urgent, no server is waited
@@ -50,9 +50,8 @@ pub fn put_together(
         Running::Managed(_) if !awaits_counters => {}
         Running::Managed(running) => {
             let scene = lease.target.scene.as_ref();
-            let expected = expected(&outcome, &lease.before.counters);
-            let load = (&trial.load, expected);
-            let all = counters::read_settled(running, load, scene, vault, say);
+            let own = (&trial.load, expected(&outcome, &seen, &lease.before.counters));
+            let all = counters::read_settled(running, own, scene, vault, say);
             let is_known = running.counters().iter().all(|own| all.contains_key(&own.name));
             if !seen.is_mixed {
                 counters = counters::since(running, &all, &lease.before.counters);
@@ -106,15 +105,14 @@ pub fn put_together(
     (finished, told, counted)
 }
 
-/// What a broker must have counted once the trial is in its counters, those before included.
-fn expected(outcome: &Outcome, before: &BTreeMap<String, f64>) -> Expected {
+/// What a broker must have counted once the trial is in its counters, those before included. What
+/// somebody else sent to it is not known.
+fn expected(outcome: &Outcome, seen: &Seen, before: &BTreeMap<String, f64>) -> Expected {
     let producers = outcome.accounts.producers.iter();
     let sent: u64 = producers.map(|one| one.sent + one.warmup_sent).sum();
     let base = |name: &str| before.get(name).copied().unwrap_or(0.0);
-    Expected {
-        received: base("received") + sent as f64,
-        forwarded: base("forwarded") + outcome.ledger.received as f64,
-    }
+    let received = if seen.is_mixed { f64::INFINITY } else { base("received") + sent as f64 };
+    Expected { received, forwarded: base("forwarded") + outcome.ledger.received as f64 }
 }
 
 fn target_use((usage, within): &(Usage, HostCpu), is_elsewhere: bool) -> TargetUse {

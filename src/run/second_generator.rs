@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use weigh_limit::{Answer, AxisKind};
+use weigh_model::counters::SysChoice;
 use weigh_model::event::SecondGenerator;
 use weigh_model::plan::{Observe, Plan, Repeat, TargetLife};
 use weigh_model::{Endpoint, Load, Nanos};
@@ -79,9 +80,9 @@ pub fn ask(
 /// goal on an axis of rates; as many connections as that in a closed loop.
 fn beyond(answer: &Answer) -> Option<f64> {
     let missed = answer.goals.iter().filter_map(|goal| goal.upper.map(|bound| bound.load));
-    let last = answer.trials.last().map(|record| record.request.load);
+    let most = answer.trials.iter().map(|record| record.request.load).reduce(f64::max);
     let is_invalid = matches!(answer.stop, weigh_limit::Stop::Invalid(_));
-    let load = missed.reduce(f64::max).or(last.filter(|_| is_invalid))?;
+    let load = missed.reduce(f64::max).or(most.filter(|_| is_invalid))?;
     Some(match answer.axis {
         AxisKind::Rate => (load * BEYOND).round(),
         _ => load.max(2.0),
@@ -173,7 +174,8 @@ impl Together<'_> {
             question: None,
             load,
             repeat: Repeat::exactly(1),
-            observe: Observe::default(),
+            // The target is ours, and knows what it counted.
+            observe: Observe { sys: SysChoice::Off, ..Observe::default() },
             energy: None,
             background: None,
             cases,

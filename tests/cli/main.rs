@@ -46,6 +46,7 @@ mod slow_paths;
 mod stages;
 mod strangers;
 mod studies;
+mod sys;
 #[cfg(feature = "tls")]
 mod tls;
 mod transfers;

@@ -49,6 +49,9 @@ fn fields_method_status_and_path_are_as_asked_and_secrets_stay_secret() {
     let url = format!("{url}/farm/{{client}}/{{seq}}");
     let words = [
         &url,
+        // Nothing but messages is heard.
+        "--sys",
+        "off",
         "-n",
         "20",
         "-c",
@@ -101,7 +104,7 @@ fn a_plan_says_the_same_and_records_no_secret() {
         "plan.toml",
         &format!(
             "target = \"{url}/a\"\nload.messages = 6\nload.warmup = \"0s\"\nrepeat.at_least = 1\n\
-             [http1]\nmethod = \"DELETE\"\nstatus = \"404\"\nheaders = \"Cookie: crumb-4711\"\n\
+             observe.sys = \"off\"\n[http1]\nmethod = \"DELETE\"\nstatus = \"404\"\nheaders = \"Cookie: crumb-4711\"\n\
              secret_headers = \"X-Key: hush-hush\"\n"
         ),
     );

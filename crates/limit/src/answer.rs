@@ -48,7 +48,7 @@ impl fmt::Display for Stop {
         match self {
             Stop::Running => f.write_str("not ended yet"),
             Stop::Complete => f.write_str("every goal has its answer"),
-            Stop::Budget => f.write_str("the budget of time was spent"),
+            Stop::Budget => f.write_str("the budget of time was spent: --budget gives more"),
             Stop::Invalid(why) => write!(f, "stopped by an invalid trial: {why}"),
             Stop::TooManyTrials(most) => write!(f, "stopped after {most} trials"),
         }

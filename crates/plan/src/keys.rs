@@ -2,7 +2,6 @@
 //! proposing and the JSON Schema are made from this one table.
 
 use weigh_model::Protocol;
-use weigh_model::counters::SysChoice;
 use weigh_model::seal::{Cipher, RECIPIENTS_MAX};
 
 use crate::background;
@@ -515,8 +514,7 @@ const OWN: &[(&str, Kind, &str)] = &[
     (
         "observe.idle",
         Kind::Duration,
-        "How long idling is measured before a trial and again after it; 60s where a meter is asked \
-         for.",
+        "How long idling is measured before and after a trial; 60s where a meter is asked for.",
     ),
     (
         "observe.target",
@@ -524,12 +522,7 @@ const OWN: &[(&str, Kind, &str)] = &[
         "What is watched of a target given by URL: pid:N, port:N, container:NAME, cgroup:PATH, or \
          an agent there (weigh-observe://...); behind URL= where there are several targets.",
     ),
-    (
-        "observe.sys",
-        Kind::Choice(&SysChoice::NAMES),
-        "Whether a server given by URL is asked for its own counters ($SYS of a broker, the status \
-         page of nginx): auto (the default) where it offers them, on, off.",
-    ),
+    ("observe.sys", Kind::Choice(&["auto", "on", "off"]), "Asks servers at URLs for counters."),
     (
         EMULATE,
         Kind::Choice(&["htop", "autocannon", "mqtt-stresser", "sum-of-times", "ramp-average"]),

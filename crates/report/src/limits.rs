@@ -280,7 +280,9 @@ fn goal_of(index: usize, answer: &Answer, told: &[Told<'_>]) -> LimitGoal {
         axis => format!("capacity_{axis}"),
     };
     let ended_by = ended_by(index, found, answer, told);
-    let of_ours = ended_by.as_ref().filter(|ended| ended.is_ours && upper.is_some());
+    let has_died = found.upper.is_some_and(|bound| bound.has_died);
+    let is_missed = upper.is_some() && !has_died;
+    let of_ours = ended_by.as_ref().filter(|ended| ended.is_ours && is_missed);
     let of_ours = of_ours.and_then(|ended| ended.resource.as_ref());
     let of_ours = of_ours.map(|resource| format!("{resource} ended it, and not the target"));
     LimitGoal {

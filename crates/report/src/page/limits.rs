@@ -93,12 +93,12 @@ fn beside(limit: &Limit) -> Vec<String> {
     said
 }
 
-const BOUNDS: &str = "<p class=\"note\">The goal was met at the lower bound and missed at the upper one; the limit \
-     lies between. Quote the lower one, with its goal. The width says how far apart two decided \
-     loads are; it is no error bar.</p>\n";
+const BOUNDS: &str = "<p class=\"note\">The goal was met at the lower bound and missed at the \
+                      upper one; the limit lies between. Quote the lower one, with its goal. The \
+                      width says how far apart two decided loads are; it is no error bar.</p>\n";
 
-const UNPROVEN: &str = "<p class=\"note\">Where an answer is not proven, the loads are those that passed and failed so \
-     far, in fewer or shorter trials than the goal asks for.</p>\n";
+const UNPROVEN: &str = "<p class=\"note\">Where an answer is not proven, the loads are those that \
+                        passed and failed, in fewer or shorter trials than the goal asks for.</p>\n";
 
 const HEADINGS: [&str; 9] = [
     "lane",
