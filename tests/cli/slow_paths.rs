@@ -55,8 +55,8 @@ fn a_plan_without_a_timeout_gets_it_too_and_one_that_is_given_stands_with_a_warn
     assert!(!quick.stdout.contains("timeout"), "5 s are enough: {}", quick.stdout);
 }
 
-/// Four round trips of 2.4 s are longer than the usual timeout; the first packet is sent again after
-/// 1 s, and nothing was lost.
+/// Four round trips of 2.4 s are longer than the usual timeout; the first packet is sent again
+/// after 1 s, and nothing was lost.
 #[test]
 fn a_session_that_takes_longer_than_five_seconds_is_delivered() {
     if !has_hosts("a_session_that_takes_longer_than_five_seconds_is_delivered") {

@@ -59,14 +59,14 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(modelled.battery.iter().map(|battery| format!("  battery: {battery}")));
     lines.push(
-        "  charge lasts (as weighed): the device sends without a pause, as the trial did, until the \
-         battery is empty"
+        "  charge lasts (as weighed): the device sends without a pause, as the trial did, until \
+         the battery is empty"
             .to_owned(),
     );
     lines.push(format!(
-        "  one each {}: the device sleeps, sends one message, and sleeps again; on a connection that \
-         is kept (with the keep-alives that it needs), or on a new one where each message has its \
-         own; J/message is beyond sleeping; producers only",
+        "  one each {}: the device sleeps, sends one message, and sleeps again; on a connection \
+         that is kept (with the keep-alives that it needs), or on a new one where each message has \
+         its own; J/message is beyond sleeping; producers only",
         span(modelled.every_s)
     ));
     lines.push(format!(
