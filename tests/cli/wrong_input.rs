@@ -142,6 +142,21 @@ fn a_server_listens_on_a_name() {
     server.end("TERM");
 }
 
+/// TLS where none is spoken: the server is there, and starting it again would change nothing.
+#[cfg(feature = "tls")]
+#[test]
+fn tls_at_a_plain_port_is_named() {
+    let place = Place::new("plain-port");
+    for (protocol, plain, secure) in [("mqtt", "mqtt://", "mqtts://"), ("http", "http://", "https://")] {
+        let server = Server::start(&place, &[protocol]);
+        let url = server.url.replace(plain, secure);
+        let ended = place.compare(&[&url, "-n", "4", "-c", "1", "--insecure"]).with(3);
+        assert!(ended.stderr.contains("leave TLS out"), "{}", ended.stderr);
+        assert!(!ended.stderr.contains("start the server"), "{}", ended.stderr);
+        server.end("TERM");
+    }
+}
+
 /// Sums of squares end somewhere, and 1,5 is not a group and its value.
 #[test]
 fn numbers_that_cannot_be_reckoned_with_are_refused() {
@@ -207,6 +222,21 @@ fn set_keys_take_the_place_of_those_of_a_plan() {
         let is_number =
             all.iter().all(|case| case[key].to_string() == value || case[key].is_null());
         assert!(!differs || is_number, "{plan} {set}: {all:?}");
+    }
+}
+
+/// What is wrong with a target is shown in its own line, wherever that stands.
+#[cfg(feature = "tls")]
+#[test]
+fn a_wrong_target_is_shown_in_its_own_line() {
+    let place = Place::new("caret");
+    let wrong = [("mqtts", "mqtt.tls = \"off\"\n"), ("wss", "mqtt.websocket = false\n")];
+    for (scheme, more) in wrong {
+        let text = format!("load.messages = 5\ntarget = \"{scheme}://127.0.0.1:9\"\n{more}");
+        place.write("t.toml", &text);
+        let ended = place.weigh(&["run", "t.toml", "--dry"]).with(2);
+        let is_own = ["t.toml:2:", "t.toml:3:"].iter().any(|own| ended.stderr.contains(own));
+        assert!(is_own && !ended.stderr.contains("t.toml:1:"), "{}", ended.stderr);
     }
 }
 
