@@ -17,7 +17,7 @@ pub struct Run {
     plan: Option<PathBuf>,
     /// Goes on with a run that ended early, given by its folder, its id, or as latest: finished
     /// trials stay, the one in progress is done again
-    #[arg(long, value_name = "RUN", conflicts_with = "plan")]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["plan", "yes"])]
     resume: Option<String>,
     /// Sets a key of the plan, such as load.rate=500/s or mqtt.qos=2: it takes the place of what the
     /// plan says of it; with --resume a password that was a setting, such as

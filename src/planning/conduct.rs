@@ -42,7 +42,7 @@ pub struct Manner {
     #[arg(long, requires = "save_plan")]
     force: bool,
     /// Starts more than 10,000 trials without asking
-    #[arg(long, conflicts_with = "resume")]
+    #[arg(long)]
     yes: bool,
     /// Threads of the generator, each with its own limit of open files [default: as many as
     /// the connections need]

@@ -3,18 +3,27 @@
 
 use std::collections::BTreeMap;
 
-use weigh_model::{Pattern, Protocol};
+use weigh_model::{Endpoint, Pattern, Protocol};
 use weigh_plan::world::{PIPELINE, REFERENCE};
 
 use crate::exit::Stop;
 use crate::planning::lanes::{Against, Lane};
 
-/// The method of requests to `target` under a load of which no body and no size is given; `None`
-/// leaves it at the protocol's own.
-pub fn method(protocol: &dyn Protocol, target: &str, pattern: Pattern) -> Option<&'static str> {
+/// The settings of requests to `target` under a load of which no body and no size is given; none
+/// leaves them at the protocol's own.
+pub fn settings(
+    protocol: &dyn Protocol,
+    target: &str,
+    pattern: Pattern,
+) -> Vec<(&'static str, &'static str)> {
     let has_methods = protocol.settings().iter().any(|setting| setting.key == METHOD);
     let is_url = ![REFERENCE, PIPELINE].contains(&target) && target.contains("://");
-    (has_methods && is_url && pattern == Pattern::Request).then_some(GET)
+    if !has_methods || !is_url || pattern != Pattern::Request {
+        return Vec::new();
+    }
+    let names_no_path = Endpoint::parse(target).is_ok_and(|endpoint| endpoint.path.is_empty());
+    let root = names_no_path.then_some((PATH, "/"));
+    std::iter::once((METHOD, GET)).chain(root).collect()
 }
 
 /// The lanes of a command line, those of them with GET that are fetched.
@@ -27,15 +36,14 @@ pub fn lanes(lanes: Vec<Lane>, pattern: Option<Pattern>) -> Result<Vec<Lane>, St
         let pattern = pattern.unwrap_or(lane.patterns()[0]);
         let Against::Foreign(endpoint) = &lane.against else { return Ok(lane) };
         let url = endpoint.to_string();
-        match method(lane.protocol, &url, pattern) {
-            Some(method) if !lane.given.contains_key(METHOD) => {
-                told.tell(&url);
-                let given = [(METHOD.to_owned(), method.to_owned())];
-                let given: BTreeMap<_, _> = lane.given.into_iter().chain(given).collect();
-                Ok(Lane::new(lane.protocol, lane.against, given)?)
-            }
-            _ => Ok(lane),
+        let usual = settings(lane.protocol, &url, pattern);
+        if usual.is_empty() || lane.given.contains_key(METHOD) {
+            return Ok(lane);
         }
+        told.tell(&url);
+        let usual = usual.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let given: BTreeMap<_, _> = usual.chain(lane.given).collect();
+        Ok(Lane::new(lane.protocol, lane.against, given)?)
     });
     fetched.collect()
 }
@@ -59,5 +67,8 @@ impl Told {
 
 /// The setting of the protocols that have methods.
 pub const METHOD: &str = "method";
+
+/// The setting that says what is asked for, where the URL does not.
+const PATH: &str = "path";
 
 const GET: &str = "GET";

@@ -125,13 +125,12 @@ impl World for Known<'_> {
     ) -> Vec<(&'static str, toml::Value)> {
         let own = format!("{}.{}", protocol.name(), fetched::METHOD);
         let says = |key: &&str| *key == own || *key == "load.size" || key.starts_with("load.body");
-        match fetched::method(protocol, target, load.pattern) {
-            Some(method) if !given.iter().any(says) => {
-                self.fetched.borrow_mut().tell(target);
-                vec![(fetched::METHOD, method.into())]
-            }
-            _ => Vec::new(),
+        let usual = fetched::settings(protocol, target, load.pattern);
+        if usual.is_empty() || given.iter().any(says) {
+            return Vec::new();
         }
+        self.fetched.borrow_mut().tell(target);
+        usual.into_iter().map(|(key, value)| (key, value.into())).collect()
     }
 
     fn is_secret(&self, key: &str, value: &str) -> bool {

@@ -352,8 +352,7 @@ impl Experiment<'_> {
         let mut unwritten =
             chronicle.note(Event::RunFinished { outcome: outcome.to_owned() }).err();
         let events = chronicle.events()?;
-        interrupts.report_begins();
-        let summary = match folder.write_results(&events) {
+        let summary = match interrupts.reporting(|| folder.write_results(&events)) {
             Ok(summary) => summary,
             Err(error) => {
                 unwritten = unwritten.or(Some(not_recorded(error)));

@@ -37,9 +37,13 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// From now on nothing is lost by a signal: the report can be made again from the journal.
-    pub fn report_begins(&self) {
+    /// Does what can be done again from the journal, so that a signal ends the program at once.
+    pub fn reporting<T>(&self, work: impl FnOnce() -> T) -> T {
         self.is_reporting.store(true, Ordering::SeqCst);
+        let done = work();
+        // Of several runs of one program the next one is about to begin.
+        self.is_reporting.store(false, Ordering::SeqCst);
+        done
     }
 
     /// Stops what is running, as a first signal does: for a reason of our own.

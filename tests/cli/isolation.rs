@@ -76,7 +76,7 @@ fn what_cannot_be_enforced_is_a_doubt() {
 fn a_share_that_is_none_is_refused_before_anything_starts() {
     let place = Place::new("no-share");
     for (words, told) in [
-        (&["tcp", "--target-cores", "0"][..], "1..=1024"),
+        (&["tcp", "--target-cores", "0"][..], "from 1 to 1024"),
         (&["tcp", "--target-memory", "1KiB"][..], "at least 8MiB"),
         (&["tcp", "--target-memory", "4"][..], "4KiB"),
     ] {

@@ -137,7 +137,7 @@ fn libraries_say_the_fields_too() {
     for protocol in ["http2", "grpc"] {
         let server = Server::start(&place, &[protocol]);
         let fields = ["-H", "X-Site: 7", "-H", "Authorization: Bearer open-sesame", "--json"];
-        let words = [&[&*server.url, "-n", "30"][..], &fields].concat();
+        let words = [&[&*server.url, "-n", "30", "-s", "64B"][..], &fields].concat();
         let summary = place.compare(&words).with(0).json();
         assert_eq!(summary["cells"][0]["ledger"]["delivered"], 30, "{protocol}");
         server.end("TERM");

@@ -182,7 +182,7 @@ fn names_of_parts_are_shown_without_what_a_terminal_would_obey() {
         let arguments = format!("open a.sealed --key alice.pem{wanted}");
         let ended = place.weigh(&arguments.split(' ').collect::<Vec<_>>());
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-        assert!(ended.stderr.contains("one [2Jx, two"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("one\\u001b[2Jx, two"), "{}", ended.stderr);
         assert!(!ended.stderr.contains('\u{1b}'), "{:?}", ended.stderr);
     }
 }

@@ -53,7 +53,7 @@ fn every_reference_server_serves_until_it_is_told_to_end() {
         // Its stdin is /dev/null, as in the background of a script: it must not end by that.
         let server = Server::start(&place, &[protocol]);
         assert!(server.url.starts_with(&format!("{scheme}://127.0.0.1:")), "{}", server.url);
-        let mut words = vec![&*server.url, "-n", "40", "--json"];
+        let mut words = vec![&*server.url, "-n", "40", "-s", "64B", "--json"];
         if protocol == "mqtt" {
             words.extend(["-q", "1"]);
         }

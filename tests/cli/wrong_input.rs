@@ -4,6 +4,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use crate::rig::{Ended, Place, signal, until, wait};
 use crate::serving::Server;
@@ -69,13 +70,14 @@ fn one_interrupt_is_enough_however_far_behind_the_generator_is() {
         let all = [&["compare"], words, &["-d", "60s", "--reps", "1", "--json"]].concat();
         let program = place.spawn(&all);
         let id = program.id();
-        until("the load runs", || {
+        until("the trial begins", || {
             let journals = place.runs().into_iter().map(|run| run.join("journal.jsonl"));
-            let texts = journals.filter_map(|journal| std::fs::read_to_string(journal).ok());
-            texts.into_iter().any(|text| text.matches("\"interval\"").count() >= 3)
-                || peak_kib(id) > 300_000
-                || place.processes().is_empty()
+            let mut texts = journals.filter_map(|journal| std::fs::read_to_string(journal).ok());
+            texts.any(|text| text.contains("\"trial_started\"")) || place.processes().is_empty()
         });
+        // So that there is something to be behind with.
+        std::thread::sleep(Duration::from_millis(1_500));
+        assert!(peak_kib(id) < 1_500_000, "{words:?}: {} KiB", peak_kib(id));
         signal("INT", id);
         let ended = wait(program).with(130);
         assert_eq!(ended.stderr.matches("interrupted").count(), 1, "{words:?}: {}", ended.stderr);
@@ -142,6 +144,23 @@ fn a_server_listens_on_a_name() {
     server.end("TERM");
 }
 
+/// TLS where none is spoken: the server is there, and starting it again would change nothing.
+#[cfg(feature = "tls")]
+#[test]
+fn tls_at_a_plain_port_is_named() {
+    let place = Place::new("plain-port");
+    for (protocol, plain, secure) in
+        [("mqtt", "mqtt://", "mqtts://"), ("http", "http://", "https://")]
+    {
+        let server = Server::start(&place, &[protocol]);
+        let url = server.url.replace(plain, secure);
+        let ended = place.compare(&[&url, "-n", "4", "-c", "1", "--insecure"]).with(3);
+        assert!(ended.stderr.contains("leave TLS out"), "{}", ended.stderr);
+        assert!(!ended.stderr.contains("start the server"), "{}", ended.stderr);
+        server.end("TERM");
+    }
+}
+
 /// Sums of squares end somewhere, and 1,5 is not a group and its value.
 #[test]
 fn numbers_that_cannot_be_reckoned_with_are_refused() {
@@ -173,7 +192,7 @@ fn set_keys_take_the_place_of_those_of_a_plan() {
         ("mqtt.qoss=1", &["--set mqtt.qoss=1", "did you mean mqtt.qos?"]),
         ("mqtt.qos=7", &["--set mqtt.qos=7", "7"]),
         ("load.rate=fast", &["--set load.rate=fast", "is not a rate"]),
-        ("load.duration=1s", &["--set load.duration=1s", "ends after one of them"]),
+        ("load.duration=1s", &["--set load.duration=1s", "after a time or after so many messages"]),
         ("mqtt.qos", &["type --set KEY=VALUE"]),
     ] {
         let ended = place.weigh(&["run", "t.toml", "--dry", "--set", set]);
@@ -207,6 +226,21 @@ fn set_keys_take_the_place_of_those_of_a_plan() {
         let is_number =
             all.iter().all(|case| case[key].to_string() == value || case[key].is_null());
         assert!(!differs || is_number, "{plan} {set}: {all:?}");
+    }
+}
+
+/// What is wrong with a target is shown in its own line, wherever that stands.
+#[cfg(feature = "tls")]
+#[test]
+fn a_wrong_target_is_shown_in_its_own_line() {
+    let place = Place::new("caret");
+    let wrong = [("mqtts", "mqtt.tls = \"off\"\n"), ("wss", "mqtt.websocket = false\n")];
+    for (scheme, more) in wrong {
+        let text = format!("load.messages = 5\ntarget = \"{scheme}://127.0.0.1:9\"\n{more}");
+        place.write("t.toml", &text);
+        let ended = place.weigh(&["run", "t.toml", "--dry"]).with(2);
+        let is_own = ["t.toml:2:", "t.toml:3:"].iter().any(|own| ended.stderr.contains(own));
+        assert!(is_own && !ended.stderr.contains("t.toml:1:"), "{}", ended.stderr);
     }
 }
 

@@ -54,3 +54,18 @@ fn mend(kind: io::ErrorKind) -> &'static str {
         _ => "check the disk, or record elsewhere with --runs DIR",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What could not be read is no reason to write elsewhere.
+    #[test]
+    fn reading_and_writing_are_told_apart() {
+        let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
+        let path = Path::new("runs/a/journal.jsonl");
+        assert!(RecordError::new(path, denied()).to_string().contains("--runs DIR"));
+        let unread = RecordError::unread(path, denied()).to_string();
+        assert!(unread.contains("you may read") && !unread.contains("--runs"), "{unread}");
+    }
+}

@@ -84,7 +84,7 @@ async fn answer(
         (path, _) if path == rules.path => {
             (StatusCode::METHOD_NOT_ALLOWED, "messages are sent by POST\n")
         }
-        ("/healthz", &Method::GET) => (StatusCode::OK, "ok\n"),
+        ("/healthz" | "/", &Method::GET | &Method::HEAD) => (StatusCode::OK, "ok\n"),
         _ => (StatusCode::NOT_FOUND, "nothing is here\n"),
     };
     let mut response = Response::new(Full::from(text));
