@@ -119,6 +119,7 @@ mod tests {
                 number,
                 due: Nanos(number),
                 sent: Nanos(number + 5),
+                own_lag: Nanos(5),
                 body_bytes: 1,
             });
         }
@@ -135,6 +136,7 @@ mod tests {
             number,
             due: Nanos(1_000 + number),
             sent: Nanos(1_005 + number),
+            own_lag: Nanos(5),
         };
         assert_eq!(read, [expected(0), expected(1), expected(2)]);
         let account = &accounts.producers[0];
@@ -152,6 +154,7 @@ mod tests {
                 number,
                 due: Nanos(0),
                 sent: Nanos(0),
+                own_lag: Nanos(0),
                 body_bytes: 1,
             });
         }
