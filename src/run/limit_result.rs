@@ -170,11 +170,12 @@ impl Over<'_> {
 /// of 2 ms in a second is what machines do.
 ///
 /// Counted to the message where the trial says what arrived within its window. In records from
-/// before that was counted, seen from the intervals of the series: what was confirmed (where it goes to subscribers:
-/// delivered) from the beginning of the window to its end, against what was due in that time less
-/// what was lost. Where nobody confirms and nobody subscribes, what was handed over: then a target
-/// that does not read is seen when the sockets are full. Late confirmations of the warm-up count: a
-/// target that keeps up has as much under way at the beginning as at the end.
+/// before that was counted, seen from the intervals of the series: what was confirmed (where it
+/// goes to subscribers: delivered) from the beginning of the window to its end, against what was
+/// due in that time less what was lost. Where nobody confirms and nobody subscribes, what was
+/// handed over: then a target that does not read is seen when the sockets are full. Late
+/// confirmations of the warm-up count: a target that keeps up has as much under way at the
+/// beginning as at the end.
 pub fn backlog_ratio(load: &Load, finished: &TrialFinished, intervals: &[Interval]) -> f64 {
     let is_answered =
         finished.guarantee != Guarantee::AtMostOnce || finished.ledger.acknowledged > 0;

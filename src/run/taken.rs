@@ -4,8 +4,9 @@
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 
+use weigh_engine::job::Job;
+use weigh_model::Nanos;
 use weigh_model::server::ServerReport;
-use weigh_model::{Load, Nanos};
 use weigh_observe::cpu::monotonic_ns;
 
 use crate::run::target::{READY_WITHIN, Running};
@@ -37,12 +38,13 @@ pub struct Taken {
 /// has nobody else who could tell what arrived.
 pub fn beside<T>(
     target: &mut Running,
-    (load, confirms): (&Load, bool),
+    job: &Job,
     bell: &Bell,
     work: impl FnOnce() -> T,
 ) -> (T, Option<Taken>) {
     let Running::Reference(server) = target else { return (work(), None) };
-    let is_counted = !confirms && !load.delivers() && load.arrival.is_open();
+    let load = job.load();
+    let is_counted = !job.dial.confirms && !load.delivers() && load.arrival.is_open();
     if !is_counted {
         return (work(), None);
     }
@@ -67,8 +69,8 @@ pub fn beside<T>(
 }
 
 impl Taken {
-    /// Messages taken in within the window, which lies so on the monotonic clock, of `all` that were
-    /// taken in the end. The answer comes a moment after the window, and counts for its length.
+    /// Messages taken in within the window, which lies so on the monotonic clock, of `all` that
+    /// were taken in the end. The answer comes just after the window and counts for its length.
     /// `None` where it took too long to say.
     pub fn within(&self, before: &ServerReport, window: (Nanos, Nanos), all: u64) -> Option<u64> {
         let (asked_ns, answered_ns) = self.between_ns;

@@ -281,10 +281,8 @@ fn measure(
     let watch = Arc::new(Watch::new(around, &trial.load, (outlook, &pids), metered));
     let relay = watched::start_relay(lease.target.relay.as_ref(), &trial.load);
     let crossing = Crossing::begin(scene, trial, address.port(), (&around.stage, relay))?;
-    let (mut outcome, taken) =
-        taken::beside(target, (&trial.load, job.dial.confirms), &watch.bell, || {
-            generate(&job, epoch, &watch, &crossing, around.interrupts)
-        });
+    let generating = || generate(&job, epoch, &watch, &crossing, around.interrupts);
+    let (mut outcome, taken) = taken::beside(target, &job, &watch.bell, generating);
     let mut crossed = crossing.end();
     let accounts = outcome.as_mut().ok().map(|outcome| &mut outcome.accounts);
     let recorded = messages.map(|messages| messages.finish(accounts)).unwrap_or_default();

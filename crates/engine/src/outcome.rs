@@ -303,24 +303,7 @@ impl Outcome {
         let mut put = |name: &str, value: f64| {
             metrics.insert(name.to_owned(), value);
         };
-        if let Some(window) = self.window(load) {
-            let seconds = window.as_secs_f64();
-            let (sent, delivered) = self.within(load);
-            if load.pattern != Pattern::Hold {
-                put("throughput_in_per_s", sent as f64 / seconds);
-            }
-            if let Some(delivered) = delivered {
-                put("throughput_out_per_s", delivered as f64 / seconds);
-                let body_bytes = self.body_bytes_mean(load).unwrap_or(0.0);
-                put("goodput_bytes_per_s", delivered as f64 * body_bytes / seconds);
-            }
-            put("window_s", seconds);
-        }
-        if let Some((window, after)) = self.recorder.window.window().zip(self.after) {
-            put("backlog_messages", after.messages as f64);
-            let drained = after.last.map_or(Nanos(0), |last| last - window.end);
-            put("drained_after_s", drained.as_secs_f64());
-        }
+        self.add_rates(load, &mut put);
         if load.pattern != Pattern::Hold {
             put("settled_messages", self.settled_messages(load.copies()) as f64);
         }
@@ -369,6 +352,28 @@ impl Outcome {
             _ => {}
         }
         metrics
+    }
+
+    /// What went in and came out within the window, and what came after it.
+    fn add_rates(&self, load: &Load, put: &mut dyn FnMut(&str, f64)) {
+        if let Some(window) = self.window(load) {
+            let seconds = window.as_secs_f64();
+            let (sent, delivered) = self.within(load);
+            if load.pattern != Pattern::Hold {
+                put("throughput_in_per_s", sent as f64 / seconds);
+            }
+            if let Some(delivered) = delivered {
+                put("throughput_out_per_s", delivered as f64 / seconds);
+                let body_bytes = self.body_bytes_mean(load).unwrap_or(0.0);
+                put("goodput_bytes_per_s", delivered as f64 * body_bytes / seconds);
+            }
+            put("window_s", seconds);
+        }
+        if let Some((window, after)) = self.recorder.window.window().zip(self.after) {
+            put("backlog_messages", after.messages as f64);
+            let drained = after.last.map_or(Nanos(0), |last| last - window.end);
+            put("drained_after_s", drained.as_secs_f64());
+        }
     }
 
     /// What asking came to.

@@ -77,6 +77,7 @@ pub struct WindowCount {
     /// Turns of the loop that brought some of them.
     pub turns: u64,
     answers_told: u64,
+    is_over: bool,
 }
 
 impl Default for WindowCount {
@@ -98,17 +99,24 @@ impl Default for WindowCount {
             answers: 0,
             turns: 0,
             answers_told: 0,
+            is_over: false,
         }
     }
 }
 
 impl WindowCount {
-    /// Opens the window; `timeout` is the time limit of a message.
-    pub fn open(&mut self, window: Option<Window>, timeout: Nanos) {
-        self.timeout = timeout;
-        self.window = window;
-        if let Some(Window { begin, end }) = window {
-            (self.begin, self.end) = (begin, end);
+    /// Counts by the window of a load, see [`Window::offered`]; `timeout` is the time limit of a
+    /// message.
+    pub fn prepare(&mut self, offered: Option<Window>, timeout: Nanos) {
+        (self.window, self.timeout) = (offered, timeout);
+    }
+
+    /// The load starts at `start`: from now on the window lies on the trial's clock.
+    pub fn open(&mut self, start: Nanos) {
+        if let Some(window) = &mut self.window {
+            window.begin = start + window.begin;
+            window.end = Nanos(start.0.saturating_add(window.end.0));
+            (self.begin, self.end) = (window.begin, window.end);
         }
     }
 
@@ -125,10 +133,9 @@ impl WindowCount {
         self.window
     }
 
-    /// True once the window is over.
-    #[inline]
-    pub fn is_over(&self, now: Nanos) -> bool {
-        now >= self.end
+    /// True once a turn of the loop has seen the end of the window.
+    pub fn is_over(&self) -> bool {
+        self.is_over
     }
 
     /// A message was handed to the transport.
@@ -190,7 +197,8 @@ impl WindowCount {
 
     /// A turn of the loop is over.
     #[inline]
-    pub fn end_turn(&mut self) {
+    pub fn end_turn(&mut self, now: Nanos) {
+        self.is_over = now >= self.end;
         self.turns += u64::from(self.answers != self.answers_told);
         self.answers_told = self.answers;
     }

@@ -174,8 +174,8 @@ impl Pace {
                 let rate = share * times.unwrap_or(1.0);
                 let carries = (achieved / share.max(1.0)).floor();
                 format!(
-                    "use a path with {rate:.1} times the rate, or lower the load to what it carries \
-                     (-R {carries:.0}/s)"
+                    "use a path with {rate:.1} times the rate, or lower the load to what it \
+                     carries (-R {carries:.0}/s)"
                 )
             }
         }

@@ -22,6 +22,7 @@ use crate::link::{Answered, Flight, Incoming, LinkPhase, LinkState};
 use crate::message_log::{MessageEvent, Notes};
 use crate::outcome::{ShardOutcome, SignsOfLife};
 use crate::recorder::{Recorder, Sending};
+use crate::window::Window;
 
 /// The books of a shard, apart from its links so that both can be borrowed at once.
 pub(super) struct Desk {
@@ -93,6 +94,8 @@ impl Desk {
     pub(super) fn new(job: Arc<Job>, consumers: usize, producers: usize) -> Desk {
         let is_hold = job.load().pattern == Pattern::Hold;
         let mut recorder = Recorder::new(job.dial.confirms);
+        let (load, seed) = (job.load(), job.trial.seed);
+        recorder.window.prepare(Window::offered(load, &job.trace, seed), load.timeout);
         if !is_hold {
             recorder.prepare();
         }

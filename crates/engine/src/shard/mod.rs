@@ -29,7 +29,6 @@ use crate::job::{Failure, Job, Progress, ShardInterval};
 use crate::link::{Link, LinkState, Tick};
 use crate::outcome::ShardOutcome;
 use crate::schedule::{Due, Schedule};
-use crate::window::Window;
 use batching::Gathered;
 use desk::Desk;
 use metered::Metered;
@@ -53,10 +52,6 @@ pub struct Shard {
     measure_from: Nanos,
     /// When nothing more becomes due.
     end: Nanos,
-    /// The measured window, counted from the start, where the schedule sets one.
-    window: Option<Window>,
-    /// True once a step has seen its end.
-    is_past_window: bool,
     /// The stream that all clients share, and its next entry.
     stream: Option<Schedule>,
     stream_next: Option<Due>,
@@ -192,8 +187,6 @@ impl Shard {
             start: Nanos::NEVER,
             measure_from: Nanos::NEVER,
             end: Nanos::NEVER,
-            window: Window::offered(load, &job.trace, job.trial.seed),
-            is_past_window: false,
             stream: Schedule::shared(load, &job.trace, job.trial.seed, index, job.shards),
             stream_next: None,
             backlog: VecDeque::new(),
@@ -249,7 +242,7 @@ impl Shard {
 
     /// True once the measured window is over.
     pub fn is_past_window(&self) -> bool {
-        self.is_past_window
+        self.desk.recorder.window.is_over()
     }
 
     /// How far it is.
@@ -263,10 +256,9 @@ impl Shard {
         let until = self.next_moment(io);
         self.desk.epoch = io.epoch();
         io.turn(until, &mut |now, happening| self.happened(now, happening));
-        self.desk.recorder.window.end_turn();
         self.drop_lost(io);
         let now = io.now();
-        self.is_past_window = self.desk.recorder.window.is_over(now);
+        self.desk.recorder.window.end_turn(now);
         if now >= self.next_sweep {
             self.next_sweep = now + SWEEP;
             self.sweep(now);
@@ -397,11 +389,7 @@ impl Shard {
         self.measure_from = start + load.warmup;
         self.end = load.duration.map_or(Nanos::NEVER, |duration| self.measure_from + duration);
         self.desk.measure_from = self.measure_from;
-        let window = self.window.map(|window| Window {
-            begin: start + window.begin,
-            end: Nanos(start.0.saturating_add(window.end.0)),
-        });
-        self.desk.recorder.window.open(window, load.timeout);
+        self.desk.recorder.window.open(start);
     }
 
     /// The load starts: slots open, streams begin.

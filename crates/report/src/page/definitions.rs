@@ -210,7 +210,7 @@ const WHOLE: &[(&str, &str)] = &[
     (
         "settled_messages",
         "Arrivals from the begin of the measured window until all was settled, in time or late: \
-         what processor time and energy are divided by. Where arrivals are not seen, messages sent.",
+         what processor time and energy are divided by. Where they are not seen, messages sent.",
     ),
     (
         "answers_per_wakeup",
