@@ -3,6 +3,7 @@
 
 use weigh_model::doubt::{DoubtRecord, Severity};
 use weigh_model::event::{Event, TrialFinished};
+use weigh_model::ledger::Cause;
 use weigh_report::Summary;
 use weigh_report::reading::Reading;
 use weigh_report::summary::{Comparison, Verdict};
@@ -153,10 +154,11 @@ fn costs_of_delivered_messages_need_equal_losses() {
         for event in &mut events {
             if let Event::TrialFinished(trial) = event {
                 let arrived = if is_http(trial) { delivered } else { 1000 };
-                trial.ledger.scheduled = 1000;
-                trial.ledger.sent = 1000;
-                trial.ledger.delivered = Some(arrived);
-                trial.ledger.lost = Some(1000 - arrived);
+                let (ledger, lost) = (&mut trial.ledger, 1000 - arrived);
+                (ledger.messages, ledger.scheduled, ledger.sent) = (1000, 1000, 1000);
+                (ledger.acknowledged, ledger.received) = (arrived, arrived);
+                (ledger.delivered, ledger.lost) = (Some(arrived), Some(lost));
+                ledger.causes = [(Cause::ServerDropped, lost)].into();
             }
         }
         let summary = Summary::from_events(&events).unwrap();
