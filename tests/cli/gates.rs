@@ -114,9 +114,9 @@ fn a_slow_down_by_a_hundred_never_passes() {
     assert!(matches!(ended.code, Some(98 | 99)), "{}{}", ended.stdout, ended.stderr);
 }
 
-/// Equals are green, or left open by a busy machine, and then the last line says so. By chance one of
-/// twenty may be called different at 5 %. What is 5 % slower is never green under "> +3%". The delay
-/// is long, so that what else the machine does is a small part of it.
+/// Equals are green, or left open by a busy machine, and then the last line says so. By chance one
+/// of twenty may be called different at 5 %. What is 5 % slower is never green under "> +3%". The
+/// delay is long, so that what else the machine does is a small part of it.
 #[test]
 fn equals_do_not_fail_and_five_percent_never_passes() {
     let place = Place::new("gates-equals");
