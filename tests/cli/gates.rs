@@ -100,13 +100,13 @@ fn gate(place: &Place, a: &str, b: &str, conditions: &[&str]) -> Ended {
 fn a_slow_down_by_a_hundred_never_passes() {
     let place = Place::new("gates-hundred");
     let site = Site::ok();
-    let conditions = ["p99 > +5%", "loss > 0"];
+    let conditions = ["p50 > +5%", "p99 > +25%", "loss > 0"];
     let closed = ["-c", "10", "-n", "400", "--think", "5ms", "--reps", "5"];
     let open = ["-c", "20", "-R", "500/s", "-d", "1s", "--reps", "5"];
     let (fast, fast_open) = (weigh(&place, &site, &closed), weigh(&place, &site, &open));
     site.delay(Duration::from_millis(20));
     let (slow, slow_open) = (weigh(&place, &site, &closed), weigh(&place, &site, &open));
-    gate(&place, &fast, &slow, &conditions).with(99).saying(&["failed (exit code 99): not p99"]);
+    gate(&place, &fast, &slow, &conditions).with(99).saying(&["failed (exit code 99): not p"]);
     let ended = gate(&place, &fast_open, &slow_open, &conditions);
     assert!(matches!(ended.code, Some(98 | 99)), "{}{}", ended.stdout, ended.stderr);
     // An absolute limit is decided by the new run alone.
@@ -114,9 +114,9 @@ fn a_slow_down_by_a_hundred_never_passes() {
     assert!(matches!(ended.code, Some(98 | 99)), "{}{}", ended.stdout, ended.stderr);
 }
 
-/// Equals are green, or left open by a busy machine, and then the last line says so. By chance one of
-/// twenty may be called different at 5 %. What is 5 % slower is never green under "> +3%". The delay
-/// is long, so that what else the machine does is a small part of it.
+/// Equals are green, or left open by a busy machine, and then the last line says so. By chance one
+/// of twenty may be called different at 5 %. What is 5 % slower is never green under "> +3%". The
+/// delay is long, so that what else the machine does is a small part of it.
 #[test]
 fn equals_do_not_fail_and_five_percent_never_passes() {
     let place = Place::new("gates-equals");

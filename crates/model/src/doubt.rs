@@ -530,7 +530,7 @@ fn error_advice(code: u16) -> &'static str {
         }
         404 | 410 => "there is nothing at this path: check the URL",
         405 | 501 => {
-            "the server does not take this method here: type --method GET (or the one that it takes)"
+            "the server does not take this method: type --method GET, or the one that it takes"
         }
         413 => "the body is too large for the server: type a smaller -s",
         415 => "the server does not take this kind of body: type -H \"content-type: ...\"",

@@ -71,8 +71,8 @@ pub struct Judged {
     pub low: Option<f64>,
     /// Upper end of the figure's interval; null where there is none.
     pub high: Option<f64>,
-    /// Why there is no figure, or none that decides: `not measured`, `in the lost share`, `not done`
-    /// or a sentence; absent where the figure decides.
+    /// Why there is no figure, or none that decides: `not measured`, `in the lost share`,
+    /// `not done` or a sentence; absent where the figure decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -99,10 +99,10 @@ fn thresholds_have_a_tick_a_cross_or_a_question_mark_and_what_they_met() {
     assert!(coloured.contains("\x1b[31m  ✗ loss == 0"), "{coloured}");
     let ascii = render(&summary, Style { is_ascii: true, ..Style::plain(160) });
     assert!(ascii.contains("FAILED loss == 0"), "{ascii}");
-    let along = with_thresholds(along(&["tcp"], &[10]), &["response_time med < 1ms"]);
+    let along = with_thresholds(along(&["tcp"], &[10]), &["response_time p(99) < 1ms"]);
     let summary = Summary::from_events(&along).unwrap();
     assert!(summary.thresholds_hold());
-    assert!(render(&summary, Style::plain(160)).contains("✓ response_time med < 1ms\n"));
+    assert!(render(&summary, Style::plain(160)).contains("✓ response_time p(99) < 1ms\n"));
 }
 
 #[test]
