@@ -104,7 +104,8 @@ fn a_plan_says_the_same_and_records_no_secret() {
         "plan.toml",
         &format!(
             "target = \"{url}/a\"\nload.messages = 6\nload.warmup = \"0s\"\nrepeat.at_least = 1\n\
-             observe.sys = \"off\"\n[http1]\nmethod = \"DELETE\"\nstatus = \"404\"\nheaders = \"Cookie: crumb-4711\"\n\
+             observe.sys = \"off\"\n\
+             [http1]\nmethod = \"DELETE\"\nstatus = \"404\"\nheaders = \"Cookie: crumb-4711\"\n\
              secret_headers = \"X-Key: hush-hush\"\n"
         ),
     );

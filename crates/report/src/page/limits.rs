@@ -98,7 +98,7 @@ const BOUNDS: &str = "<p class=\"note\">The goal was met at the lower bound and 
                       width says how far apart two decided loads are; it is no error bar.</p>\n";
 
 const UNPROVEN: &str = "<p class=\"note\">Where an answer is not proven, the loads are those that \
-                        passed and failed, in fewer or shorter trials than the goal asks for.</p>\n";
+                        passed and failed, in fewer or shorter trials than it asks for.</p>\n";
 
 const HEADINGS: [&str; 9] = [
     "lane",
