@@ -235,6 +235,7 @@ impl Path {
             steps: read.steps,
             sources: read.sources,
         };
+        check::link(&path, &read.up, &read.down).map_err(told)?;
         check::check(&path, &read.up, &read.down).map_err(told)?;
         Ok(path)
     }

@@ -15,12 +15,6 @@ pub(super) fn check(path: &Path, up: &Change, down: &Change) -> Result<(), Strin
             path.mtu
         ));
     }
-    let is_told = up.overhead.is_some() && down.overhead.is_some();
-    if path.link.as_ref().is_some_and(|link| link.trim().is_empty() || !is_told) {
-        return Err("link: say what it is made of, such as \"MAC 26, LLC 8\", and type \
-                    up.overhead and down.overhead, the bytes of a packet"
-            .to_owned());
-    }
     direction("up", &path.up, path.mtu)?;
     direction("down", &path.down, path.mtu)?;
     let mut last = Nanos(0);
@@ -44,6 +38,20 @@ pub(super) fn check(path: &Path, up: &Change, down: &Change) -> Result<(), Strin
         }
     }
     sources(path, up, down)
+}
+
+/// A link layer that a file names says its bytes, both ways. Numbers of a plan over a preset keep
+/// those of the preset.
+pub(super) fn link(path: &Path, up: &Change, down: &Change) -> Result<(), String> {
+    let is_told = up.overhead.is_some() && down.overhead.is_some();
+    match &path.link {
+        Some(link) if link.trim().is_empty() || !is_told => {
+            Err("link: say what it is made of, such as \"MAC 26, LLC 8\", and type up.overhead \
+                 and down.overhead, the bytes of a packet"
+                .to_owned())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn direction(name: &str, direction: &Direction, mtu: u16) -> Result<(), String> {

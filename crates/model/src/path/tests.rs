@@ -128,3 +128,14 @@ fn the_internet_is_that_of_the_study() {
         assert!((ours / published - 1.0).abs() < 0.02, "{ours} for {published}");
     }
 }
+
+#[test]
+fn a_link_layer_says_its_bytes_and_a_preset_keeps_them_under_other_numbers() {
+    let text = "name = \"r\"\ntitle = \"R\"\nabout = \"A radio.\"\nmtu = 1500\nlink = \"MAC 26\"\n";
+    let error = Path::parse("r.toml", text).unwrap_err().to_string();
+    assert!(error.contains("type up.overhead and down.overhead"), "{error}");
+    let lte = Path::named("lte", |_| unreachable!()).unwrap();
+    let lossy = Path::of_words(Some(lte), [("path.down_loss", "2%")]).unwrap().unwrap();
+    assert!(lossy.link.is_some());
+    assert_eq!((lossy.up.overhead, lossy.down.overhead), (Bytes(10), Bytes(10)));
+}
