@@ -6,6 +6,17 @@ use weigh_model::Nanos;
 use super::{Shard, Timer};
 use crate::schedule::Schedule;
 
+/// What holds due messages back.
+#[derive(Default)]
+pub(super) struct Bounds {
+    /// How many at the front of the backlog had to wait because no link could take them.
+    pub(super) held_up: usize,
+    /// True if links could take more of the backlog than one step hands out.
+    pub(super) is_cut_short: bool,
+    /// Due messages of clients of which too many wait, still to be taken.
+    pub(super) parked: Vec<(Nanos, u32)>,
+}
+
 impl Shard {
     /// Takes due messages of the shared schedule into the backlog. What does not fit stays in the
     /// schedule, which is computed and takes no memory; its due times do not change by that.
@@ -34,7 +45,7 @@ impl Shard {
     pub(super) fn parks(&mut self, link: u32, at: Nanos, timer: Timer) -> bool {
         let is_full = timer == Timer::Client && self.waiting_of(link) >= self.waiting_max();
         if is_full {
-            self.parked.push((at, link));
+            self.bounds.parked.push((at, link));
         }
         is_full
     }
@@ -43,9 +54,9 @@ impl Shard {
     pub(super) fn unpark(&mut self) {
         let room = self.waiting_max() / 2;
         let mut place = 0;
-        while let Some((at, link)) = self.parked.get(place).copied() {
+        while let Some((at, link)) = self.bounds.parked.get(place).copied() {
             if self.waiting_of(link) <= room {
-                self.parked.swap_remove(place);
+                self.bounds.parked.swap_remove(place);
                 self.timers.push(std::cmp::Reverse((at, Timer::Client, link)));
             } else {
                 place += 1;
@@ -66,7 +77,7 @@ impl Shard {
     /// The last moment at which a message of a schedule that is not spent is due.
     pub(super) fn last_due_ahead(&self) -> Nanos {
         let shared = self.stream.iter().filter(|_| self.stream_next.is_some());
-        let own = self.streams.iter().filter(|_| !self.parked.is_empty());
+        let own = self.streams.iter().filter(|_| !self.bounds.parked.is_empty());
         let last = shared.chain(own).map(Schedule::last_due).max();
         last.map_or(Nanos(0), |last| self.start + last)
     }
@@ -81,7 +92,7 @@ impl Shard {
             unsent += self.stream.as_mut().map_or(0, |stream| stream.pass(now - start));
         }
         let before = self.desk.accounts.consumers.len();
-        for (at, link) in std::mem::take(&mut self.parked) {
+        for (at, link) in std::mem::take(&mut self.bounds.parked) {
             unsent += u64::from(at >= measure_from);
             let stream = self.streams.get_mut(link as usize - before);
             unsent += stream.map_or(0, |stream| stream.pass(now - start));

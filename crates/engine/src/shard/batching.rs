@@ -227,8 +227,8 @@ impl Shard {
                 continue;
             }
             let count = full.min(self.backlog.len());
-            let held_up = self.backlog_held_up.min(count);
-            self.backlog_held_up -= held_up;
+            let held_up = self.bounds.held_up.min(count);
+            self.bounds.held_up -= held_up;
             let state = &mut self.links[link as usize].state;
             let traffic = state.traffic_mut();
             traffic.waiting.extend(self.backlog.drain(..count));
@@ -243,7 +243,7 @@ impl Shard {
                 self.offer(link);
             }
         }
-        self.backlog_held_up = self.backlog.len();
+        self.bounds.held_up = self.backlog.len();
     }
 
     /// The schedules of all clients are spent: what each has gathered goes, full or not.

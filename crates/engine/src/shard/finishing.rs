@@ -74,7 +74,7 @@ impl Shard {
     fn never_due(&mut self) -> u64 {
         let next = u64::from(self.stream_next.is_some_and(|due| !due.warmup));
         let shared = next + self.stream.as_mut().map_or(0, |stream| stream.pass(Nanos::NEVER));
-        let parked = std::mem::take(&mut self.parked);
+        let parked = std::mem::take(&mut self.bounds.parked);
         let parked = parked.iter().filter(|(at, _)| *at >= self.measure_from).count() as u64;
         let pending = self
             .timers

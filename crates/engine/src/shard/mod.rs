@@ -29,6 +29,7 @@ use crate::job::{Failure, Job, Progress, ShardInterval};
 use crate::link::{Link, LinkState, Tick};
 use crate::outcome::ShardOutcome;
 use crate::schedule::{Due, Schedule};
+use backlog::Bounds;
 use batching::Gathered;
 use desk::Desk;
 use metered::Metered;
@@ -57,12 +58,8 @@ pub struct Shard {
     stream_next: Option<Due>,
     /// Shared messages that are due and wait for a link.
     backlog: VecDeque<Nanos>,
-    /// Due messages of clients of which too many wait, still to be taken.
-    parked: Vec<(Nanos, u32)>,
-    /// True if links could take more of those than one step hands out.
-    is_serving_cut_short: bool,
-    /// How many of those at the front had to wait because no link could take them.
-    backlog_held_up: usize,
+    /// What holds those back.
+    bounds: Bounds,
     /// Links that may take a shared message, in turn.
     takers: VecDeque<u32>,
     /// The stream of each producer, where each has its own.
@@ -190,9 +187,7 @@ impl Shard {
             stream: Schedule::shared(load, &job.trace, job.trial.seed, index, job.shards),
             stream_next: None,
             backlog: VecDeque::new(),
-            parked: Vec::new(),
-            is_serving_cut_short: false,
-            backlog_held_up: 0,
+            bounds: Bounds::default(),
             takers: VecDeque::new(),
             streams,
             eager: Vec::new(),
@@ -313,7 +308,7 @@ impl Shard {
         if is_sending && self.has_begun && (is_stirred || !self.eager.is_empty()) {
             return Nanos(0);
         }
-        if is_sending && self.is_serving_cut_short {
+        if is_sending && self.bounds.is_cut_short {
             return Nanos(0);
         }
         if !self.streaming.is_empty() {

@@ -230,8 +230,8 @@ impl Shard {
                 continue;
             }
             let Some(due) = self.backlog.pop_front() else { break };
-            let was_held_up = self.backlog_held_up > 0;
-            self.backlog_held_up = self.backlog_held_up.saturating_sub(1);
+            let was_held_up = self.bounds.held_up > 0;
+            self.bounds.held_up = self.bounds.held_up.saturating_sub(1);
             if self.links[link as usize].state.phase == LinkPhase::Idle {
                 self.links[link as usize].state.traffic_mut().waiting.push_back(due);
                 self.open_for(link, due, was_held_up, io);
@@ -249,10 +249,10 @@ impl Shard {
                 self.flush_dirty(io);
             }
         }
-        self.is_serving_cut_short = steps_left == 0;
+        self.bounds.is_cut_short = steps_left == 0;
         // What could still go at once waits for this thread, not for a link.
-        if !self.is_serving_cut_short {
-            self.backlog_held_up = self.backlog.len();
+        if !self.bounds.is_cut_short {
+            self.bounds.held_up = self.backlog.len();
         }
     }
 
@@ -463,7 +463,7 @@ impl Shard {
             (Arrival::Burst, _) => self.owed == 0 || self.is_stalled(now),
             _ => {
                 let is_spent = self.stream_next.is_none() && self.streams_left == 0;
-                let is_full = self.is_backlog_full() || !self.parked.is_empty();
+                let is_full = self.is_backlog_full() || !self.bounds.parked.is_empty();
                 // Consumers that ask go on asking as long as the load lasts.
                 let is_asked = load.polling().is_some() && load.duration.is_some();
                 let is_unheeded = is_full && self.is_past_waiting(now);

@@ -582,27 +582,3 @@ fn a_connection_is_small() {
     let account = size_of::<crate::accounts::ProducerAccount>();
     assert!(size_of::<Link>() + account <= 256, "{} + {account}", size_of::<Link>());
 }
-
-/// A burst leaves in few writes, or each message in one of its own; either way every message has
-/// its own send time and its place in the ledger.
-#[test]
-fn bursts_leave_together_or_singly() {
-    let mut scene = scene(Manner::Answers);
-    scene.load.arrival = Arrival::Burst;
-    let (together, _) = scene.played();
-    scene.load.writes = Writes::Single;
-    let (singly, _) = scene.played();
-    for outcome in [&together, &singly] {
-        assert_eq!(outcome.ledger.sent, 200);
-        assert_eq!(outcome.recorder.send_lag.count(), 200);
-    }
-    assert_eq!(singly.messages_per_write(&scene.load), Some(1.0));
-    assert_eq!(singly.recorder.writes, 200);
-    // Four clients, 50 messages each, 16 in flight: 16, 16, 16, 2.
-    assert_eq!(together.recorder.writes, 16);
-    let says = |outcome: &Outcome| {
-        let doubts = outcome.doubts(&scene.load, true);
-        doubts.iter().any(|doubt| matches!(doubt, Doubt::Burst(_)))
-    };
-    assert!(says(&together) && !says(&singly));
-}

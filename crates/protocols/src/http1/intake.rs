@@ -182,10 +182,12 @@ fn route(method: &str, target: &str, paths: &Paths) -> Result<Route, Refusal> {
         _ if place == path && method == "POST" => Route::Store,
         "/messages" if method == "POST" => Route::Store,
         "/messages/count" if reads => Route::Count,
-        "/messages/count" | "/healthz" | "/" if !reads => Route::Allows("GET, HEAD"),
-        "/healthz" | "/" => Route::Health,
+        "/messages/count" | "/healthz" if !reads => Route::Allows("GET, HEAD"),
+        "/healthz" => Route::Health,
         _ if (place == path || place == "/messages") && reads => list(query),
         _ if place == path || place == "/messages" => Route::Allows("GET, HEAD, POST"),
+        // What is asked for where a URL names nothing.
+        "/" if reads => Route::Health,
         _ => Route::Missing,
     })
 }

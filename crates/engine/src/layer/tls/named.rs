@@ -1,5 +1,5 @@
-//! A verifier that takes the certificate of a server that is itself among those that were named: the
-//! usual self-signed one of openssl says CA:TRUE, and no authority counts as a server elsewhere.
+//! A verifier that takes a server's certificate that was itself named: the usual self-signed one of
+//! openssl says CA:TRUE, and no authority counts as a server elsewhere.
 
 use std::sync::Arc;
 
