@@ -152,6 +152,7 @@ impl Told {
             let sent = (1_000.0 * (1.0 + 0.05 * chance.next_f64())) as u64;
             let lost = if self.loses() && index >= warm { sent / 9 } else { 0 };
             Event::Interval(Interval {
+                draining: false,
                 trial: self.id(),
                 at_ns: u64::from(index + 1) * 1_000_000_000,
                 warmup: index < warm,
