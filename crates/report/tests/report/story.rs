@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use weigh_model::doubt::{DoubtRecord, Severity};
+use weigh_model::doubt::DoubtRecord;
 use weigh_model::event::{
     Event, HostFacts, Interval, JOURNAL_SCHEMA, RunStarted, Setup, TrialFinished,
 };
@@ -205,17 +205,6 @@ fn trials() -> Vec<Told> {
         ..Told::new("mqtt", Some(2), "reference")
     });
     trials
-}
-
-/// A generator that was the limit.
-pub fn limited(percent: f64) -> DoubtRecord {
-    DoubtRecord {
-        code: "generator-limited".to_owned(),
-        severity: Severity::Invalid,
-        text: format!("the generator used {percent:.0} % of its core: it was the limit"),
-        advice: "lower the rate or the number of connections, or give the generator more cores"
-            .to_owned(),
-    }
 }
 
 fn http(repetition: u32) -> Told {

@@ -1,6 +1,6 @@
 //! Verdicts by recorded runs: each of the four, and every kind of quantity.
 
-use weigh_model::doubt::{DoubtRecord, Severity};
+use weigh_model::Doubt;
 use weigh_study::outcome::{Answer, ClaimOutcome, Judged, Role};
 use weigh_study::{Outcome, RunState, Runs, Scale, Study, Verdict};
 
@@ -117,12 +117,7 @@ fn a_cell_that_the_generator_limited_decides_only_what_is_about_that() {
     let mut runs = runs();
     let Some(RunState::Made(made)) = runs.get_mut("right/cost") else { panic!() };
     for cell in &mut made.summary.cells {
-        cell.doubts.push(DoubtRecord {
-            code: "generator-limited".to_owned(),
-            severity: Severity::Invalid,
-            text: "the generator used 99 % of its core".to_owned(),
-            advice: String::new(),
-        });
+        cell.doubts.push(Doubt::GeneratorLimited(99.0).record());
     }
     let plain = outcome(&study(), &runs, Scale::Full);
     let open = claim(&plain, "C05");
