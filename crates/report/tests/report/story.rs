@@ -192,7 +192,7 @@ fn trials() -> Vec<Told> {
         ledger: lossy(10_000, 280),
         doubts: vec![
             Doubt::QuantileInLoss("response_time_ns", "p99").record(),
-            Doubt::GeneratorLimited(99.0).record(),
+            Doubt::generator_limited(99.0).record(),
         ],
         ..Told::new("mqtt", Some(1), "mosquitto")
     });
