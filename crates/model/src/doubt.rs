@@ -168,6 +168,11 @@ pub enum Doubt {
 }
 
 impl Doubt {
+    /// The generator was the limit: its busiest thread used this percentage of a core.
+    pub fn generator_limited(percent: f64) -> Doubt {
+        Doubt::Bound(Pace::default(), Bound::Generator(percent))
+    }
+
     /// The doubt as it is recorded.
     pub fn record(&self) -> DoubtRecord {
         let severity = match self {

@@ -405,7 +405,7 @@ mod tests {
 
     #[test]
     fn an_invalid_result_decides_nothing() {
-        let doubts = vec![Doubt::GeneratorLimited(99.0).record()];
+        let doubts = vec![Doubt::generator_limited(99.0).record()];
         let invalid = Cell { valid: false, doubts, ..fast() };
         for condition in ["p95 < 5ms", "p95 < 1ms", "loss == 0"] {
             let judged = judged(condition, std::slice::from_ref(&invalid));
@@ -418,7 +418,7 @@ mod tests {
     fn a_time_that_the_generator_spoilt_is_an_upper_bound() {
         let late = DoubtRecord {
             severity: Severity::InvalidTimes,
-            ..Doubt::GeneratorLimited(99.0).record()
+            ..Doubt::generator_limited(99.0).record()
         };
         let spoilt = Cell { doubts: vec![late], ..fast() };
         let answer = |condition| judged(condition, std::slice::from_ref(&spoilt)).answer();

@@ -190,7 +190,10 @@ fn trials() -> Vec<Told> {
             ("target_cpu_us_per_message", 21.0),
         ],
         ledger: lossy(10_000, 280),
-        doubts: vec![Doubt::QuantileInLoss("response_time_ns", "p99").record(), limited(99.0)],
+        doubts: vec![
+            Doubt::QuantileInLoss("response_time_ns", "p99").record(),
+            Doubt::generator_limited(99.0).record(),
+        ],
         ..Told::new("mqtt", Some(1), "mosquitto")
     });
     let mut unconfirmed = Told::new("mqtt", Some(0), "mosquitto");

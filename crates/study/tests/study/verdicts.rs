@@ -117,7 +117,7 @@ fn a_cell_that_the_generator_limited_decides_only_what_is_about_that() {
     let mut runs = runs();
     let Some(RunState::Made(made)) = runs.get_mut("right/cost") else { panic!() };
     for cell in &mut made.summary.cells {
-        cell.doubts.push(Doubt::GeneratorLimited(99.0).record());
+        cell.doubts.push(Doubt::generator_limited(99.0).record());
     }
     let plain = outcome(&study(), &runs, Scale::Full);
     let open = claim(&plain, "C05");
