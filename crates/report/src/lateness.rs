@@ -87,7 +87,9 @@ pub(crate) fn without_lag(cell: &Cell, metric: &str) -> Option<Vec<f64>> {
 
 /// True if `doubt` takes the figure `metric` of `cell` away because the generator was late.
 pub(crate) fn takes_away(doubt: &DoubtRecord, cell: &Cell, metric: &str) -> bool {
-    let Some(_) = names(metric) else { return false };
+    if names(metric).is_none() {
+        return false;
+    }
     let is_old = doubt.severity == Severity::InvalidTimes;
     match lag_ns(cell, metric) {
         // Only the doubt of the record is known.
