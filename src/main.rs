@@ -1,8 +1,8 @@
 //! `weigh`: one workload over every messaging protocol, every message accounted for.
 
 /// Every line on standard error has control characters made visible: names, file names and the
-/// reasons of a target may hold what a terminal obeys. The name shadows that of the standard library,
-/// so that no line can go another way by mistake.
+/// reasons of a target may hold what a terminal obeys. The name shadows that of the standard
+/// library, so that no line can go another way by mistake.
 macro_rules! eprintln {
     ($($part:tt)*) => {
         std::eprintln!("{}", weigh_model::visible::visible(&format!($($part)*)))

@@ -19,8 +19,8 @@ pub struct Run {
     /// trials stay, the one in progress is done again
     #[arg(long, value_name = "RUN", conflicts_with_all = ["plan", "yes"])]
     resume: Option<String>,
-    /// Sets a key of the plan, such as load.rate=500/s or mqtt.qos=2: it takes the place of what the
-    /// plan says of it; with --resume a password that was a setting, such as
+    /// Sets a key of the plan, such as load.rate=500/s or mqtt.qos=2: it takes the place of what
+    /// the plan says of it; with --resume a password that was a setting, such as
     /// mqtt.broker_password=...
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,

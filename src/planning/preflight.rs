@@ -94,8 +94,8 @@ fn check_cores(cases: &[Case]) -> Result<(), Stop> {
     match cases.iter().find_map(|case| case.share.cores().filter(|asked| *asked > there)) {
         None => Ok(()),
         Some(asked) => Err(Stop::usage(format!(
-            "--target-cores {asked}: this machine has {there}, and the generator needs one of them: \
-             type --target-cores {} or less",
+            "--target-cores {asked}: this machine has {there}, and the generator needs one of \
+             them: type --target-cores {} or less",
             there.saturating_sub(1).max(1)
         ))),
     }

@@ -545,7 +545,7 @@ fn unreached(error: Failure, lane: &Lane, crossed: &Crossed) -> Stop {
 fn failure(failure: Failure, lane: &Lane) -> Stop {
     let is_secured = tls::is_on(&lane.settings);
     let (exit, mend) = match &failure {
-        // Nobody there refuses; who resets or hangs up is there, and was not spoken to as it speaks.
+        // A closed port refuses; a server that resets or hangs up listens, without TLS perhaps.
         Failure::Unreachable { reason, .. } if is_secured && !reason.contains("refused") => {
             (Exit::Target, WITHOUT_TLS)
         }
@@ -565,8 +565,8 @@ fn failure(failure: Failure, lane: &Lane) -> Stop {
 }
 
 /// What to type where a connection that was to be secured ends before it is.
-const WITHOUT_TLS: &str = "; something listens there that may not speak TLS: leave TLS out (mqtt:// \
-                           for mqtts://, http:// for https://), or check host and port";
+const WITHOUT_TLS: &str = "; something listens there that may not speak TLS: leave TLS out \
+                           (mqtt:// for mqtts://, http:// for https://), or check host and port";
 
 /// A server that took messages which it should have answered, and never said anything that the
 /// protocol knows, was never ready. (Where sessions have a greeting, this was noticed there.)

@@ -1,5 +1,5 @@
-//! What is typed by mistake, and what comes from outside that should not: it is refused with what to
-//! type, before memory or time is lost, and never obeyed by the terminal.
+//! What is typed by mistake, and what comes from outside that should not: it is refused with what
+//! to type, before memory or time is lost, and never obeyed by the terminal.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -312,7 +312,8 @@ fn control_characters_never_reach_the_terminal() {
     let place = Place::new("escapes");
     place.write(
         "q.toml",
-        "protocol = \"tcp\"\nquestion = \"red \\u001b[31malert\\u0007 \\u009b2J \\u202etxt\\nsecond\"\n\
+        "protocol = \"tcp\"\n\
+         question = \"red \\u001b[31malert\\u0007 \\u009b2J \\u202etxt\\nsecond\"\n\
          load.messages = 20\nrepeat.at_least = 1\n",
     );
     let mut shown = vec![place.weigh(&["run", "q.toml"]).with(0)];

@@ -333,13 +333,13 @@ pub const DURATION: Nanos = Nanos::from_secs(2);
 /// Warm-up if none is asked for.
 pub const WARMUP: Nanos = Nanos::from_millis(500);
 
-/// The highest rate that is taken, of all clients together. A line of 100 Gbit/s carries 149 million
-/// of the smallest Ethernet frames a second (84 B each with gap and preamble), and one message
-/// takes a core longer than 10 ns: nothing that is sent comes near it.
+/// The highest rate that is taken, of all clients together. A line of 100 Gbit/s carries 149
+/// million of the smallest Ethernet frames a second (84 B each with gap and preamble), and one
+/// message takes a core longer than 10 ns: nothing that is sent comes near it.
 pub const RATE_PER_SECOND_MAX: f64 = 100e6;
 
-/// Messages in flight at most, of all clients together, where a window is asked for: each takes some
-/// 100 bytes of memory.
+/// Messages in flight at most, of all clients together, where a window is asked for: each takes
+/// some 100 bytes of memory.
 pub const IN_FLIGHT_MAX: u64 = 1 << 24;
 
 /// The largest body that is made whole, bytes: the largest that an MQTT packet holds (MQTT 5.0,

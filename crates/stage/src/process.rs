@@ -211,8 +211,8 @@ impl ManagedProcess {
         self.log().is_some_and(|path| log_text(path).lines().any(|line| line.contains(text)))
     }
 
-    /// Waits until `ready` says so, asking it every few milliseconds, or until nothing is waited for
-    /// any more.
+    /// Waits until `ready` says so, asking it every few milliseconds, or until nothing is waited
+    /// for any more.
     ///
     /// # Errors
     /// [`ProcessError::EndedEarly`] or [`ProcessError::NotReady`], with the end of its log.
