@@ -21,6 +21,9 @@ use crate::run::secured::Vault;
 use crate::run::stage::TARGET;
 use crate::run::{layers, shown};
 
+/// Tells a user what is waited for.
+pub type Say<'s> = &'s (dyn Fn(&str) + Sync);
+
 /// The counters of `server` by name, once they show what it must have counted, or it has reported
 /// them twice; empty where it has none or does not tell them. Counters of a broker lag behind,
 /// Mosquitto's by up to three seconds. They are asked for on the server's own host, so that no path
@@ -30,7 +33,7 @@ pub fn read_settled(
     (load, expected): (&Load, Expected),
     scene: Option<&Scene>,
     vault: &Vault,
-    say: &(dyn Fn(&str) + Sync),
+    say: Say<'_>,
 ) -> BTreeMap<String, f64> {
     if server.counters().is_empty() {
         return BTreeMap::new();
@@ -70,7 +73,7 @@ fn listen(
     server: &ManagedServer,
     (load, expected): (&Load, Expected),
     vault: &Vault,
-    say: &(dyn Fn(&str) + Sync),
+    say: Say<'_>,
 ) -> Option<BTreeMap<String, f64>> {
     let protocol = registry::find_by_scheme(&server.endpoint().scheme)?;
     let given = [

@@ -16,7 +16,7 @@ use weigh_stage::reference::ReferenceServer;
 
 use crate::planning::lanes::Lane;
 use crate::run::counter_watch::Expected;
-use crate::run::counters;
+use crate::run::counters::{self, Say};
 use crate::run::crossing::Carried;
 use crate::run::kept::{Counted, Lease};
 use crate::run::secured::Vault;
@@ -31,7 +31,7 @@ pub fn put_together(
     trial: &Trial,
     measured: Measured,
     lease: &mut Lease,
-    (vault, is_urgent, say): (&Vault, bool, &(dyn Fn(&str) + Sync)),
+    (vault, is_urgent, say): (&Vault, bool, Say<'_>),
 ) -> (TrialFinished, Vec<Event>, Option<Counted>) {
     let Measured { mut outcome, mut seen } = measured;
     let crossed = std::mem::take(&mut seen.crossed);
