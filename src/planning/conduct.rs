@@ -332,7 +332,8 @@ impl Manner {
         let checks = checks::of_run(&finished.summary);
         let judged = self.verdicts.conclude((&run.plan.name, &run.started), &checks)?;
         Ok(match (finished.exit(), judged) {
-            (Exit::Done | Exit::Finding | Exit::Undecided, Exit::Finding) => Exit::Finding,
+            (Exit::Done, judged) => judged,
+            (Exit::Finding | Exit::Undecided, Exit::Finding) => Exit::Finding,
             (Exit::Undecided, _) => self.verdicts.of_undecided(),
             (own, _) => own,
         })

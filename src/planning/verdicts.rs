@@ -12,6 +12,7 @@ use weigh_report::judging::Answer;
 use weigh_report::junit;
 
 use crate::exit::{Exit, Stop};
+use crate::output_file;
 
 /// What `--undecided` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -72,7 +73,7 @@ impl Verdicts {
     pub fn conclude(&self, (name, started): (&str, &str), checks: &[Check]) -> Result<Exit, Stop> {
         if let Some(path) = &self.junit {
             let document = junit::document(name, started, checks, self.policy());
-            std::fs::write(path, document).map_err(|error| {
+            output_file::write(path, document).map_err(|error| {
                 let path = path.display();
                 let text = format!("--junit {path}: cannot be written: {error}; name another file");
                 Stop::new(Exit::Record, text)

@@ -100,10 +100,16 @@ impl Over<'_> {
         let open = goals.iter().filter(|goal| loss_ratio <= goal.loss_ratio);
         open.flat_map(|goal| &goal.conditions).find_map(|condition| {
             let needed = messages_needed(&condition.metric)?;
-            let family = condition.metric.split('.').next()?;
-            let had = self.finished.samples.get(family).copied().unwrap_or(0);
+            let samples = &self.finished.samples;
+            let family = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+            let named = resolve(&condition.metric, |name| samples.contains_key(&family(name)));
+            let had = samples.get(&family(&named)).copied().unwrap_or(0);
             let had = had + self.finished.ledger.lost.unwrap_or(0);
-            let metric = condition.metric.clone();
+            // A long trial without a single one would not be helped by a longer one.
+            if had == 0 && self.request.duration >= LONG_ENOUGH {
+                return None;
+            }
+            let metric = named.into_owned();
             (had < needed).then_some(TrialEnd::TooFew { metric, had, needed })
         })
     }
@@ -112,7 +118,10 @@ impl Over<'_> {
     /// where that decides. The same load may be tried once more.
     pub fn spoilt(&self, goals: &[Goal]) -> Option<DoubtRecord> {
         let doubts = &self.finished.doubts;
-        let is_ruined = doubts.iter().any(|doubt| doubt.severity == Severity::Invalid);
+        // What could not be sent to a target that had gone is no lateness.
+        let is_ruined = doubts
+            .iter()
+            .any(|doubt| doubt.severity == Severity::Invalid || doubt.code == "target-died");
         let conditions = goals.iter().flat_map(|goal| &goal.conditions);
         let mut decided = conditions.filter_map(|condition| self.lag_decides(condition));
         let text = decided.find(|_| !is_ruined)?;
@@ -138,7 +147,10 @@ impl Over<'_> {
             let piled_up = backlog_ratio(self.load, self.finished, self.intervals);
             let held_up = metric("held_up_ratio").unwrap_or(0.0);
             let unsent = unsent_ratio(self.load, self.finished, self.intervals);
-            let own = (unsent - held_up).max(0.0);
+            // Without a connection nobody can be on time.
+            let is_cut_off =
+                self.finished.ledger.not_sent_causes.contains_key(&NotSentCause::ConnectionClosed);
+            let own = if is_cut_off { 0.0 } else { (unsent - held_up).max(0.0) };
             return differs(piled_up, (piled_up - own).max(0.0)).then(|| {
                 let percent = 100.0 * own;
                 format!("the generator itself had not sent {percent:.1} % of what was due")
@@ -156,9 +168,8 @@ impl Over<'_> {
         differs(figure, figure - lag).then(|| {
             let [figure, lag] = [figure, lag].map(|ns| weigh_report::figures::time(ns, false));
             format!(
-                "{} is {figure}, and up to {lag} of it is the generator's lateness: the limit lies \
-                 between",
-                named
+                "{named} is {figure}, and up to {lag} of it is the generator's lateness: the limit \
+                 lies between"
             )
         })
     }
@@ -236,6 +247,9 @@ fn missing_ratio(
     let missing = due - out as f64 - allowance(due, cover);
     if due > 0.0 { (missing / due).max(0.0) } else { 0.0 }
 }
+
+/// A trial of this length has had its chance.
+const LONG_ENOUGH: Nanos = Nanos::from_secs(30);
 
 /// An interval ends within the window if it exceeds it by less than this part.
 const EDGE: u64 = 50;
@@ -348,6 +362,15 @@ mod tests {
     }
 
     fn end_of(trial: &TrialFinished, goal: &str, intervals: &[Interval]) -> TrialEnd {
+        told(trial, goal, intervals, |over, goals| over.result(goals).end)
+    }
+
+    fn told<T>(
+        trial: &TrialFinished,
+        goal: &str,
+        intervals: &[Interval],
+        of: impl FnOnce(&Over<'_>, &[Goal]) -> T,
+    ) -> T {
         let conditions = vec![goal.parse().unwrap()];
         let goals = [Goal { conditions, ..Goal::quick() }];
         let duration = Nanos::from_secs(1);
@@ -356,7 +379,7 @@ mod tests {
         let load = load();
         let over =
             Over { request: &request, load: &load, finished: trial, intervals, elapsed: duration };
-        over.result(&goals).end
+        of(&over, &goals)
     }
 
     #[test]
@@ -372,7 +395,9 @@ mod tests {
             let metrics = json!({ "response_time_ns.p99": 8e6 });
             let samples = json!({ "response_time_ns": samples });
             let trial = json!({ "metrics": metrics, "samples": samples, "ledger": ledger });
-            end(&finished(trial), "response_time_ns.p99 < 9ms")
+            let named = end(&finished(trial.clone()), "response_time_ns.p99 < 9ms");
+            assert_eq!(end(&finished(trial), "p99 < 9ms"), named, "the headline latency");
+            named
         };
         assert_eq!(with(400, 0), TrialEnd::Completed);
         let metric = "response_time_ns.p99".to_owned();
@@ -409,6 +434,14 @@ mod tests {
         assert!(matches!(piled_up(0.0, 270), TrialEnd::Invalid(why) if why.contains("not sent")));
         assert_eq!(piled_up(0.5, 270), TrialEnd::Completed);
         assert_eq!(piled_up(0.0, 300), TrialEnd::Completed);
+        // What could not be sent to a target that had gone is not the generator's.
+        let died =
+            json!({ "code": "target-died", "severity": "doubt", "text": "x", "advice": "y" });
+        let trial = finished(json!({ "doubts": [died] }));
+        let spoilt = told(&trial, "backlog_ratio <= 0.01", &intervals(270), |over, goals| {
+            over.spoilt(goals)
+        });
+        assert_eq!(spoilt, None);
     }
 
     #[test]

@@ -51,5 +51,6 @@ pub mod taken;
 pub mod target;
 pub mod tcp_view;
 pub mod trial_run;
+pub mod unanswered;
 pub mod watched;
 pub mod watching;

@@ -1,7 +1,7 @@
-//! The null path: before a run, what this machine and this build reach in each kind of load, so that
-//! a result near it is marked. Measured against our own server, for a moment, and kept for the
-//! machine and the build; a kind that is known costs the next run nothing. It is measured again where
-//! other programs disturbed it, and where a trial passes it.
+//! The null path: before a run, what this machine and this build reach in each kind of load, so
+//! that a result near it is marked. Measured against our own server, for a moment, and kept for the
+//! machine and the build; a kind that is known costs the next run nothing. It is measured again
+//! where other programs disturbed it, and where a trial passes it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -298,8 +298,8 @@ impl NullPaths {
 
     /// Marks a result that is near what the machine and the build reached. Where the trial passed
     /// that, it is measured again first, once in a run, and returned; where the trial passed even
-    /// that by far, it says nothing about this load. A closed loop against our own server is the null
-    /// path itself.
+    /// that by far, it says nothing about this load. A closed loop against our own server is the
+    /// null path itself.
     pub fn mark(
         &self,
         case: &Case,
@@ -345,7 +345,7 @@ impl NullPaths {
         }
         let percent = own.calibration.percent(per_s);
         let is_near = (NEAR_PERCENT..PASSED_PERCENT).contains(&percent);
-        let doubt = is_near.then(|| Doubt::NearNullPath(per_s, own.calibration.per_s));
+        let doubt = is_near.then_some(Doubt::NearNullPath(per_s, own.calibration.per_s));
         Some((repeated, doubt))
     }
 }

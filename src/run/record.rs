@@ -35,33 +35,8 @@ pub fn put_together(
 ) -> (TrialFinished, Vec<Event>, Option<Counted>) {
     let Measured { mut outcome, mut seen } = measured;
     let crossed = std::mem::take(&mut seen.crossed);
-    let mut counted = Some(Counted::default());
-    let awaits_counters = lease.awaits_counters(&outcome.ledger);
-    let (mut server, mut counters) = (None, BTreeMap::new());
-    match &mut lease.target.running {
-        _ if is_urgent => counted = None,
-        Running::Reference(running) => {
-            let report = settled_report(running, trial, &outcome, &lease.before.report);
-            let own = report.as_ref().filter(|_| !seen.is_mixed);
-            server = own.map(|report| report.since(&lease.before.report));
-            counted = report.map(|report| Counted { report, ..Counted::default() });
-        }
-        // Where nothing was lost, nothing was dropped: a search need not wait for that.
-        Running::Managed(_) if !awaits_counters => {}
-        Running::Managed(running) => {
-            let scene = lease.target.scene.as_ref();
-            let own = (&trial.load, expected(&outcome, &seen, &lease.before.counters));
-            let all = counters::read_settled(running, own, scene, vault, say);
-            let is_known = running.counters().iter().all(|own| all.contains_key(&own.name));
-            if !seen.is_mixed {
-                counters = counters::since(running, &all, &lease.before.counters);
-            }
-            counted = is_known.then(|| Counted { counters: all, ..Counted::default() });
-        }
-        // Its own stages have told what arrived.
-        Running::Pipeline(_) => {}
-        Running::Foreign(_) => counters = std::mem::take(&mut lease.told.counters),
-    }
+    let (server, counters, counted) =
+        count(trial, (&outcome, &seen), lease, (vault, is_urgent, say));
     let mut asked_terms = lane.protocol.asks(&lane.settings);
     asked_terms.extend(trial.load.window.map(|window| ("receive_maximum", u64::from(window))));
     let taken_within = server.as_ref().and_then(|report| {
@@ -103,6 +78,44 @@ pub fn put_together(
     let restarted = lease.restarted.clone().map(Doubt::TargetRestarted);
     finished.doubts.extend(restarted.map(|doubt| doubt.record()));
     (finished, told, counted)
+}
+
+/// What the target itself has counted: over the trial, by name over the trial, and since it was
+/// started, where that is known.
+fn count(
+    trial: &Trial,
+    (outcome, seen): (&Outcome, &Seen),
+    lease: &mut Lease,
+    (vault, is_urgent, say): (&Vault, bool, Say<'_>),
+) -> (Option<ServerReport>, BTreeMap<String, f64>, Option<Counted>) {
+    let mut counted = Some(Counted::default());
+    let awaits_counters = lease.awaits_counters(&outcome.ledger);
+    let (mut server, mut counters) = (None, BTreeMap::new());
+    match &mut lease.target.running {
+        _ if is_urgent => counted = None,
+        Running::Reference(running) => {
+            let report = settled_report(running, trial, outcome, &lease.before.report);
+            let own = report.as_ref().filter(|_| !seen.is_mixed);
+            server = own.map(|report| report.since(&lease.before.report));
+            counted = report.map(|report| Counted { report, ..Counted::default() });
+        }
+        // Where nothing was lost, nothing was dropped: a search need not wait for that.
+        Running::Managed(_) if !awaits_counters => {}
+        Running::Managed(running) => {
+            let scene = lease.target.scene.as_ref();
+            let own = (&trial.load, expected(outcome, seen, &lease.before.counters));
+            let all = counters::read_settled(running, own, scene, vault, say);
+            let is_known = running.counters().iter().all(|own| all.contains_key(&own.name));
+            if !seen.is_mixed {
+                counters = counters::since(running, &all, &lease.before.counters);
+            }
+            counted = is_known.then(|| Counted { counters: all, ..Counted::default() });
+        }
+        // Its own stages have told what arrived.
+        Running::Pipeline(_) => {}
+        Running::Foreign(_) => counters = std::mem::take(&mut lease.told.counters),
+    }
+    (server, counters, counted)
 }
 
 /// What a broker must have counted once the trial is in its counters, those before included. What

@@ -107,11 +107,10 @@ fn a_slow_down_by_a_hundred_never_passes() {
     site.delay(Duration::from_millis(20));
     let (slow, slow_open) = (weigh(&place, &site, &closed), weigh(&place, &site, &open));
     gate(&place, &fast, &slow, &conditions).with(99).saying(&["failed (exit code 99): not p"]);
-    let ended = gate(&place, &fast_open, &slow_open, &conditions);
-    assert!(matches!(ended.code, Some(98 | 99)), "{}{}", ended.stdout, ended.stderr);
+    // However late the generator was in the fast run, the slow one is slower than that.
+    gate(&place, &fast_open, &slow_open, &conditions).with(99);
     // An absolute limit is decided by the new run alone.
-    let ended = gate(&place, &fast_open, &slow_open, &["p50 > 10ms"]);
-    assert!(matches!(ended.code, Some(98 | 99)), "{}{}", ended.stdout, ended.stderr);
+    gate(&place, &fast_open, &slow_open, &["p50 > 10ms"]).with(99);
 }
 
 /// Equals are green, or left open by a busy machine, and then the last line says so. By chance one

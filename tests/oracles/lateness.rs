@@ -38,11 +38,14 @@ fn shares_ms(setup: &Setup, messages: u64) -> BTreeMap<String, f64> {
     shares.into_iter().map(|(name, share)| (name, share / 1e6)).collect()
 }
 
+/// A protocol, its settings, the pattern, and the times that hold lateness.
+type Case<'c> = (&'c str, &'c [(&'c str, &'c str)], Pattern, &'c [&'c str]);
+
 /// Every protocol and guarantee, to the confirmation and to the subscriber: all but the first
 /// message leave 4 ms late.
 #[test]
 fn lateness_of_every_message_is_in_every_quantile() {
-    let cases: [(&str, &[(&str, &str)], Pattern, &[&str]); 8] = [
+    let cases: [Case<'_>; 8] = [
         ("http1", &[], Pattern::Request, &["response"]),
         ("tcp", &[], Pattern::Request, &["response"]),
         ("mqtt", &[("qos", "1")], Pattern::Publish, &["response"]),

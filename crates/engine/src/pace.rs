@@ -51,7 +51,8 @@ pub fn diagnose(finished: &mut TrialFinished, load: &Load) {
     let rates = pace.offered_per_s.filter(|_| pace.fell_short());
     let is_told = bound.is_some_and(|bound| !matches!(bound, Bound::Generator(_)));
     let rates = rates.map(|offered| Doubt::RateNotReached(offered, pace.achieved_per_s));
-    let doubts = [rates.filter(|_| !is_told), bound.map(|bound| Doubt::Bound(pace, bound))];
+    let doubts =
+        [rates.filter(|_| !is_told), bound.map(|bound| Doubt::Bound(Box::new(pace), bound))];
     finished.doubts.extend(doubts.iter().flatten().map(Doubt::record));
 }
 

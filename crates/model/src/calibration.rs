@@ -1,5 +1,5 @@
-//! The null path: the rate that a machine and a build reached against the built-in server, which does
-//! as little as a server of its protocol can. It is what was reached, not a maximum.
+//! The null path: the rate that a machine and a build reached against the built-in server, which
+//! does as little as a server of its protocol can. It is what was reached, not a maximum.
 
 use serde::{Deserialize, Serialize};
 

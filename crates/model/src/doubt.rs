@@ -56,7 +56,7 @@ impl DoubtRecord {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Doubt {
     /// What kept a load from its rate, and how it went.
-    Bound(Pace, Bound),
+    Bound(Box<Pace>, Bound),
     /// So many messages were still under way when the load ended, and the last of them came so much
     /// later.
     Backlog(u64, Nanos),
@@ -124,8 +124,8 @@ pub enum Doubt {
     /// So many requests of consumers, of so many that were due, were not made because the last one
     /// was not answered yet.
     PollsSkipped(u64, u64),
-    /// The rate was as high as what this machine and this build reached over the null path, or nearly:
-    /// both, messages per second.
+    /// The rate was as high as what this machine and this build reached over the null path, or
+    /// nearly: both, messages per second.
     NearNullPath(f64, f64),
     /// Messages left in bursts: so many to a write, on average.
     Burst(f64),
@@ -170,7 +170,7 @@ pub enum Doubt {
 impl Doubt {
     /// The generator was the limit: its busiest thread used this percentage of a core.
     pub fn generator_limited(percent: f64) -> Doubt {
-        Doubt::Bound(Pace::default(), Bound::Generator(percent))
+        Doubt::Bound(Box::default(), Bound::Generator(percent))
     }
 
     /// The doubt as it is recorded.

@@ -28,7 +28,8 @@ pub const MEASURED: &str = "something was measured";
 /// What a condition about the proof of a search for a limit is called.
 pub const PROVEN: &str = "the limit is proven";
 
-/// The thresholds of a run, whether its search is proven, and whether each of its cases measured anything.
+/// The thresholds of a run, whether its search is proven, and whether each of its cases measured
+/// anything.
 pub fn of_run(summary: &Summary) -> Vec<Check> {
     let mut checks: Vec<Check> = Vec::new();
     for threshold in &summary.thresholds {

@@ -4,6 +4,7 @@
 //! (`docs/decisions/0040-lag-is-an-error-bar.md`).
 
 use weigh_model::Doubt;
+use weigh_model::condition::quantile_of;
 use weigh_model::doubt::{DoubtRecord, Severity};
 
 use crate::figures::time;
@@ -62,9 +63,24 @@ pub fn lag_ns(cell: &Cell, metric: &str) -> Option<f64> {
     if let Some(lag) = cell.metrics.get(&recorded) {
         return lag.value;
     }
+    if let Some(lag) = beside(cell, &recorded) {
+        return Some(lag);
+    }
     let nothing_waited = value("held_up_ratio") == Some(0.0) && !cell.metrics.contains_key("polls");
     let lag = value(metric)? - value(&from_sent)?;
     nothing_waited.then_some(lag.max(0.0))
+}
+
+/// The lateness of a quantile that is not kept: the larger one of the kept quantiles on either side
+/// of it, where those are known.
+fn beside(cell: &Cell, recorded: &str) -> Option<f64> {
+    let (time, part) = recorded.split_once('.')?;
+    let q = quantile_of(recorded).filter(|_| part.starts_with('p'))?;
+    let of = |part: &str| cell.metrics.get(&format!("{time}.{part}"))?.value;
+    let below = KEPT.iter().rev().find(|(kept, _)| *kept <= q).and_then(|(_, part)| of(part));
+    let above = KEPT.iter().filter(|(kept, _)| *kept >= q).find_map(|(_, part)| of(part));
+    let above = above.or_else(|| of("max"));
+    below.into_iter().chain(above).reduce(f64::max)
 }
 
 /// The figure of every repetition without the generator's lateness; `None` where there is none to
@@ -167,6 +183,10 @@ const NEGLIGIBLE: f64 = 0.05;
 
 /// Above this share of a figure it is withheld.
 const DOMINANT: f64 = 0.5;
+
+/// The quantiles that are kept, from the lowest.
+const KEPT: [(f64, &str); 5] =
+    [(0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"), (0.999, "p999")];
 
 /// What is looked at for the doubt, in the order in which it is said.
 const PARTS: [&str; 7] = ["p50", "p99", "max", "mean", "p90", "p95", "p999"];

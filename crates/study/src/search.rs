@@ -293,7 +293,7 @@ mod tests {
         for (text, said) in [
             ("axis = \"rat\"", "no axis of a limit"),
             ("gaol = \"loss <= 0\"", "did you mean goal"),
-            ("goal = \"los <= 0\"", "did you mean lost"),
+            ("goal = \"los <= 0\"", "did you mean loss"),
             ("goal = [\"quik\"]", "no preset"),
             ("from = \"10/s\"\nto = \"5/s\"", "nothing to search"),
             ("from = \"10\"", "limit.from"),

@@ -127,7 +127,10 @@ fn of_change(condition: &Condition, share: f64, (pair, metric): (&Pair, &str)) -
             three_digits(value * lag.least),
             if lag.most.is_finite() { three_digits(value * lag.most) } else { "any".to_owned() }
         )),
-        () if holds(value) => because(format!("{figures}: it may be chance; {MORE}")),
+        () if holds(value) => because(match &row.reason {
+            Some(reason) if row.verdict == Verdict::TooClose => format!("{figures}: {reason}"),
+            _ => format!("{figures}: it may be chance; {MORE}"),
+        }),
         () => because(format!("{figures}: it may be more; {MORE}")),
     }
 }

@@ -292,7 +292,8 @@ impl Panel {
             let mut mean =
                 self.one(index, line, &id, points(&means(runs, line.value), detail), 2.0);
             if !shades.is_empty() && all.iter().all(|own| own["markArea"].is_null()) {
-                let area = |(from, to): &(f64, f64)| json!([{ "xAxis": lean(*from) }, { "xAxis": lean(*to) }]);
+                let at = |seconds: f64| json!({ "xAxis": lean(seconds) });
+                let area = |(from, to): &(f64, f64)| json!([at(*from), at(*to)]);
                 let areas: Vec<Value> = shades.iter().map(area).collect();
                 mean["markArea"] = json!({
                     "silent": true, "itemStyle": { "color": "$shade" }, "data": areas,

@@ -103,7 +103,9 @@ mod tests {
         let series = |data: &Value| json!({ "type": "line", "data": data });
         let mut option = json!({
             "xAxis": { "type": "log" }, "yAxis": [{ "type": "value" }, { "type": "log" }],
-            "series": [series(&points), { "yAxisIndex": 1, "data": points }, { "data": { "$rows": 1 } }],
+            "series": [
+                series(&points), { "yAxisIndex": 1, "data": points }, { "data": { "$rows": 1 } },
+            ],
         });
         drop_unplaceable(&mut option);
         assert_eq!(option["series"][0]["data"], json!([[10, 0], [10, 5], [7, null]]));

@@ -51,6 +51,24 @@ fn shares_of_lateness_have_no_order() {
     assert!(summary.cells[0].valid, "{:#?}", summary.cells[0].doubts);
 }
 
+/// Conditions may ask for a quantile that no trial keeps: its lateness is that of its neighbours.
+#[test]
+fn a_quantile_between_the_kept_ones_has_their_lateness() {
+    let mut events = along(&["http1"], &[20]);
+    late(&mut events, |_| [1e6, 2e5, 8e5]);
+    for event in &mut events {
+        if let Event::TrialFinished(trial) = event {
+            trial.metrics.insert("response_time_ns.p75".into(), 1e6);
+            trial.metrics.insert("response_time_ns.p9999".into(), 3e5);
+        }
+    }
+    let summary = Summary::from_events(&events).unwrap();
+    let of = |metric: &str| Reading::of(&summary.cells[0], metric);
+    let Reading::Known(figure) = of("response_time_ns.p75") else { panic!() };
+    assert!((figure.lag - 2e5).abs() < 1e3, "{figure:?}");
+    assert!(matches!(of("response_time_ns.p9999"), Reading::Withheld(_)), "more than half of it");
+}
+
 /// More than half of a response time is the generator's: it is withheld, in the table, in ratios
 /// and at the one door; the rest of the result stands.
 #[test]
