@@ -216,7 +216,7 @@ fn a_minute_is_enough_for_an_answer() {
     assert!(goal["failed"].as_f64() > Some(passed), "{goal}");
     match goal["unproven"].as_str() {
         None => drop(ended.with(0)),
-        Some(why) => drop(ended.with(98).saying(&["undecided: http1 against", why])),
+        Some(why) => drop(ended.with(98).saying(&["undecided (exit code 98): http1 against", why])),
     }
 }
 
@@ -249,7 +249,7 @@ fn a_budget_leaves_bounds_so_far() {
     let goals = ["--goal", "quick", "--goal", "errors == 0, p99 < 10s", "--from", "500/s"];
     let ended = place.weigh(&[&words[..], &goals, &["--json"]].concat()).with(98);
     let document = ended.json();
-    ended.saying(&["undecided: ", "is not proven: ", "more trials (about "]);
+    ended.saying(&["undecided (exit code 98): ", "is not proven: ", "more trials (about "]);
     let limits = document["limits"].as_array().unwrap();
     assert_eq!(limits.len(), 2);
     for limit in limits {

@@ -132,6 +132,7 @@ fn commands() -> Vec<String> {
                 is_shell = line == "```sh";
             } else if is_shell {
                 let line = line.replace("cargo run --release --", "weigh");
+                let line = line.split(" #").next().unwrap_or_default().trim_end().to_owned();
                 commands.extend(line.starts_with("weigh ").then_some(line));
             }
         }

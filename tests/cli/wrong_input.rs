@@ -294,7 +294,9 @@ fn a_bare_url_is_fetched_and_one_with_a_body_posted_to() {
     }
     place.write(
         "get.toml",
-        &format!("target = \"{url}/p\"\nload.messages = 3\nrepeat.at_least = 1\n"),
+        &format!(
+            "target = \"{url}/p\"\nload.messages = 3\nrepeat.at_least = 1\nobserve.sys = \"off\"\n"
+        ),
     );
     let words = ["run", "get.toml", "--save-plan", "resolved.toml"];
     place.weigh(&words).with(0).saying(&["is fetched with GET"]);

@@ -127,7 +127,8 @@ fn within<'e>(span: &Span, intervals: &[&'e Interval]) -> Vec<&'e Interval> {
     let Some(window) = intervals.first().map(|first| begin(first)) else { return Vec::new() };
     let settled = span.from_ns + (span.to_ns - span.from_ns) / 5;
     let is_inside = |interval: &&&Interval| {
-        begin(interval) >= window + settled && interval.at_ns <= window + span.to_ns
+        let is_before_end = !interval.draining && interval.at_ns <= window + span.to_ns;
+        begin(interval) >= window + settled && is_before_end
     };
     intervals.iter().filter(is_inside).copied().collect()
 }
@@ -190,7 +191,12 @@ mod tests {
                 ..Interval::default()
             }
         };
-        let intervals: Vec<Interval> = (0..120).map(interval).collect();
+        let mut intervals: Vec<Interval> = (0..120).map(interval).collect();
+        // A moment of draining, in which answers come without a load, is no window.
+        let (at_ns, length_ns) = (intervals[119].at_ns - 1_000_000, Some(1_000_000));
+        intervals[119].at_ns = at_ns;
+        let rest = Interval { at_ns: at_ns + 1_000_000, length_ns, ..Interval::default() };
+        intervals.push(Interval { draining: true, acknowledged: 500, ..rest });
         let all: Vec<&Interval> = intervals.iter().collect();
         let held: Vec<_> = spans.iter().map(|span| (span.offered, within(span, &all))).collect();
         for (offered, windows) in &held {
