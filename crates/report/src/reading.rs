@@ -3,6 +3,7 @@
 
 use weigh_model::condition::{LOSS_RATIO, LOST};
 
+use crate::figures::time;
 use crate::lateness::Lateness;
 use crate::summary::Cell;
 
@@ -39,6 +40,10 @@ impl Reading {
         }
         if metric == LOST || metric == LOSS_RATIO {
             return of_ledger(cell, metric);
+        }
+        // No doubt of the record names a quantile that only a condition asks for.
+        if let Lateness::Dominant(lag) = Lateness::of(cell, metric) {
+            return Reading::Withheld(format!("{} of it is the generator's lag", time(lag, false)));
         }
         match cell.metrics.get(metric) {
             None => Reading::Absent("not measured".to_owned()),
