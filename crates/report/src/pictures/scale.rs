@@ -46,7 +46,8 @@ pub fn drop_unplaceable(option: &mut Value) {
         own["type"] == "log"
     };
     let (x, y) = (option["xAxis"].clone(), option["yAxis"].clone());
-    for series in option["series"].as_array_mut().into_iter().flatten() {
+    let all = option.get_mut("series").and_then(Value::as_array_mut);
+    for series in all.into_iter().flatten() {
         let index = |key: &str| series[key].as_u64().unwrap_or(0);
         let (is_log_x, is_log_y) =
             (is_log(&x, index("xAxisIndex")), is_log(&y, index("yAxisIndex")));
@@ -55,7 +56,8 @@ pub fn drop_unplaceable(option: &mut Value) {
             let has_place = |index: usize| values[index].as_f64().is_none_or(|value| value > 0.0);
             (!is_log_x || has_place(0)) && (!is_log_y || has_place(1))
         };
-        if let Some(data) = series["data"].as_array_mut() {
+        // What refers to shared data (`{"$line": ...}`) has none of its own, and must not get any.
+        if let Some(data) = series.get_mut("data").and_then(Value::as_array_mut) {
             data.retain(is_placeable);
         }
     }
@@ -111,6 +113,11 @@ mod tests {
         assert_eq!(option["series"][0]["data"], json!([[10, 0], [10, 5], [7, null]]));
         assert_eq!(option["series"][1]["data"], json!([[10, 5], [7, null]]));
         assert_eq!(option["series"][2]["data"], json!({ "$rows": 1 }));
+        let mut shared =
+            json!({ "xAxis": { "type": "log" }, "series": [{ "$line": ["p99", 0, 1] }] });
+        let before = shared.clone();
+        drop_unplaceable(&mut shared);
+        assert_eq!(shared, before);
         let mut linear = json!({ "xAxis": {}, "yAxis": {}, "series": [series(&points)] });
         drop_unplaceable(&mut linear);
         assert_eq!(linear["series"][0]["data"], points);
