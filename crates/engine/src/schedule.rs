@@ -166,12 +166,7 @@ impl Schedule {
     /// The same without counting to the end.
     fn evenly_measured(mut self) -> Option<Span> {
         let messages = self.measured_left;
-        let Gaps::Constant { per_second, phase } = self.gaps else { return None };
-        let before = self.warmup - (self.late + phase);
-        let mut number = ((before.as_secs_f64() * per_second) as u64).saturating_sub(2);
-        while self.late + self.gaps.at(number)? < self.warmup {
-            number += 1;
-        }
+        let number = self.number_at(self.warmup)?;
         let first = self.late + self.gaps.at(number)?;
         Some(Span { first, last: self.late + self.gaps.at(number + messages - 1)?, messages })
     }
