@@ -8,7 +8,7 @@ use weigh_model::condition::{LOSS_RATIO, LOST, quantile_of, quantile_word, resol
 use weigh_stats::quantile::values_needed;
 
 use crate::figures::{count, three_digits, time};
-use crate::lateness::lag_ns;
+use crate::lateness::{lag_name, lag_ns};
 use crate::reading::{Figure, Reading};
 use crate::summary::{Cell, Judged, unit_of};
 
@@ -60,8 +60,7 @@ pub(crate) fn seen(cell: &Cell, metric: &str) -> Result<Seen, String> {
 /// Where only the generator's lag stands against a time from the due time, the target took between
 /// that time without the lag and that time: a limit outside of both is decided.
 fn at_most(cell: &Cell, metric: &str) -> Option<Figure> {
-    let is_from_due = FROM_DUE.contains(&metric.split('.').next().unwrap_or_default());
-    if !is_from_due || !cell.valid {
+    if lag_name(metric).is_none() || !cell.valid {
         return None;
     }
     let own = cell.metrics.get(metric)?;
@@ -118,9 +117,6 @@ pub(crate) fn lag_words(metric: &str, lag: f64) -> String {
     let lag = if unit_of(metric) == "ns" { time(lag, false) } else { three_digits(lag) };
     format!("up to {lag} of it is the generator's own lag, and the limit is within that")
 }
-
-/// Times that begin when a message was due, and hold the generator's lag.
-const FROM_DUE: [&str; 2] = ["response_time_ns", "delivery_time_ns"];
 
 /// Quantiles that fewer messages carry.
 const OTHERS: [(f64, &str); 5] =
