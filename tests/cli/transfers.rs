@@ -8,10 +8,11 @@ use serde_json::Value;
 
 use crate::rig::{Place, cells, figure, has, has_hosts, signal, until};
 
-/// The most memory that the process of this id had so far, bytes; 0 once it is gone.
-fn resident_bytes_max(pid: u32) -> u64 {
+/// The memory that the process of this id has of its own, bytes: its heap and stacks, without the
+/// pages of the program's file, of which an unoptimised build alone has 50 MiB. 0 once it is gone.
+fn own_memory_bytes(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
     let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
     kilobytes.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) * 1024
 }
@@ -21,7 +22,7 @@ fn value(cell: &Value, metric: &str) -> f64 {
 }
 
 /// 256 MiB (for MQTT what its remaining length leaves of it) take no more memory than a few
-/// pieces: below 64 MiB in the generator with all that the program is, below 32 MiB in a server.
+/// pieces: below 24 MiB of the generator's own, below 32 MiB in a server with all that it is.
 #[test]
 fn a_large_object_takes_little_memory() {
     for (protocol, size) in [("tcp", "256MiB"), ("http", "256MiB"), ("mqtt", "268435400B")] {
@@ -37,7 +38,7 @@ fn a_large_object_takes_little_memory() {
             command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
         let mut own_bytes = 0;
         while child.try_wait().expect("a child").is_none() {
-            own_bytes = own_bytes.max(resident_bytes_max(child.id()));
+            own_bytes = own_bytes.max(own_memory_bytes(child.id()));
             std::thread::sleep(Duration::from_millis(20));
         }
         let summary = place.summary();
@@ -47,7 +48,7 @@ fn a_large_object_takes_little_memory() {
         assert!(value(cell, "body_bytes") > 268e6, "{protocol}");
         let target_bytes = value(cell, "target_memory_bytes.max");
         println!("{protocol} {size}: generator {own_bytes} B, server {target_bytes} B");
-        assert!(0 < own_bytes && own_bytes < 64 << 20, "{protocol}: {own_bytes}");
+        assert!(0 < own_bytes && own_bytes < 24 << 20, "{protocol}: {own_bytes}");
         assert!(target_bytes < 32.0 * 1048576.0, "{protocol}: {target_bytes}");
         place.nobody_is_left();
     }
