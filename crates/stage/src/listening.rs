@@ -157,9 +157,11 @@ mod tests {
         assert!(listening_inodes("cut", 1).is_empty());
     }
 
+    /// Another test may take the port in between: not each time.
     #[test]
     fn a_free_port_takes_no_connections() {
         let local = Ipv4Addr::LOCALHOST;
-        assert!(!accepts(local, free_port(local).unwrap(), Duration::from_secs(5)));
+        let is_free = || !accepts(local, free_port(local).unwrap(), Duration::from_secs(5));
+        assert!((0..5).any(|_| is_free()));
     }
 }

@@ -162,7 +162,8 @@ impl Shard {
         let load = job.load();
         let mine = |count: u32| (index..count).step_by(job.shards as usize);
         let (consumers, producers) = (mine(load.subscribers).len(), mine(load.connections).len());
-        let (mut links, mut desk) = (Vec::new(), Desk::new(Arc::clone(&job), consumers, producers));
+        let mut links = Vec::with_capacity(consumers + producers);
+        let mut desk = Desk::new(Arc::clone(&job), consumers, producers);
         for seat in mine(load.subscribers) {
             let account = desk.open_consumer(seat);
             links.push(Link { wire: None, state: LinkState::new(seat, account, Role::Consumer) });
