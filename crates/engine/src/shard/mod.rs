@@ -170,8 +170,7 @@ impl Shard {
         }
         let (mut streams, mut owed) = (Vec::new(), 0);
         for producer in mine(load.connections) {
-            let account = desk.open_producer(producer);
-            let state = producer_state(&job, producer, account);
+            let state = producer_state(&job, producer, desk.open_producer(producer));
             owed += state.traffic().quota + state.traffic().burst_left;
             streams.extend(Schedule::client(load, job.trial.seed, producer));
             links.push(Link { wire: None, state });
