@@ -35,18 +35,22 @@ fn verdict_on<'a>(summary: &'a Summary, metric: &str) -> Option<&'a Comparison> 
     summary.comparisons.iter().find(|comparison| comparison.metric == metric)
 }
 
+/// Gives every trial these figures.
+fn insert(events: &mut [Event], figures: &[(&str, f64)]) {
+    for event in events {
+        if let Event::TrialFinished(trial) = event {
+            trial.metrics.extend(figures.iter().map(|(name, value)| ((*name).to_owned(), *value)));
+        }
+    }
+}
+
 /// Shares of lateness are differences of two statistics: the largest response may hold none, and
 /// the median some. That is no contradiction among quantiles (L07).
 #[test]
 fn shares_of_lateness_have_no_order() {
     let mut events = along(&["http1"], &[20]);
     late(&mut events, |_| [1e6, 4e3, 996e3]);
-    for event in &mut events {
-        if let Event::TrialFinished(trial) = event {
-            trial.metrics.insert("response_time_lag_ns.max".into(), 0.0);
-            trial.metrics.insert("response_time_lag_ns.mean".into(), 9e3);
-        }
-    }
+    insert(&mut events, &[("response_time_lag_ns.max", 0.0), ("response_time_lag_ns.mean", 9e3)]);
     let summary = Summary::from_events(&events).unwrap();
     assert!(summary.cells[0].valid, "{:#?}", summary.cells[0].doubts);
 }
@@ -56,12 +60,7 @@ fn shares_of_lateness_have_no_order() {
 fn a_quantile_between_the_kept_ones_has_their_lateness() {
     let mut events = along(&["http1"], &[20]);
     late(&mut events, |_| [1e6, 2e5, 8e5]);
-    for event in &mut events {
-        if let Event::TrialFinished(trial) = event {
-            trial.metrics.insert("response_time_ns.p75".into(), 1e6);
-            trial.metrics.insert("response_time_ns.p9999".into(), 3e5);
-        }
-    }
+    insert(&mut events, &[("response_time_ns.p75", 1e6), ("response_time_ns.p9999", 3e5)]);
     let summary = Summary::from_events(&events).unwrap();
     let of = |metric: &str| Reading::of(&summary.cells[0], metric);
     let Reading::Known(figure) = of("response_time_ns.p75") else { panic!() };
