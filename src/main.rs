@@ -89,6 +89,9 @@ enum Command {
     /// The generator of a background; weigh starts it itself.
     #[command(hide = true)]
     Background(commands::background::Background),
+    /// Start a client program and report what it used; weigh starts this itself.
+    #[command(hide = true)]
+    Programs(commands::programs::Programs),
 }
 
 fn main() -> std::process::ExitCode {
@@ -131,6 +134,7 @@ fn main() -> std::process::ExitCode {
         Command::Open(command) => command.run(),
         Command::Inspect(command) => command.run(),
         Command::Background(command) => command.run(),
+        Command::Programs(command) => command.run(),
     };
     result.unwrap_or_else(exit::Stop::tell).into()
 }

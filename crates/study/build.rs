@@ -30,10 +30,11 @@ fn main() -> io::Result<()> {
 }
 
 /// The files that a study may have; what else lies in its folder is not built in.
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     "study.toml",
     "plan-published.toml",
     "plan-right.toml",
+    "tools.toml",
     "published.csv",
     "facts.toml",
     "README.md",

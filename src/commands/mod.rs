@@ -19,6 +19,7 @@ pub mod negative;
 pub mod observe;
 pub mod open;
 pub mod probe;
+pub mod programs;
 pub mod report;
 pub mod run;
 pub mod rundown;

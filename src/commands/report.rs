@@ -17,7 +17,7 @@ use weigh_report::table::{self, Style};
 use weigh_stage::catalogue::Catalogue;
 
 use crate::exit::{Exit, Stop};
-use crate::planning::studies;
+use crate::planning::studies::{self, Studies};
 use crate::planning::verdicts::Verdicts;
 use crate::run::study::kept;
 use crate::show::{output, study_text};
@@ -75,7 +75,8 @@ impl Report {
         }
         #[cfg(feature = "plots")]
         if let Some(plots) = &self.plots {
-            draw(plots, &Gallery::new(&summary, &journal.events))?;
+            let gallery = Gallery::new(&summary, &journal.events);
+            drawn(plots, crate::show::plots::write(plots, &gallery)?);
         }
         if self.json {
             output::put(&summary.to_json())?;
@@ -112,9 +113,25 @@ impl Report {
         let texts = kept::texts(folder)?;
         let data = kept::document(folder)?.data.map(PathBuf::from);
         let catalogue = Catalogue::load(data.as_deref()).map_err(Stop::usage)?;
-        let study = studies::read(&texts, &catalogue)?;
-        let (outcome, is_written) = kept::made_again(folder, &study)?;
-        if !is_written {
+        let (study, is_kept) = match studies::read(&texts, &catalogue) {
+            Ok(study) => (study, true),
+            // An older version wrote them in another language.
+            Err(unreadable) => match Studies::load(data.as_deref())?.find(&texts.name) {
+                Ok(own) => (studies::read(own, &catalogue)?, false),
+                Err(_) => return Err(unreadable),
+            },
+        };
+        let (outcome, is_written) = match is_kept {
+            true => kept::made_again(folder, &study)?,
+            false => (kept::judged(folder, &study)?, false),
+        };
+        if !is_kept {
+            eprintln!(
+                "weigh: this version cannot read the study files of {}: it is judged by those of \
+                 this version, and nothing was written",
+                folder.id()
+            );
+        } else if !is_written {
             eprintln!(
                 "weigh: {} goes on at this moment: this is what it has so far, and nothing was \
                  written",
@@ -123,7 +140,8 @@ impl Report {
         }
         #[cfg(feature = "plots")]
         if let Some(plots) = &self.plots {
-            draw(plots, &weigh_study::page::gallery(&outcome))?;
+            let figures = weigh_study::page::drawn(&outcome);
+            drawn(plots, crate::show::plots::write_drawn(plots, &figures)?);
         }
         if self.json {
             return output::put(&outcome.to_json()).map(|()| Exit::Done);
@@ -132,11 +150,9 @@ impl Report {
     }
 }
 
-/// Writes the pictures into this folder, and says so.
+/// Says how many pictures were written into this folder.
 #[cfg(feature = "plots")]
-fn draw(plots: &Path, gallery: &Gallery) -> Result<(), Stop> {
-    let number = crate::show::plots::write(plots, gallery)?;
+fn drawn(plots: &Path, number: usize) {
     let plural = if number == 1 { "" } else { "s" };
     eprintln!("weigh: wrote {number} picture{plural} to {}", plots.display());
-    Ok(())
 }

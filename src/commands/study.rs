@@ -1,5 +1,6 @@
 //! `weigh study`: published studies, replayed.
 
+mod judge;
 mod list;
 mod run;
 mod show;
@@ -23,15 +24,18 @@ enum Action {
     Show(show::Show),
     /// Replays studies, the authors' way and the right way, and says what holds of every claim
     Run(Box<run::Run>),
+    /// Judge several runs of one study together
+    Judge(judge::Judge),
 }
 
 impl Study {
-    /// Lists, shows or replays.
+    /// Lists, shows, replays or judges.
     pub fn run(self) -> Result<Exit, Stop> {
         match self.action {
             Action::List(command) => command.run(),
             Action::Show(command) => command.run(),
             Action::Run(command) => command.run(),
+            Action::Judge(command) => command.run(),
         }
     }
 }

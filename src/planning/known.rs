@@ -116,6 +116,10 @@ impl World for Known<'_> {
         }
     }
 
+    fn is_used_by_entry(&self, protocol: &dyn Protocol, key: &str) -> bool {
+        Entry::of(protocol.name()).is_ok_and(|entry| entry.uses(key))
+    }
+
     fn usual(
         &self,
         protocol: &dyn Protocol,

@@ -281,10 +281,8 @@ fn staged(
     catalogue: &Catalogue,
     given: &Given,
 ) -> Result<Lane, Stop> {
-    // Beside other entries a key of the gateway says nothing of this one.
-    let of_this = |(key, _): &(&String, &toml::Value)| {
-        entry == Entry::Broker || !keys::OF_BROKER.contains(&key.as_str())
-    };
+    // Beside other entries a key of theirs says nothing of this one.
+    let of_this = |(key, _): &(&String, &toml::Value)| entry.uses(key);
     let keys: Keys =
         given.stages.iter().filter(of_this).map(|(k, v)| (k.clone(), v.clone())).collect();
     let pipeline = Pipeline::of(protocol, &keys, catalogue).map_err(|invalid| {

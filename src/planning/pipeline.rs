@@ -55,11 +55,9 @@ impl Pipeline {
             return Err(Invalid::new(DURABLE, problem, "leave it out, or type store = \"sqlite\""));
         }
         let has_gateway = stages.contains(&HopStage::Gateway);
-        if let Some(key) =
-            OF_GATEWAY.into_iter().find(|key| !has_gateway && given.contains_key(*key))
-        {
+        if !has_gateway && given.contains_key(BROKER) {
             let problem = format!("{} does not enter by the gateway", protocol.name());
-            return Err(Invalid::new(key, problem, "leave it out, or type protocol = \"mqtt\""));
+            return Err(Invalid::new(BROKER, problem, "leave it out, or type protocol = \"mqtt\""));
         }
         let batch = given.get(BATCH).and_then(|value| value.as_integer());
         let linger = text(LINGER).map(parse_duration).transpose();
@@ -77,6 +75,12 @@ impl Pipeline {
             batch: batch.and_then(|batch| u32::try_from(batch).ok()),
             linger,
         };
+        let gathers = assembly.stages.iter().any(|stage| assembly.gathers(*stage));
+        if let Some(key) = OF_CALLS.into_iter().find(|key| !gathers && given.contains_key(*key)) {
+            let problem = "no stage here gathers readings for a call to the next one";
+            let mend = "leave it out; a gateway gathers, and an api with a store behind it";
+            return Err(Invalid::new(key, problem, mend));
+        }
         Ok(Pipeline { given, assembly })
     }
 }
@@ -130,6 +134,16 @@ impl Entry {
         match self {
             Entry::Broker => &[("qos", "1")],
             Entry::Api | Entry::Store => &[],
+        }
+    }
+
+    /// True if a pipeline with this entry has a stage that uses the pipeline's key `key`. The store
+    /// calls no other stage.
+    pub fn uses(self, key: &str) -> bool {
+        match key {
+            BROKER => self == Entry::Broker,
+            BATCH | LINGER => self != Entry::Store,
+            _ => true,
         }
     }
 
@@ -206,8 +220,8 @@ const BROKER: &str = "target.broker";
 const BATCH: &str = "target.batch";
 const LINGER: &str = "target.linger";
 
-/// Keys of the gateway.
-const OF_GATEWAY: [&str; 3] = [BROKER, BATCH, LINGER];
+/// Keys of a stage that gathers readings for a call to the next one.
+const OF_CALLS: [&str; 2] = [BATCH, LINGER];
 
 #[cfg(test)]
 mod tests {
@@ -240,6 +254,23 @@ mod tests {
         assert_eq!((alone.stages, alone.keeping), (vec![HopStage::Api], Keeping::Memory));
     }
 
+    /// The gateway, and an api that messages come in by and that has a store behind it.
+    #[test]
+    fn the_batch_reaches_the_stages_that_gather() {
+        for (protocol, text, gathering) in [
+            ("mqtt", "batch = 1", &[HopStage::Gateway][..]),
+            ("http1", "batch = 1", &[HopStage::Api]),
+            ("http1", "stages = 'gateway,api,store'\nbatch = 1", &HopStage::ALL[..2]),
+            ("http1", "stages = 'api'", &[]),
+            ("grpc", "", &[]),
+        ] {
+            let assembly = of(protocol, text).unwrap().assembly;
+            let gathers = |stage: &HopStage| assembly.gathers(*stage);
+            let found: Vec<HopStage> = HopStage::ALL.into_iter().filter(gathers).collect();
+            assert_eq!(found, gathering, "{protocol} {text}");
+        }
+    }
+
     #[test]
     fn what_contradicts_itself_is_named_with_the_mend() {
         for (protocol, text, place, says) in [
@@ -248,7 +279,9 @@ mod tests {
             ("mqtt", "stages = 'store'", "target.stages", "is without the gateway"),
             ("http1", "stages = 'api'\nstore = 'sqlite'", "target.store", "in memory"),
             ("grpc", "store = 'memory'\ndurable = true", "target.durable", "gone with the process"),
-            ("http1", "batch = 10", "target.batch", "does not enter by the gateway"),
+            ("http1", "broker = 'mosquitto'", "target.broker", "does not enter by the gateway"),
+            ("http1", "stages = 'api'\nbatch = 10", "target.batch", "no stage here gathers"),
+            ("grpc", "linger = '1ms'", "target.linger", "no stage here gathers"),
             ("mqtt", "broker = 'nginx'", "target.broker", "no broker"),
             ("mqtt", "broker = 'mosquito'", "target.broker", "mosquito"),
         ] {

@@ -18,8 +18,10 @@ use weigh_study::{Scale, Study, Way};
 
 use crate::exit::Stop;
 use crate::planning::cases::{Case, Secrets, decide};
+use crate::planning::elsewhere::Elsewhere;
 use crate::planning::lanes::Against;
 use crate::planning::share::{StandIns, TargetShare};
+use crate::planning::study_tools::ToolPart;
 use crate::planning::{energy, forecast, overhead, preflight, searches};
 use crate::run::stage::Footing;
 use crate::show::terminal::rough;
@@ -101,6 +103,8 @@ pub struct Ground<'g> {
     pub data: Option<&'g Path>,
     /// Whether targets beyond this machine may be loaded.
     pub may_load: bool,
+    /// Servers that run elsewhere.
+    pub elsewhere: Elsewhere,
 }
 
 /// The parts of a study that are asked for, in their order.
@@ -136,7 +140,8 @@ impl Part {
             // A search decides by itself how often a load is tried.
             plan.repeat = Repeat { target: plan.repeat.target, ..Repeat::exactly(1) };
         }
-        let secrets = Secrets { settings: resolved.secrets, ..Secrets::default() };
+        let mut secrets = Secrets { settings: resolved.secrets, ..Secrets::default() };
+        ground.elsewhere.put_into(&mut plan, &mut secrets);
         let cases =
             decide(&plan, ground.catalogue, &secrets).map_err(|wrong| said(wrong.into()))?;
         preflight::may_load(&cases, ground.may_load).map_err(said)?;
@@ -144,7 +149,8 @@ impl Part {
         let searches = asked.map(|asked| searches::of_plan(asked, &cases)).transpose();
         let searches = searches.map_err(said)?;
         let (trials, time) = expected(&plan, &cases, searches.as_deref(), ground.catalogue);
-        let (name, needs) = (own.name.clone(), own.needs.clone());
+        let needs = own.needs.iter().filter(|need| !ground.elsewhere.has(need)).cloned().collect();
+        let name = own.name.clone();
         let remark = None;
         Ok(Part {
             name,
@@ -202,18 +208,7 @@ impl Part {
 
     /// Why it cannot be run here; `None` where it can.
     pub fn obstacle(&self, catalogue: &Catalogue, footing: &Footing) -> Option<String> {
-        let missing = |need: &String| match need.as_str() {
-            NEEDS_WIRE => match footing {
-                Footing::Forbidden(reason, mend) => Some(format!(
-                    "it needs hosts of their own to listen on the wire: {reason}; {mend}"
-                )),
-                _ => None,
-            },
-            NEEDS_CGROUP => no_groups(),
-            // Whoever runs a server behind a URL has it.
-            url if url.contains("://") => None,
-            target => not_installed(target, catalogue),
-        };
+        let missing = |need: &String| missing(need, catalogue, footing);
         let managed = self.cases.iter().filter_map(|case| match &case.lane.against {
             Against::Managed(name) => Some(name.clone()),
             _ => None,
@@ -230,9 +225,30 @@ impl Part {
 ///
 /// # Errors
 /// If it is too late.
-pub fn footing<'p>(parts: impl IntoIterator<Item = &'p Part>) -> Result<Footing, Stop> {
-    let cases: Vec<Case> = parts.into_iter().flat_map(|part| part.cases.clone()).collect();
+pub fn footing<'p>(
+    parts: impl IntoIterator<Item = &'p Part>,
+    tools: impl IntoIterator<Item = &'p ToolPart>,
+) -> Result<Footing, Stop> {
+    let cases = parts.into_iter().flat_map(|part| part.cases.clone());
+    let cases: Vec<Case> =
+        cases.chain(tools.into_iter().filter_map(|tool| tool.case.clone())).collect();
     Footing::take(&cases)
+}
+
+/// Why something that a plan needs is not there; `None` where it is.
+pub fn missing(need: &str, catalogue: &Catalogue, footing: &Footing) -> Option<String> {
+    match need {
+        NEEDS_WIRE => match footing {
+            Footing::Forbidden(reason, mend) => {
+                Some(format!("it needs hosts of their own to listen on the wire: {reason}; {mend}"))
+            }
+            _ => None,
+        },
+        NEEDS_CGROUP => no_groups(),
+        // Whoever runs a server behind a URL has it.
+        url if url.contains("://") => None,
+        target => not_installed(target, catalogue),
+    }
 }
 
 /// Whether so much of the machine can be set apart as shares ask for; why not, if not.

@@ -278,6 +278,7 @@ impl Experiment<'_> {
             at: rfc3339(SystemTime::now()),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             host: weigh_observe::host::facts(),
+            boot: weigh_observe::boot::id(),
         })))?;
         for decision in untold {
             chronicle.put_down(decision)?;

@@ -181,5 +181,7 @@ pub fn setup(
         secrets: secrets.by_url.keys().chain(secrets.settings.keys()).cloned().collect(),
         folder: Some(folder.display().to_string()),
         material: Some(material_check(cases)),
+        study_hash: None,
+        boot: weigh_observe::boot::id(),
     })
 }

@@ -6,3 +6,4 @@ pub mod plots;
 pub mod run_list;
 pub mod study_text;
 pub mod terminal;
+pub mod tool_text;

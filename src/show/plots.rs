@@ -2,35 +2,64 @@
 
 use std::path::Path;
 
+use serde_json::Value;
 use weigh_charts::{Artist, Theme};
 use weigh_report::pictures::Gallery;
+use weigh_study::page::Drawn;
 
 use crate::exit::{Exit, Stop};
 use crate::output_file;
 
-/// Draws every picture into `folder`, making it where it is not there; how many there are.
+/// Draws every picture of a run into `folder`, making it where it is not there; how many there are.
 pub fn write(folder: &Path, gallery: &Gallery) -> Result<usize, Stop> {
-    let written = |path: &Path, content: &[u8]| {
-        output_file::write(path, content).map_err(|error| {
-            let mend = "give a folder that can be written with --plots DIR";
-            Stop::new(Exit::Record, format!("{}: {error}; {mend}", path.display()))
-        })
-    };
-    std::fs::create_dir_all(folder).map_err(|error| {
-        let mend = "give a folder that can be made with --plots DIR";
-        Stop::new(Exit::Record, format!("{}: {error}; {mend}", folder.display()))
-    })?;
-    let failed = |error: weigh_charts::Failed| Stop::new(Exit::Internal, error);
+    make(folder)?;
     let artist = Artist::new(&gallery.shared).map_err(failed)?;
     for picture in &gallery.pictures {
         let option =
             serde_json::to_value(picture).map_err(|error| Stop::new(Exit::Internal, error))?;
         let svg = artist.svg(&option, Theme::Light, WIDTH_PIXELS).map_err(failed)?;
-        let png = artist.png(&svg, DOTS_PER_PIXEL).map_err(failed)?;
-        written(&folder.join(format!("{}.svg", picture.name)), svg.as_bytes())?;
-        written(&folder.join(format!("{}.png", picture.name)), &png)?;
+        pair(folder, &picture.name, &svg, artist.png(&svg, DOTS_PER_PIXEL))?;
     }
     Ok(gallery.pictures.len())
+}
+
+/// Writes the figures of a study, which are drawn already, into `folder`, making it where it is not
+/// there; how many there are.
+pub fn write_drawn(folder: &Path, figures: &[Drawn]) -> Result<usize, Stop> {
+    make(folder)?;
+    let artist = Artist::new(&Value::Null).map_err(failed)?;
+    for figure in figures {
+        pair(folder, &figure.name, &figure.svg, artist.png(&figure.svg, DOTS_PER_FIGURE_PIXEL))?;
+    }
+    Ok(figures.len())
+}
+
+fn make(folder: &Path) -> Result<(), Stop> {
+    std::fs::create_dir_all(folder).map_err(|error| {
+        let help = "give a folder that can be made with --plots DIR";
+        Stop::new(Exit::Record, format!("{}: {error}; {help}", folder.display()))
+    })
+}
+
+/// A picture as SVG and as PNG.
+fn pair(
+    folder: &Path,
+    name: &str,
+    svg: &str,
+    png: Result<Vec<u8>, weigh_charts::Failed>,
+) -> Result<(), Stop> {
+    let written = |path: &Path, content: &[u8]| {
+        output_file::write(path, content).map_err(|error| {
+            let help = "give a folder that can be written with --plots DIR";
+            Stop::new(Exit::Record, format!("{}: {error}; {help}", path.display()))
+        })
+    };
+    written(&folder.join(format!("{name}.svg")), svg.as_bytes())?;
+    written(&folder.join(format!("{name}.png")), &png.map_err(failed)?)
+}
+
+fn failed(error: weigh_charts::Failed) -> Stop {
+    Stop::new(Exit::Internal, error)
 }
 
 /// As wide as a column of text in a paper or on a page.
@@ -38,3 +67,6 @@ const WIDTH_PIXELS: u32 = 900;
 
 /// Sharp on paper at 18 cm: 254 dots an inch.
 const DOTS_PER_PIXEL: f32 = 2.0;
+
+/// As sharp, at 9 cm: figures of a study are narrower.
+const DOTS_PER_FIGURE_PIXEL: f32 = 4.0;

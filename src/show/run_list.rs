@@ -9,7 +9,8 @@ use weigh_model::visible::visible_line;
 use weigh_report::figures::{three_digits, time};
 use weigh_report::study_folder::StudyFolder;
 use weigh_report::summary::unit_of;
-use weigh_study::Verdict;
+use weigh_study::Replayed;
+use weigh_study::outcome::ClaimOutcome;
 use weigh_study::outcome::Outcome;
 
 /// The run of a study in the list.
@@ -29,8 +30,8 @@ pub struct StudyEntry {
     pub question: String,
     /// The version of Weighbridge.
     pub version: String,
-    /// How many claims have each verdict.
-    pub verdicts: BTreeMap<&'static str, usize>,
+    /// How many claims the replay answers by each word; null where an older version has judged.
+    pub replayed: Option<BTreeMap<&'static str, usize>>,
 }
 
 impl StudyEntry {
@@ -41,8 +42,12 @@ impl StudyEntry {
             "running" => "crashed",
             state => state,
         };
-        let count =
-            |verdict: Verdict| found.claims.iter().filter(|claim| claim.verdict == verdict).count();
+        let is_so = |answer| {
+            move |claim: &&ClaimOutcome| {
+                claim.replays.first().is_some_and(|replay| replay.answer == answer)
+            }
+        };
+        let count = |answer: Replayed| found.claims.iter().filter(is_so(answer)).count();
         StudyEntry {
             id: folder.id().to_owned(),
             started: found.started.clone(),
@@ -51,7 +56,8 @@ impl StudyEntry {
             scale: found.scale.name().to_owned(),
             question: found.question.clone(),
             version: found.version.clone(),
-            verdicts: Verdict::ALL.map(|verdict| (verdict.name(), count(verdict))).into(),
+            replayed: (!found.occasions.is_empty())
+                .then(|| Replayed::ALL.map(|answer| (answer.name(), count(answer))).into()),
         }
     }
 }
@@ -66,19 +72,23 @@ pub fn tables(entries: &[&RunEntry], studies: &[StudyEntry]) -> String {
         text.push('\n');
     }
     let mut heading = vec!["study run", "started", "outcome", "scale"];
-    heading.extend(Verdict::ALL.map(Verdict::name));
+    heading.extend(Replayed::ALL.map(Replayed::name));
     heading.extend(["weigh", "study"]);
     let row = |entry: &StudyEntry| {
         let mut row =
             [&entry.id, &entry.started, &entry.outcome, &entry.scale].map(String::clone).to_vec();
-        row.extend(Verdict::ALL.map(|verdict| entry.verdicts[verdict.name()].to_string()));
+        let count = |answer: Replayed| match &entry.replayed {
+            Some(counts) => counts[answer.name()].to_string(),
+            None => "–".to_owned(),
+        };
+        row.extend(Replayed::ALL.map(count));
         row.extend([&entry.version, &entry.name].map(String::clone));
         row
     };
     text + &aligned(&heading, &studies.iter().map(row).collect::<Vec<_>>(), 4..=7)
 }
 
-/// The list for programs: single runs, then those of studies, which have verdicts.
+/// The list for programs: single runs, then those of studies, which have answers.
 pub fn entries_json(
     entries: &[&RunEntry],
     studies: &[StudyEntry],

@@ -1,63 +1,114 @@
-//! What came of a study, for a terminal: every claim with its verdict and the figure that decided
-//! it.
+//! The answers to a study's claims, for a terminal: a table of the three answers, then each claim
+//! with the figures that decided it.
 
 use std::fmt::Write;
 use std::path::Path;
 
-use weigh_report::figures::three_digits;
 use weigh_report::study_folder::PAGE;
-use weigh_study::Verdict;
-use weigh_study::outcome::{Answer, ClaimOutcome, Judged, Outcome, Role};
+use weigh_study::Replayed;
+use weigh_study::outcome::{ClaimOutcome, OccasionShown, Outcome, Replay};
 use weigh_study::runs::NOT_ASKED;
 
 use crate::show::terminal::width_or;
+use crate::show::tool_text;
 
-/// What came of the study whose run lies in this folder.
+/// The answers of a study, and where its page is.
 pub fn shown(found: &Outcome, folder: &Path) -> String {
     let page = folder.join(PAGE);
     format!("{}report: {}\n", outcome(found, width_or(COLUMNS)), page.display())
 }
 
-/// The claims, the counts of their verdicts, and what was not run.
+/// What was judged, the table of answers, the claims, and what was not run.
 fn outcome(outcome: &Outcome, columns: usize) -> String {
-    let mut text = format!("{}: {}\n\n", outcome.study, outcome.question);
-    let ids = outcome.claims.iter().map(|claim| claim.id.chars().count());
-    let id_width = ids.max().unwrap_or(0);
-    let verdict_width = Verdict::NotTestableHere.name().len();
-    let indent = id_width + 2 + verdict_width + 2;
-    let room = columns.saturating_sub(indent).max(ROOM_MIN);
-    for claim in &outcome.claims {
-        let (id, verdict) = (&claim.id, claim.verdict.name());
-        let says = shortened(&claim.says, room);
-        let _ = writeln!(text, "{id:id_width$}  {verdict:verdict_width$}  {says}");
-        let lines = wrapped(&decided_by(claim), room);
-        for (number, line) in lines.iter().take(LINES_MAX).enumerate() {
-            // The page has all of it.
-            let is_cut = number + 1 == LINES_MAX && lines.len() > LINES_MAX;
-            let more = if is_cut { MORE } else { "" };
-            let _ = writeln!(text, "{:indent$}{line}{more}", "");
+    let mut text = format!("{}: {}\n", outcome.study, outcome.question);
+    if outcome.occasions.len() > 1 {
+        let _ = writeln!(text, "{}", runs(&outcome.occasions));
+    }
+    for warning in &outcome.warnings {
+        for (number, line) in wrapped(warning, columns.saturating_sub(9)).iter().enumerate() {
+            let begin = if number == 0 { "warning: " } else { "         " };
+            let _ = writeln!(text, "{begin}{line}");
         }
     }
-    let _ = writeln!(text, "\n{}", counts(outcome));
+    text.push('\n');
+    text += &table(&outcome.claims);
+    for claim in &outcome.claims {
+        text.push('\n');
+        text += &one(claim, columns);
+    }
     for carried in &outcome.carry {
         let _ = writeln!(text, "\n{}", weigh_study::carry::table(carried).trim_end());
     }
-    for (name, why) in skipped(outcome) {
+    text += &tool_text::tools(&outcome.tools);
+    let skipped = skipped(outcome);
+    if !skipped.is_empty() {
+        text.push('\n');
+    }
+    for (name, why) in skipped {
         let _ = writeln!(text, "not run: {name}: {why}");
     }
     text
 }
 
-/// `9 reproduced, 3 explained, 2 contradicted, 1 not testable here`.
-pub fn counts(outcome: &Outcome) -> String {
-    let number = |verdict: Verdict| {
-        let of = outcome.claims.iter().filter(|claim| claim.verdict == verdict);
-        format!("{} {verdict}", of.count())
+/// `judged from 3 runs in 3 boots: a (quick), b (quick), c (full)`.
+fn runs(occasions: &[OccasionShown]) -> String {
+    let name = |own: &OccasionShown| format!("{} ({})", own.run, own.scale);
+    let names: Vec<String> = occasions.iter().map(name).collect();
+    let boots: Option<std::collections::BTreeSet<&str>> =
+        occasions.iter().map(|own| own.boot.as_deref()).collect();
+    let boots = match boots.map(|boots| boots.len()) {
+        Some(1) => " in one boot".to_owned(),
+        Some(more) => format!(" in {more} boots"),
+        None => String::new(),
     };
-    let all = Verdict::ALL.map(number);
-    let claims = outcome.claims.len();
-    let plural = if claims == 1 { "" } else { "s" };
-    format!("{claims} claim{plural}: {}", all.join(", "))
+    format!("judged from {} runs{boots}: {}", occasions.len(), names.join(", "))
+}
+
+/// A line for each claim: its id and its three answers.
+fn table(claims: &[ClaimOutcome]) -> String {
+    let heading = ["claim", "as printed", "replayed", "why"].map(str::to_owned);
+    let row = |claim: &ClaimOutcome| {
+        let replays: Vec<String> = claim.replays.iter().map(replay).collect();
+        let id = claim.id.clone();
+        [id, claim.printed.to_string(), replays.join(" / "), claim.why.to_string()]
+    };
+    let rows: Vec<[String; 4]> = claims.iter().map(row).collect();
+    let all = || std::iter::once(&heading).chain(&rows);
+    let width = |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..heading.len()).map(width).collect();
+    let mut text = String::new();
+    for row in all() {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
+    }
+    text
+}
+
+/// `reproduced (stand-in)`: the answer of a replay, and on what.
+fn replay(replay: &Replay) -> String {
+    match replay.answer {
+        Replayed::NotRun => replay.answer.to_string(),
+        answer if replay.is_same => format!("{answer} (named software)"),
+        answer => format!("{answer} (stand-in)"),
+    }
+}
+
+/// A claim: what the paper says, the sentence of its answers, how many runs agree.
+fn one(claim: &ClaimOutcome, columns: usize) -> String {
+    let indent = claim.id.chars().count() + 2;
+    let room = columns.saturating_sub(indent).max(ROOM_MIN);
+    let mut text = format!("{}  {}\n", claim.id, shortened(&claim.says, room));
+    let lines = wrapped(&claim.sentence, room);
+    for (number, line) in lines.iter().take(LINES_MAX).enumerate() {
+        // The page has all of it.
+        let is_cut = number + 1 == LINES_MAX && lines.len() > LINES_MAX;
+        let more = if is_cut { MORE } else { "" };
+        let _ = writeln!(text, "{:indent$}{line}{more}", "");
+    }
+    for line in claim.agreement_sentence().iter().flat_map(|one| wrapped(one, room)) {
+        let _ = writeln!(text, "{:indent$}{line}", "");
+    }
+    text
 }
 
 /// The plans that were not run, each once, and why; then the experiments that cannot be.
@@ -74,43 +125,10 @@ fn skipped(outcome: &Outcome) -> Vec<(&str, &str)> {
             }
         }
     }
+    let tools = outcome.tools.iter();
+    let tools = tools.filter_map(|tool| Some((&*tool.name, tool.skipped.as_deref()?)));
+    seen.extend(tools.filter(|(_, why)| *why != NOT_ASKED));
     seen
-}
-
-/// The condition that decided a claim with its figure, or why nothing did.
-fn decided_by(claim: &ClaimOutcome) -> String {
-    let of = |role: Role, answer: Answer| {
-        claim.conditions.iter().find(|own| own.role == role && own.answer == answer)
-    };
-    let decisive = match claim.verdict {
-        Verdict::Reproduced => of(Role::Truth, Answer::Yes),
-        Verdict::Explained => of(Role::Cause, Answer::Yes),
-        Verdict::Contradicted => {
-            of(Role::Truth, Answer::No).or_else(|| of(Role::Picture, Answer::No))
-        }
-        Verdict::NotTestableHere => None,
-    };
-    decisive.map_or_else(|| claim.sentence.clone(), figure)
-}
-
-/// `http / mqtt > 2: 3.94 (3.61 to 4.20, n = 3)`.
-fn figure(judged: &Judged) -> String {
-    let mut text = judged.text.clone();
-    let Some(estimate) = judged.estimate else { return text };
-    let _ = write!(text, ": {}", three_digits(estimate));
-    let end = |end: Option<f64>| end.map_or("unbounded".to_owned(), three_digits);
-    match (judged.low, judged.high, judged.n) {
-        (None, None, _) => {}
-        // What is exact is no interval.
-        (Some(low), Some(high), None) if low == high => {}
-        (low, high, None) => {
-            let _ = write!(text, " ({} to {})", end(low), end(high));
-        }
-        (low, high, Some(n)) => {
-            let _ = write!(text, " ({} to {}, n = {n})", end(low), end(high));
-        }
-    }
-    text
 }
 
 /// The beginning of a sentence that has at most so many characters.
@@ -146,7 +164,7 @@ const COLUMNS: usize = 100;
 /// Columns for a sentence where a terminal is very narrow.
 const ROOM_MIN: usize = 40;
 
-/// Lines for the reason of a verdict.
+/// Lines for the sentence of a claim.
 const LINES_MAX: usize = 3;
 
 /// What stands for the rest of a sentence.
@@ -162,27 +180,5 @@ mod tests {
         assert_eq!(shortened("a claim that does not fit", 17), "a claim that ...");
         assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
         assert_eq!(wrapped("", 7), [""]);
-    }
-
-    #[test]
-    fn the_figure_that_decided_stands_with_its_interval() {
-        let judged = Judged {
-            role: Role::Truth,
-            text: "a / b > 2".to_owned(),
-            words: String::new(),
-            estimate: Some(3.94),
-            low: Some(3.61),
-            high: Some(4.2),
-            n: Some(3),
-            shown: String::new(),
-            answer: Answer::Yes,
-            reasons: Vec::new(),
-            quantities: Vec::new(),
-        };
-        assert_eq!(figure(&judged), "a / b > 2: 3.94 (3.61 to 4.20, n = 3)");
-        let searched = Judged { n: None, ..judged.clone() };
-        assert_eq!(figure(&searched), "a / b > 2: 3.94 (3.61 to 4.20)");
-        let exact = Judged { low: Some(3.94), high: Some(3.94), n: None, ..judged };
-        assert_eq!(figure(&exact), "a / b > 2: 3.94");
     }
 }

@@ -14,6 +14,7 @@ mod facades;
 mod gates;
 mod guide;
 mod isolation;
+mod judging;
 mod lateness;
 #[cfg(feature = "library")]
 mod library;
@@ -49,6 +50,7 @@ mod studies;
 mod sys;
 #[cfg(feature = "tls")]
 mod tls;
+mod tools;
 mod transfers;
 mod websocket;
 mod weighing;

@@ -107,7 +107,8 @@ impl Place {
     /// The folders below `runs`, by name.
     pub fn runs(&self) -> Vec<PathBuf> {
         let Ok(entries) = std::fs::read_dir(self.folder.join("runs")) else { return Vec::new() };
-        let mut runs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        let paths = entries.flatten().map(|entry| entry.path());
+        let mut runs: Vec<PathBuf> = paths.filter(|path| path.is_dir()).collect();
         runs.sort();
         runs
     }

@@ -136,7 +136,8 @@ fn what_no_pipeline_can_be_is_refused_with_the_mend() {
     let place = Place::new("stages-refused");
     for (words, says) in [
         (&["pipeline@tcp"][..], "pipeline@mqtt, pipeline@http1, pipeline@grpc"),
-        (&["pipeline@http", "--set", "target.batch=5"], "target.batch"),
+        (&["pipeline@grpc", "--set", "target.batch=5"], "target.batch"),
+        (&["pipeline@http", "--set", "target.stages=api", "--set", "target.batch=5"], "gathers"),
         (&["pipeline@http", "--set", "target.stages=gateway,store"], "api,store"),
         (&["pipeline@grpc", "--set", "target.store=disk"], "sqlite"),
         (&["pipeline@mqtt", "--set", "target.broker=nginx"], "no broker"),

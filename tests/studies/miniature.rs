@@ -57,7 +57,8 @@ fn a_miniature_of_every_study_runs_to_its_end() {
             findings.push(format!("{name}: exit code {code:?}, no document:\n{said}"));
             continue;
         };
-        if code != Some(0) {
+        // Trials of a few hundred milliseconds may leave a plan undecided, which ends with 98.
+        if !matches!(code, Some(0 | 98)) {
             findings.push(format!("{name}: exit code {code:?}:\n{said}"));
         }
         let mut own = look(&document, &place.run(name));
@@ -87,6 +88,9 @@ fn look(document: &Value, folder: &Path) -> Vec<String> {
             findings.extend(look_at_run(run, folder, must));
         }
     }
+    for tool in document["tools"].as_array().into_iter().flatten() {
+        findings.extend(look_at_tool(tool, folder, must));
+    }
     for claim in document["claims"].as_array().expect("claims") {
         if claim["sentence"].as_str().is_none_or(str::is_empty) {
             findings.push(format!("{} has no sentence", claim["id"]));
@@ -107,11 +111,7 @@ fn look_at_run(run: &Value, folder: &Path, must: bool) -> Vec<String> {
     let name = run["name"].as_str().expect("a name");
     if let Some(why) = run["skipped"].as_str() {
         eprintln!("SKIPPED: {name}: {why}");
-        return if must {
-            vec![format!("{name} was skipped, and CI=true: {why}")]
-        } else {
-            Vec::new()
-        };
+        return skipped(name, why, must);
     }
     let mut findings = Vec::new();
     if run["outcome"] != "done" || run["cells"].as_u64().is_none_or(|cells| cells == 0) {
@@ -125,6 +125,34 @@ fn look_at_run(run: &Value, folder: &Path, must: bool) -> Vec<String> {
     }
     findings
 }
+
+/// What is not as it should be with a real program of a study.
+fn look_at_tool(tool: &Value, folder: &Path, must: bool) -> Vec<String> {
+    let name = tool["name"].as_str().expect("a name");
+    if let Some(why) = tool["skipped"].as_str() {
+        eprintln!("SKIPPED: {name}: {why}");
+        return skipped(name, why, must);
+    }
+    let own = folder.join(tool["folder"].as_str().unwrap_or_default());
+    let figures = tool["figures"].as_array().map_or(0, Vec::len);
+    if figures == 0 || !own.join("repetitions.jsonl").is_file() {
+        return vec![format!("{name} came to nothing: {tool}")];
+    }
+    Vec::new()
+}
+
+/// That something was skipped that must not be: named servers and programs that no package brings
+/// are optional everywhere.
+fn skipped(name: &str, why: &str, must: bool) -> Vec<String> {
+    let is_optional = OPTIONAL.iter().any(|own| why.starts_with(own));
+    match must && !is_optional {
+        true => vec![format!("{name} was skipped, and CI=true: {why}")],
+        false => Vec::new(),
+    }
+}
+
+/// Servers and programs that continuous integration does not install.
+const OPTIONAL: [&str; 5] = ["emqx", "hivemq", "rabbitmq", "mqtt-stresser", "jmeter"];
 
 fn ends_with(path: &Path, end: &str) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(end))

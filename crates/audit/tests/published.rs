@@ -74,7 +74,8 @@ fn flespi_is_found_with_its_arithmetic() {
     says(
         "flespi",
         &[
-            "http has one poll at a time, of a period that is not stated, in flight, mqtt whatever",
+            "http has one poll at a time, of a period that is not stated, in flight, \
+             mqtt every message",
             "one at a time 1,000 messages wait 65.9 s for round trips of 65.902 ms alone",
             "two-way exchanges alone bound an offset to 32.95 ms",
             "are compared on one run each",

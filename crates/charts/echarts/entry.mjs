@@ -69,12 +69,6 @@ function functions(about, shared, palette) {
         + lines.map(({ marker, seriesName, data }) => `<br>${marker}${escape(seriesName)}: `
           + `<b>${figure(data[1], unit)}</b> (${between(data[2], data[3], unit)})`).join('');
     },
-    beside: ({ marker, seriesName, data }) => {
-      const interval = data[2] === null ? '' : ` (${between(data[2], data[3], unit)})`;
-      const x = about.x_unit ? figure(data[0], about.x_unit) : count(data[0]);
-      return `${marker}${head(seriesName)}<br>${escape(about.x)}: ${escape(x)}`
-        + `<br><b>${escape(figure(data[1], unit))}</b>${escape(interval)}`;
-    },
     curve: (points) => head(`p${Number((100 * (1 - 10 ** -points[0].data[0])).toPrecision(6))}`)
       + points.map(({ marker, seriesName, data }) => `<br>${marker}${escape(seriesName)}: `
         + `<b>${time(data[1])}</b>`).join(''),

@@ -180,6 +180,13 @@ pub struct Setup {
     /// Check value of what bodies and traces are made of, hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub material: Option<String>,
+    /// SHA-256 of the `study.toml` whose plan it carries out, in hexadecimal digits; absent outside
+    /// studies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub study_hash: Option<String>,
+    /// The kernel's name of the boot in which the run was started; absent where it gives none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<String>,
 }
 
 /// A run that had ended early goes on.
@@ -191,6 +198,9 @@ pub struct RunResumed {
     pub version: String,
     /// The machine on which it goes on.
     pub host: HostFacts,
+    /// The kernel's name of the boot in which it is resumed; absent where it gives none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<String>,
 }
 
 /// Where an axis with a stop rule ended in one lane.

@@ -135,7 +135,7 @@ impl Memory {
                 repeated.push(!is_new);
             }
             if is_new {
-                self.shelf.put(body);
+                self.shelf.put(&body);
             }
         }
         Kept { repeated }
@@ -198,6 +198,21 @@ mod tests {
         }
         .seal(&mut body, 0);
         Bytes::from(body)
+    }
+
+    /// A body is part of the buffer that its connection was read into; that is free again once the
+    /// reading is kept.
+    #[test]
+    fn a_kept_reading_does_not_retain_the_buffer_it_arrived_in() {
+        let buffer = Bytes::from(vec![b'7'; 8 * 1024]);
+        let body = buffer.slice(200..290);
+        let keeper = Keeper::open(&Place::Memory { kept_max: 10 }, false).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(keeper.keep(vec![body.clone()])).unwrap();
+        let page = runtime.block_on(keeper.read(0, 10, None)).unwrap();
+        assert_eq!(page.readings, std::slice::from_ref(&body));
+        drop(body);
+        assert!(buffer.is_unique(), "a part of it is kept");
     }
 
     /// The same in memory and in a database: each identity once, what has none as often as it

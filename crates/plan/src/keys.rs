@@ -321,12 +321,12 @@ const OWN: &[(&str, Kind, &str)] = &[
     (
         "target.batch",
         Kind::Count(1, 10_000),
-        "Readings that the pipeline's gateway hands on in one call at most; its own if left out.",
+        "Readings in one call of the pipeline's gateway, or of an api with a store, at most.",
     ),
     (
         "target.linger",
         Kind::Duration,
-        "How long the pipeline's gateway waits for a batch to fill; its own if left out.",
+        "How long the stage that target.batch is about waits for its batch to fill; 0 if left out.",
     ),
     (
         "target.abilities",
@@ -582,7 +582,7 @@ pub const PIPELINE: [&str; 6] = [
 ];
 
 /// Those of them that only mean something where a broker is the entry.
-pub const OF_BROKER: [&str; 3] = ["target.broker", "target.batch", "target.linger"];
+pub const OF_BROKER: [&str; 1] = ["target.broker"];
 
 /// The key that says whose figures are told beside the exact ones.
 pub(crate) const EMULATE: &str = "observe.emulate";

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use toml::Value;
-use weigh_model::{Pattern, Protocol};
+use weigh_model::Protocol;
 
 use crate::background;
 use crate::document::{Axis, Document, Row, spelt};
-use crate::keys::{ABILITIES, Keys, OF_BROKER, OFFLOAD, PIPELINE as PIPELINE_KEYS, SHARE};
+use crate::keys::{ABILITIES, Keys, OFFLOAD, PIPELINE as PIPELINE_KEYS, SHARE};
 use crate::kind::nearest;
 use crate::matrix::RELAY;
 use crate::problem::{Problem, Problems};
@@ -19,6 +19,8 @@ use crate::world::{PIPELINE, REFERENCE, TargetWord, World};
 pub(crate) struct LaneRows {
     pub(crate) protocol: &'static dyn Protocol,
     pub(crate) target: String,
+    /// Keys of the pipeline that mean nothing to it.
+    unused: Vec<&'static str>,
     /// Where both are named, for what is wrong with them.
     pub(crate) named: Row,
     /// What holds for all its cases.
@@ -50,8 +52,30 @@ impl LaneRows {
 
     /// What `row` says to this lane: keys of other protocols are left out.
     fn own(&self, row: &Row) -> Row {
-        let own = |key: &str| own_name(key, self.protocol, &self.target);
+        let own = |key: &str| self.own_name(key);
         row.iter().filter_map(|(key, given)| Some((own(key)?, given.clone()))).collect()
+    }
+
+    /// The name of `key` in this lane; `None` where it means nothing to it.
+    fn own_name(&self, key: &str) -> Option<String> {
+        let (protocol, target) = (self.protocol, self.target.as_str());
+        if key == OVERLOAD {
+            let has = protocol.settings().iter().any(|setting| setting.key == "overload");
+            return (has && target == REFERENCE).then(|| format!("{}.overload", protocol.name()));
+        }
+        if key == RELAY || key == ABILITIES {
+            return Some(key.to_owned());
+        }
+        if SHARE.contains(&key) {
+            // What somebody else runs is not ours to enclose.
+            return (!target.contains("://")).then(|| key.to_owned());
+        }
+        if PIPELINE_KEYS.contains(&key) {
+            return (target == PIPELINE && !self.unused.contains(&key)).then(|| key.to_owned());
+        }
+        let first = key.split('.').next().unwrap_or_default();
+        let is_of_all = ["load", "path", OFFLOAD, background::STATE].contains(&first);
+        (is_of_all || first == protocol.name()).then(|| key.to_owned())
     }
 }
 
@@ -69,6 +93,7 @@ pub(crate) fn lanes(
     let picks = LaneRows {
         protocol: keys.protocols()[0],
         target: String::new(),
+        unused: Vec::new(),
         named: Row::new(),
         fixed: Row::new(),
         axes: choosing.into_iter().cloned().collect(),
@@ -163,7 +188,9 @@ impl Choice<'_> {
         let named: Row = named.collect();
         self.used.extend(named.values().map(|given| (given.place.start, given.place.end)));
         let (target, fixed, axes) = (target.name, Row::new(), Vec::new());
-        let mut lane = LaneRows { protocol, target, named, fixed, axes };
+        let is_unused = |key: &&str| !self.world.is_used_by_entry(protocol, key);
+        let unused = PIPELINE_KEYS.into_iter().filter(is_unused).collect();
+        let mut lane = LaneRows { protocol, target, unused, named, fixed, axes };
         lane.fixed = lane.own(&row);
         lane.axes = others.iter().map(|axis| narrowed(axis, &lane)).collect();
         Some(lane)
@@ -217,7 +244,7 @@ impl Choice<'_> {
                     }
                     continue;
                 }
-                let means = |lane: &LaneRows| own_name(key, lane.protocol, &lane.target).is_some();
+                let means = |lane: &LaneRows| lane.own_name(key).is_some();
                 if lanes.iter().any(means) || !told.insert(key) {
                     continue;
                 }
@@ -231,8 +258,8 @@ impl Choice<'_> {
                     (text.to_owned(), "leave it out, or weigh a server that weigh starts".into())
                 } else if PIPELINE_KEYS.contains(&key.as_str()) {
                     let text = format!("{key}: no pipeline that is weighed here heeds it");
-                    let mend = "leave it out, or weigh target = \"pipeline\"; broker, batch and \
-                                linger belong to its entry by mqtt";
+                    let mend = "leave it out, or weigh target = \"pipeline\"; broker belongs to \
+                                its entry by mqtt, batch and linger to those by mqtt and http1";
                     (text, mend.to_owned())
                 } else {
                     (
@@ -255,30 +282,6 @@ fn narrowed(axis: &Axis, lane: &LaneRows) -> Axis {
     }
     let mut seen = BTreeSet::new();
     Axis { rows: own.into_iter().filter(|row| seen.insert(spelt(row))).collect() }
-}
-
-/// The key's name in a lane; `None` where it means nothing to it.
-fn own_name(key: &str, protocol: &dyn Protocol, target: &str) -> Option<String> {
-    if key == OVERLOAD {
-        let has = protocol.settings().iter().any(|setting| setting.key == "overload");
-        return (has && target == REFERENCE).then(|| format!("{}.overload", protocol.name()));
-    }
-    if key == RELAY || key == ABILITIES {
-        return Some(key.to_owned());
-    }
-    if SHARE.contains(&key) {
-        // What somebody else runs is not ours to enclose.
-        return (!target.contains("://")).then(|| key.to_owned());
-    }
-    if PIPELINE_KEYS.contains(&key) {
-        // Where messages can be delivered there is a broker.
-        let has_broker = protocol.patterns().contains(&Pattern::Deliver);
-        let is_heeded = has_broker || !OF_BROKER.contains(&key);
-        return (target == PIPELINE && is_heeded).then(|| key.to_owned());
-    }
-    let first = key.split('.').next().unwrap_or_default();
-    let is_of_all = ["load", "path", OFFLOAD, background::STATE].contains(&first);
-    (is_of_all || first == protocol.name()).then(|| key.to_owned())
 }
 
 /// The key of the protocol.

@@ -3,6 +3,7 @@
 use weigh_model::protocol::Invalid;
 use weigh_model::{Load, Pattern, Protocol};
 
+use crate::keys::OF_BROKER;
 use crate::matrix::Decided;
 use crate::patience::Patience;
 
@@ -23,6 +24,12 @@ pub trait World {
     /// What a protocol can carry at a target; the first is what it carries if nothing is said.
     fn patterns(&self, protocol: &dyn Protocol, _target: &str) -> Vec<Pattern> {
         protocol.patterns().to_vec()
+    }
+
+    /// True if a pipeline with this protocol's entry has a stage that uses its key `key`
+    /// (`target.batch`). Where messages can be delivered there is a broker.
+    fn is_used_by_entry(&self, protocol: &dyn Protocol, key: &str) -> bool {
+        protocol.patterns().contains(&Pattern::Deliver) || !OF_BROKER.contains(&key)
     }
 
     /// Settings of a protocol that hold at a target where a plan says nothing of them; `given` are

@@ -10,6 +10,7 @@ pub mod comparisons;
 mod course;
 mod decisions;
 pub mod diff;
+pub mod digest;
 mod emulated_table;
 mod energy;
 pub mod exports;

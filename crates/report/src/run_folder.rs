@@ -3,16 +3,16 @@
 
 use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use sha2::{Digest, Sha256};
 use weigh_model::event::Event;
 use weigh_model::plan::Plan;
 
+use crate::digest::sha256_of;
 use crate::journal::{Journal, Reader, Writer};
 use crate::page::{Provenance, page};
 use crate::record_error::RecordError;
@@ -182,15 +182,7 @@ impl RunFolder {
 
     /// SHA-256 of the journal in hexadecimal digits; `None` where it cannot be read.
     pub fn journal_sha256(&self) -> Option<String> {
-        let mut journal = File::open(self.path.join(JOURNAL)).ok()?;
-        let mut digest = Sha256::new();
-        let mut block = vec![0; 1 << 16];
-        loop {
-            match journal.read(&mut block).ok()? {
-                0 => return Some(hexadecimal(&digest.finalize())),
-                length => digest.update(&block[..length]),
-            }
-        }
+        sha256_of(File::open(self.path.join(JOURNAL)).ok()?).ok()
     }
 
     /// Writes one file of the folder, replacing it as a whole.
@@ -227,10 +219,6 @@ pub(crate) fn plain_name(name: &str) -> String {
     plain.truncate(NAME_BYTES_MAX);
     let plain = plain.trim_matches(['-', '.']);
     if plain.is_empty() { "run".to_owned() } else { plain.to_owned() }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn check_space(folder: &Path) -> Result<(), RecordError> {

@@ -53,7 +53,7 @@ fn folder_of(target: &Target) -> Option<PathBuf> {
 }
 
 /// Where a program of this name lies in `PATH`.
-pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
+pub fn on_path(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|path| runs(path));
     }
@@ -83,12 +83,14 @@ fn ask_version(program: &Path, target: &Target) -> Option<String> {
         Some(program) => on_path(program)?,
         None => program.to_owned(),
     };
+    version_of(&program, &asked.arguments, &asked.after)
+}
+
+/// The version that a program reports on either output when it is started with these arguments: the
+/// first word behind the text `after`. `None` where it reports none within ten seconds.
+pub fn version_of(program: &Path, arguments: &[String], after: &str) -> Option<String> {
     let mut command = Command::new(program);
-    command
-        .args(&asked.arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = nursery::spawn(command).ok()?;
     let deadline = Instant::now() + VERSION_WITHIN;
     while matches!(child.try_wait(), Ok(None)) {
@@ -103,7 +105,7 @@ fn ask_version(program: &Path, target: &Target) -> Option<String> {
     child.stdout.take()?.take(SAID_BYTES).read_to_end(&mut said).ok()?;
     said.push(b'\n');
     child.stderr.take()?.take(SAID_BYTES).read_to_end(&mut said).ok()?;
-    word_after(&String::from_utf8_lossy(&said), &asked.after)
+    word_after(&String::from_utf8_lossy(&said), after)
 }
 
 /// For a program to tell its version.

@@ -25,6 +25,7 @@ pub mod patience;
 pub mod pinning;
 pub mod pipeline;
 pub mod process;
+pub mod programs;
 pub mod reference;
 pub mod serve_lines;
 pub mod site;

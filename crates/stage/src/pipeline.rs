@@ -37,10 +37,27 @@ pub struct Assembly {
     pub is_durable: bool,
     /// The real broker before the gateway; `None` for the reference broker.
     pub broker: Option<String>,
-    /// Readings that the gateway hands on in one call at most; `None` for its own choice.
+    /// Readings that a stage that gathers hands on in one call at most; `None` for its own choice.
+    /// An api with 1 makes a call for each request, many at the same time.
     pub batch: Option<u32>,
-    /// How long it waits for that many; `None` for its own choice.
+    /// How long such a stage waits for that many; `None` for its own choice.
     pub linger: Option<Nanos>,
+}
+
+impl Assembly {
+    /// True for a stage that gathers readings by `batch` and `linger`: the gateway, and an api with
+    /// a store behind it that messages come in by. An api behind the gateway has one call at a time
+    /// in hand: there is nothing to gather, and a linger would only delay it.
+    pub fn gathers(&self, stage: HopStage) -> bool {
+        self.stages.contains(&stage)
+            && match stage {
+                HopStage::Gateway => true,
+                HopStage::Api => {
+                    self.entry == HopStage::Api && self.stages.contains(&HopStage::Store)
+                }
+                _ => false,
+            }
+    }
 }
 
 /// Where readings are kept.
@@ -186,7 +203,7 @@ impl PipelineServer {
             let own = folder.join(stage.name());
             let file = own.join(DATABASE);
             let words = match stage {
-                HopStage::Api => api_words(next.as_ref()),
+                HopStage::Api => api_words(assembly, next.as_ref()),
                 _ => store_words(assembly, &file),
             };
             if *stage == HopStage::Store && assembly.keeping == Keeping::Database {
@@ -261,7 +278,9 @@ impl PipelineServer {
     /// What it is, in words: its stages in the order of a message.
     pub fn words(&self) -> String {
         let named = |stage: &HopStage| match (stage, self.assembly.batch) {
-            (HopStage::Gateway, Some(batch)) => format!("gateway (batches of {batch})"),
+            (_, Some(batch)) if self.assembly.gathers(*stage) => {
+                format!("{} (batches of {batch})", stage.name())
+            }
             _ => stage.name().to_owned(),
         };
         let broker = self.parts.iter().find_map(|part| match &part.process {
@@ -470,9 +489,13 @@ fn store_words(assembly: &Assembly, file: &Path) -> Vec<OsString> {
     words
 }
 
-fn api_words(store: Option<&Endpoint>) -> Vec<OsString> {
+fn api_words(assembly: &Assembly, store: Option<&Endpoint>) -> Vec<OsString> {
     let store = store.map_or_else(|| MEMORY.to_owned(), Endpoint::to_string);
-    vec!["--store".into(), store.into()]
+    let mut words = vec!["--store".into(), store.into()];
+    if assembly.gathers(HopStage::Api) {
+        words.extend(gathering_words(assembly));
+    }
+    words
 }
 
 fn gateway_words(
@@ -484,12 +507,16 @@ fn gateway_words(
     let url = |endpoint: Option<&Endpoint>| endpoint.map(Endpoint::to_string).unwrap_or_default();
     let mut words: Vec<OsString> = vec!["--broker".into(), url(broker).into()];
     words.extend(["--to".into(), url(next).into(), "--qos".into(), qos.to_string().into()]);
+    words.extend(gathering_words(assembly));
+    words
+}
+
+/// How a stage gathers, as far as that was said.
+fn gathering_words(assembly: &Assembly) -> impl Iterator<Item = OsString> + use<> {
     let batch = assembly.batch.map(|batch| batch.to_string());
     let linger = assembly.linger.map(|linger| linger.to_string());
-    for (flag, value) in [("--batch", batch), ("--linger", linger)] {
-        words.extend(value.into_iter().flat_map(|value| [flag.into(), value.into()]));
-    }
-    words
+    let said = [("--batch", batch), ("--linger", linger)].into_iter();
+    said.flat_map(|(flag, value)| value.map(|value| [flag.into(), value.into()])).flatten()
 }
 
 /// The part before the gateway.

@@ -1,5 +1,5 @@
-//! Takes recordings of studies' runs for the test of verdicts: of each folder that is named, one
-//! that `weigh study run` has left, what verdicts are made of.
+//! Takes recordings of studies' runs for the test of answers: of each folder that is named, one
+//! that `weigh study run` has left, what answers are made of.
 //!
 //! `cargo run -p weigh-study --example record -- runs/*-study-*`
 

@@ -8,7 +8,7 @@ use weigh_audit::figure::{Fact, Figure};
 use weigh_audit::{Audit, Body, Finding, needs};
 use weigh_model::Rule;
 use weigh_model::doubt::Severity;
-use weigh_report::page::document::{Document, data_of, escape, section};
+use weigh_report::page::document::{STYLE, escape, section, still};
 
 /// An audit for the page.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,8 +37,7 @@ pub fn page(audited: &Audited<'_>, command: &str) -> String {
     let again = format!("<pre tabindex=\"0\">{}</pre>\n", escape(command));
     body += &section("repeat", "How to make this page again", &again);
     body += "</main>\n";
-    let data = data_of(&[]);
-    Document { title: &title, body: &body, without_scripts: WITHOUT_SCRIPTS, data }.to_html()
+    still(&title, &body, STYLE)
 }
 
 /// A study with what was found in it.
@@ -268,9 +267,6 @@ fn capital(text: &str) -> String {
 
 /// More findings of a table than this are folded.
 const OPEN_MAX: usize = 5;
-
-const WITHOUT_SCRIPTS: &str =
-    "Everything on this page is text: nothing is missing without scripts.";
 
 #[cfg(test)]
 mod tests {

@@ -54,7 +54,7 @@ pub fn answer(asked: &Asked, runs: &Runs) -> CarryOutcome {
                     }
                 }
                 Some(RunState::Skipped(why)) => missing.push(format!("{name}: {why}")),
-                None => missing.push(format!("{name} was not run")),
+                _ => missing.push(format!("{name} was not run")),
             }
         }
         all

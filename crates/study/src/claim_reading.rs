@@ -1,24 +1,19 @@
-//! Reads the claims of a study: the published figures they rest on, their conditions, and what the
-//! names in these stand for.
+//! Reads the claims of a study: the published figures they rest on, their conditions, the rows and
+//! unknowns beside them, and what the names in all of these stand for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use toml::Spanned;
-use weigh_model::Rule;
-use weigh_model::ledger::Ledger;
 use weigh_plan::kind::nearest;
 use weigh_plan::{Problem, Problems};
 
-use crate::expression::{Bound, Condition, WORDS};
+use crate::expression::{Condition, Expression, WORDS};
 use crate::outcome::Role;
-use crate::quantity::{Along, Quantity, Source, Statistic};
+use crate::quantity::Quantity;
+use crate::quantity_reading;
 use crate::reading::{Around, Slip, check_ids, no_cell, tell};
-use crate::run_checks::Meant;
-use crate::scale::Scale;
-use crate::study::{Claim, Experiment};
-use crate::written::{
-    ClaimFile, FindingFile, FitFile, QuantityFile, StatisticFile, StudyFile, text_of,
-};
+use crate::study::{Asked, BreakEven, Claim, Compare, Experiment, Parameter, ReplayAsked};
+use crate::written::{BreakEvenFile, ClaimFile, CompareFile, ParameterFile, StudyFile, text_of};
 
 pub(crate) fn read(
     file: &StudyFile,
@@ -28,6 +23,25 @@ pub(crate) fn read(
 ) -> Vec<Claim> {
     check_ids(file.claim.iter().map(|claim| &claim.id), "claim", wrong);
     file.claim.iter().map(|written| claim(written, experiments, around, wrong)).collect()
+}
+
+/// The published figures that are settings.
+pub(crate) fn parameters(
+    file: &StudyFile,
+    around: &Around<'_>,
+    wrong: &mut Problems,
+) -> Vec<Parameter> {
+    let mut parameters = Vec::new();
+    for written in &file.parameter {
+        let ParameterFile { table, series, x, why } = written.get_ref();
+        let x = text_of(x.as_ref());
+        let cells = around.published.matching(table, series, &x);
+        if cells.is_empty() {
+            tell(wrong, written.span(), no_cell(table, series, &x));
+        }
+        parameters.push(Parameter { cells, why: why.clone() });
+    }
+    parameters
 }
 
 fn claim(
@@ -40,428 +54,283 @@ fn claim(
         if !experiments.iter().any(|experiment| experiment.id == *id.get_ref()) {
             let text = format!("there is no experiment {:?}", id.get_ref());
             let near = nearest(id.get_ref(), experiments.iter().map(|one| one.id.as_str()));
-            let mend = near.map(|near| format!("did you mean {near}?")).unwrap_or_default();
-            tell(wrong, id.span(), (text, mend));
+            let help = near.map(|near| format!("did you mean {near}?")).unwrap_or_default();
+            tell(wrong, id.span(), (text, help));
         }
     }
     let mut cells = Vec::new();
     for cell in &written.cells {
         let own = cell.get_ref();
         let x = text_of(own.x.as_ref());
-        match around.published.find(&own.table, &own.series, &x) {
-            Some(index) => cells.push(index),
-            None => tell(wrong, cell.span(), no_cell(&own.table, &own.series, &x)),
+        let found = around.published.matching(&own.table, &own.series, &x);
+        if found.is_empty() {
+            tell(wrong, cell.span(), no_cell(&own.table, &own.series, &x));
         }
+        cells.extend(found.into_iter().filter(|at| !cells.contains(at)).collect::<Vec<_>>());
     }
-    let conditions = conditions(written, wrong);
-    check_roles(written, wrong);
+    let placed = conditions(written, wrong);
+    check_lists(written, wrong);
     let needs_full = written.scale.is_some();
-    let mut quantities = BTreeMap::new();
-    for (name, quantity) in &written.quantities {
-        if WORDS.contains(&name.get_ref().as_str()) || !is_name(name.get_ref()) {
-            let text = format!("{:?} is no name for a quantity", name.get_ref());
-            let mend = "type a letter, then letters, digits and _; no word of an expression";
-            tell(wrong, name.span(), (text, mend.to_owned()));
-        }
-        match quantity_of(quantity.get_ref(), around, needs_full) {
-            Ok(quantity) => drop(quantities.insert(name.get_ref().clone(), quantity)),
-            Err((text, mend)) => {
-                tell(wrong, quantity.span(), (format!("{}: {text}", name.get_ref()), mend));
-            }
-        }
-    }
-    check_names(written, &conditions, wrong);
+    let quantities = quantities(written, around, needs_full, wrong);
+    let compares = compares(written, &quantities, wrong);
+    let break_even = break_evens(written, wrong);
+    check_names(written, &placed, &compares, &break_even, wrong);
+    check_evidence(&placed, &quantities, wrong);
+    let own = ReplayAsked {
+        on: written.same.as_ref().or(written.stand_in.as_ref()).cloned().unwrap_or_default(),
+        is_same: written.same.is_some(),
+    };
+    let named = written.named.iter();
+    let named = named.map(|named| ReplayAsked { on: named.same.clone(), is_same: true });
     Claim {
         id: written.id.get_ref().clone(),
-        source: written.source.clone(),
+        section: written.section.clone(),
         says: written.says.clone(),
+        is_finding: written.finding,
         experiments: written.experiments.iter().map(|id| id.get_ref().clone()).collect(),
         cells,
-        not_testable: written.not_testable.as_ref().map(|text| text.get_ref().clone()),
+        not_replayed: written.not_replayed.as_ref().map(|text| text.get_ref().clone()),
+        replays: [own].into_iter().chain(named).collect(),
         because: written.because.clone(),
+        remark: written.remark.clone(),
         needs_full,
-        conditions: conditions.into_iter().map(|(role, _, condition)| (role, condition)).collect(),
+        cores_min: written.needs.map_or(0, |needs| needs.cores),
+        conditions: placed.into_iter().map(|(asked, _)| asked).collect(),
+        compares,
+        break_even,
         quantities,
     }
 }
 
-type Placed<'c> = (Role, &'c Spanned<String>, Condition);
+type Placed<'c> = (Asked, &'c Spanned<String>);
 
 fn conditions<'c>(written: &'c ClaimFile, wrong: &mut Problems) -> Vec<Placed<'c>> {
-    let lists = [
-        (Role::Picture, &written.picture),
-        (Role::Cause, &written.cause),
-        (Role::Truth, &written.truth),
+    let own = [
+        (Role::Printed, 0, &written.printed),
+        (Role::Possible, 0, &written.possible),
+        (Role::Replayed, 0, &written.replayed),
+        (Role::Why, 0, &written.why),
     ];
+    let named = written.named.iter().enumerate();
+    let named = named.map(|(at, named)| (Role::Named, at + 1, &named.replayed));
     let mut conditions = Vec::new();
-    for (role, list) in lists {
+    for (role, lane, list) in own.into_iter().chain(named) {
         for text in list {
             match Condition::read(text.get_ref()) {
-                Ok(condition) => conditions.push((role, text, condition)),
-                Err(said) => {
-                    let (text_said, mend) = said.rsplit_once(": ").unwrap_or((&said, ""));
-                    tell(wrong, text.span(), (text_said.to_owned(), mend.to_owned()));
-                }
+                Ok(condition) => conditions.push((Asked { role, lane, condition }, text)),
+                Err(said) => tell(wrong, text.span(), halves(&said)),
             }
         }
     }
     conditions
 }
 
-/// A claim must be able to come to a verdict, or say why it cannot.
-fn check_roles(written: &ClaimFile, wrong: &mut Problems) {
-    let ClaimFile { id, picture, cause, truth, .. } = written;
-    let has_any = !(picture.is_empty() && cause.is_empty() && truth.is_empty());
-    let slip = match &written.not_testable {
-        Some(_) if has_any => {
-            Some(("it says why it is not testable and has conditions", "leave one out"))
+/// What is wrong and what to type, of a message that holds both.
+fn halves(said: &str) -> Slip {
+    let (text, help) = said.rsplit_once(": ").unwrap_or((said, ""));
+    (text.to_owned(), help.to_owned())
+}
+
+/// Every list must be able to come to an answer.
+fn check_lists(written: &ClaimFile, wrong: &mut Problems) {
+    let ClaimFile { id, replayed, stand_in, same, not_replayed, why, because, named, .. } = written;
+    let is_replayed = !replayed.is_empty();
+    let slip = match (not_replayed.is_some(), stand_in.is_some(), same.is_some()) {
+        (true, _, _) if is_replayed => {
+            Some(("it says why it is not replayed and has conditions", "leave one out"))
         }
-        Some(_) => None,
-        None if truth.is_empty() && (picture.is_empty() || cause.is_empty()) => Some((
-            "nothing could decide it",
-            "give it truth, or picture and cause, or say why not: not_testable",
+        (false, _, _) if !is_replayed => Some((
+            "nothing says how it is replayed",
+            "give it replayed, or say why not: not_replayed = \"...\"",
         )),
-        None if !cause.is_empty() && picture.is_empty() => {
-            Some(("a cause without a picture explains nothing", "give it a picture"))
+        (_, true, true) => Some(("it has both stand_in and same", "leave one out")),
+        (_, false, false) if is_replayed => Some((
+            "it does not say on what software it is replayed",
+            "add stand_in = \"...\", or same = \"...\" where that is what the paper names",
+        )),
+        _ if !why.is_empty() && because.is_none() => {
+            Some(("it looks for a cause that it does not name", "name it in because"))
         }
-        None if !cause.is_empty() && written.because.is_none() => {
-            Some(("it has a cause that is told nowhere", "say it in because"))
+        _ if named.iter().any(|named| named.replayed.is_empty()) => {
+            Some(("a named replay has no conditions", "give it replayed = [\"...\"]"))
         }
-        None => None,
+        _ => None,
     };
-    if let Some((text, mend)) = slip {
+    if let Some((text, help)) = slip {
         let text = format!("the claim {}: {text}", id.get_ref());
-        wrong.add(Problem::at(id.span(), text, mend));
+        wrong.add(Problem::at(id.span(), text, help));
     }
 }
 
-/// Every name of an expression stands for a quantity, and every quantity stands in one.
-fn check_names(written: &ClaimFile, conditions: &[Placed<'_>], wrong: &mut Problems) {
-    let known: BTreeSet<&String> = written.quantities.keys().map(Spanned::get_ref).collect();
-    let mut used = BTreeSet::new();
-    for (_, place, condition) in conditions {
-        if condition.names().is_empty() {
-            let text = format!("{condition} rests on nothing: it comes out the same whatever runs");
-            let mend = "write a condition over the names below [claim.let]".to_owned();
-            tell(wrong, place.span(), (text, mend));
+fn quantities(
+    written: &ClaimFile,
+    around: &Around<'_>,
+    needs_full: bool,
+    wrong: &mut Problems,
+) -> BTreeMap<String, Quantity> {
+    let mut quantities = BTreeMap::new();
+    for (name, quantity) in &written.quantities {
+        if WORDS.contains(&name.get_ref().as_str()) || !is_name(name.get_ref()) {
+            let text = format!("{:?} cannot be the name of a quantity", name.get_ref());
+            let help = "type a letter, then letters, digits and _; not a word of expressions";
+            tell(wrong, name.span(), (text, help.to_owned()));
         }
-        for name in condition.names() {
-            if !known.contains(name) {
-                let text = format!("{name} stands for no quantity");
-                let near = nearest(name, known.iter().map(|name| name.as_str()));
-                let mend = near.map(|near| format!("did you mean {near}?"));
-                let mend =
-                    mend.unwrap_or_else(|| format!("write {name} = {{ ... }} below [claim.let]"));
-                tell(wrong, place.span(), (text, mend));
+        match quantity_reading::read(quantity.get_ref(), around, needs_full) {
+            Ok(quantity) => drop(quantities.insert(name.get_ref().clone(), quantity)),
+            Err((text, help)) => {
+                tell(wrong, quantity.span(), (format!("{}: {text}", name.get_ref()), help));
             }
-            used.insert(name.clone());
         }
     }
+    quantities
+}
+
+/// The rows of the claim: on the left published figures alone, on the right measured ones.
+fn compares(
+    written: &ClaimFile,
+    quantities: &BTreeMap<String, Quantity>,
+    wrong: &mut Problems,
+) -> Vec<Compare> {
+    let mut compares = Vec::new();
+    for row in &written.compare {
+        let CompareFile { what, theirs, here, unit } = row.get_ref();
+        let mut read = |text: &Option<String>, is_published: bool| {
+            let expression = match Expression::read(text.as_deref()?) {
+                Ok(expression) => expression,
+                Err(said) => {
+                    tell(wrong, row.span(), halves(&said));
+                    return None;
+                }
+            };
+            let is_wrong = |name: &&String| {
+                let of = quantities.get(*name);
+                of.is_some_and(|quantity| quantity.run().is_none() != is_published)
+            };
+            if let Some(name) = expression.names().iter().find(is_wrong) {
+                let (side, kind) = match is_published {
+                    true => ("theirs", "published"),
+                    false => ("here", "measured"),
+                };
+                let text = format!("{side} = {expression}: {name} is not a {kind} quantity");
+                let help = "published quantities stand in theirs, measured ones in here";
+                tell(wrong, row.span(), (text, help.to_owned()));
+            }
+            Some(expression)
+        };
+        let (theirs, here) = (read(theirs, true), read(here, false));
+        if theirs.is_none() && here.is_none() {
+            let text = format!("the row {what:?} compares nothing");
+            tell(wrong, row.span(), (text, "give it theirs, here, or both".to_owned()));
+        }
+        compares.push(Compare { what: what.clone(), theirs, here, unit: unit.clone() });
+    }
+    compares
+}
+
+fn break_evens(written: &ClaimFile, wrong: &mut Problems) -> Vec<BreakEven> {
+    let mut read = Vec::new();
+    for one in &written.break_even {
+        let BreakEvenFile { vary, unit, what, within, condition } = one.get_ref();
+        let is_known = written.quantities.keys().any(|name| name.get_ref() == vary);
+        let slip = match Condition::read(condition) {
+            Err(said) => Some(halves(&said)),
+            Ok(_) if is_known => Some((
+                format!("{vary} is a quantity of this claim and varied"),
+                "give the unknown a name of its own".to_owned(),
+            )),
+            Ok(found) if !found.names().contains(vary) => Some((
+                format!("{vary} does not stand in {found}"),
+                "write the condition over it".to_owned(),
+            )),
+            Ok(_) if !(within.0 < within.1 && within.0.is_finite() && within.1.is_finite()) => {
+                let text = format!("within = [{}, {}] is not a range", within.0, within.1);
+                Some((text, "write the smaller end first".to_owned()))
+            }
+            Ok(condition) => {
+                let (vary, unit, what) = (vary.clone(), unit.clone(), what.clone());
+                read.push(BreakEven { vary, unit, what, within: *within, condition });
+                None
+            }
+        };
+        if let Some(slip) = slip {
+            tell(wrong, one.span(), slip);
+        }
+    }
+    read
+}
+
+/// Every name of an expression stands for a quantity, and every quantity stands in one.
+fn check_names(
+    written: &ClaimFile,
+    conditions: &[Placed<'_>],
+    compares: &[Compare],
+    break_even: &[BreakEven],
+    wrong: &mut Problems,
+) {
+    let known: BTreeSet<&String> = written.quantities.keys().map(Spanned::get_ref).collect();
+    let mut used = BTreeSet::new();
+    let mut check = |name: &String, place: std::ops::Range<usize>, wrong: &mut Problems| {
+        if !known.contains(name) {
+            let text = format!("{name} stands for no quantity");
+            let near = nearest(name, known.iter().map(|name| name.as_str()));
+            let help = near.map(|near| format!("did you mean {near}?"));
+            let help =
+                help.unwrap_or_else(|| format!("write {name} = {{ ... }} below [claim.let]"));
+            tell(wrong, place, (text, help));
+        }
+        used.insert(name.clone());
+    };
+    for (asked, place) in conditions {
+        if asked.condition.names().is_empty() {
+            let text = format!("{} has the same answer whatever is measured", asked.condition);
+            let help = "write a condition over the names below [claim.let]".to_owned();
+            tell(wrong, place.span(), (text, help));
+        }
+        asked.condition.names().iter().for_each(|name| check(name, place.span(), wrong));
+    }
+    for row in compares {
+        let names = row.theirs.iter().chain(&row.here).flat_map(Expression::names);
+        names.for_each(|name| check(name, written.id.span(), wrong));
+    }
+    for one in break_even {
+        let names = one.condition.names().iter().filter(|name| **name != one.vary);
+        names.for_each(|name| check(name, written.id.span(), wrong));
+    }
     for name in written.quantities.keys().filter(|name| !used.contains(name.get_ref())) {
-        let text = format!("no condition uses {}", name.get_ref());
+        let text = format!("nothing uses {}", name.get_ref());
         tell(wrong, name.span(), (text, "leave it out, or write a condition with it".to_owned()));
+    }
+}
+
+/// What is asked of the paper rests on published figures alone, and a replay on a run.
+fn check_evidence(
+    conditions: &[Placed<'_>],
+    quantities: &BTreeMap<String, Quantity>,
+    wrong: &mut Problems,
+) {
+    for (asked, place) in conditions {
+        let names = asked.condition.names().iter();
+        let mut runs = names.filter_map(|name| quantities.get(name)?.run()).peekable();
+        let slip = match (asked.role.is_by_paper(), runs.peek()) {
+            (true, Some(run)) => Some((
+                format!("{} rests on the run {run}", asked.condition),
+                "printed and possible take published figures and audit findings alone",
+            )),
+            (false, None) if asked.role != Role::Why => Some((
+                format!("{} rests on no run", asked.condition),
+                "move it to printed: it takes published figures alone",
+            )),
+            _ => None,
+        };
+        let is_read = asked.condition.names().iter().all(|name| quantities.contains_key(name));
+        if let Some((text, help)) = slip.filter(|_| is_read && !asked.condition.names().is_empty())
+        {
+            tell(wrong, place.span(), (text, help.to_owned()));
+        }
     }
 }
 
 fn is_name(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(is_part)
-}
-
-/// What a quantity is, by the keys that it has.
-fn quantity_of(
-    written: &QuantityFile,
-    around: &Around<'_>,
-    needs_full: bool,
-) -> Result<Quantity, Slip> {
-    check_keys(written)?;
-    if let Some(finding) = &written.audit {
-        return finding_of(finding, around);
-    }
-    if let (Some(table), Some(series)) = (&written.table, &written.series) {
-        return published(written, table, series, around);
-    }
-    let Some(run) = &written.run else {
-        let mend = "give it run and metric, table and series, or audit".to_owned();
-        return Err(("it says nothing of where it comes from".to_owned(), mend));
-    };
-    if let Some(name) = &written.limit {
-        return limit(run, name, written, around);
-    }
-    let plan = around.matrix(run)?;
-    let (run, at) = (run.clone(), around.selector(plan, &written.at)?);
-    if let Some(metric) = &written.interference {
-        around.metric(metric)?;
-        let mut with = at.clone();
-        with.0.insert(weigh_plan::background::STATE.to_owned(), weigh_plan::background::ON.into());
-        around.check_cells(plan, &with, Meant::One, needs_full)?;
-        return Ok(Quantity::Interference { run, metric: metric.clone(), at: with });
-    }
-    let source = match (&written.metric, &written.ledger) {
-        (Some(metric), None) => {
-            around.metric(metric)?;
-            Source::Metric(metric.clone())
-        }
-        (None, Some(name)) => Source::Ledger(ledger(name)?),
-        _ => {
-            let mend = "give it one of metric, ledger, limit, interference".to_owned();
-            return Err((format!("it says not which figure of {run}"), mend));
-        }
-    };
-    let Some(over) = &written.over else {
-        around.check_cells(plan, &at, Meant::One, needs_full)?;
-        let (statistic, even_limited) = (statistic(written.statistic), written.even_limited);
-        return Ok(Quantity::Cell { run, source, at, statistic, even_limited });
-    };
-    let over = around.axis(plan, over)?;
-    let what = along(written)?;
-    around.check_cells(plan, &at, Meant::Along(&over, cells_needed(what)), needs_full)?;
-    Ok(Quantity::Along { run, source, at, over, what })
-}
-
-/// Keys that mean nothing beside each other.
-fn check_keys(written: &QuantityFile) -> Result<(), Slip> {
-    let own = written;
-    let (is_audit, is_limit) = (own.audit.is_some(), own.limit.is_some());
-    let is_published = own.table.is_some() || own.series.is_some();
-    let said = [
-        ("run", own.run.is_some()),
-        ("metric", own.metric.is_some()),
-        ("ledger", own.ledger.is_some()),
-        ("limit", is_limit),
-        ("goal", own.goal.is_some()),
-        ("interference", own.interference.is_some()),
-        ("at", !own.at.is_empty()),
-        ("over", own.over.is_some()),
-        ("fit", own.fit.is_some()),
-        ("first", own.first.is_some()),
-        ("statistic", own.statistic.is_some()),
-        ("even_limited", own.even_limited),
-        ("table", own.table.is_some()),
-        ("series", own.series.is_some()),
-        ("x", own.x.is_some()),
-        ("audit", is_audit),
-    ];
-    let allowed: &[&str] = if is_audit {
-        &["audit"]
-    } else if is_published {
-        &["table", "series", "x", "over", "fit", "first", "statistic"]
-    } else if is_limit {
-        &["run", "limit", "goal", "at"]
-    } else if own.interference.is_some() {
-        &["run", "interference", "at"]
-    } else if own.over.is_some() {
-        &["run", "metric", "ledger", "at", "over", "fit", "first", "statistic"]
-    } else {
-        &["run", "metric", "ledger", "at", "statistic", "even_limited"]
-    };
-    let stray = said.iter().find(|(key, is_said)| *is_said && !allowed.contains(key));
-    match stray {
-        Some((key, _)) => Err((
-            format!("{key} means nothing beside the others"),
-            format!("what may stand together: {}", allowed.join(", ")),
-        )),
-        None => Ok(()),
-    }
-}
-
-fn statistic(written: Option<StatisticFile>) -> Statistic {
-    match written {
-        None | Some(StatisticFile::Mean) => Statistic::Mean,
-        Some(StatisticFile::Cv) => Statistic::Variation,
-        Some(StatisticFile::Min) => Statistic::Least,
-        Some(StatisticFile::Max) => Statistic::Most,
-        Some(StatisticFile::Sd) => Statistic::Deviation,
-    }
-}
-
-/// What is taken along an axis: one thing.
-fn along(written: &QuantityFile) -> Result<Along, Slip> {
-    let mend = || "give it one of fit, first".to_owned();
-    match (written.fit, &written.first, written.statistic) {
-        (Some(fit), None, None) => Ok(match fit {
-            FitFile::Slope => Along::Slope,
-            FitFile::Intercept => Along::Intercept,
-            FitFile::Correlation => Along::Correlation,
-        }),
-        (None, Some(text), None) => {
-            let said = |said: String| {
-                let (text, mend) = said.split_once(": ").unwrap_or((&said, ""));
-                (format!("first: {text}"), mend.to_owned())
-            };
-            Bound::read(text).map(Along::First).map_err(said)
-        }
-        (None, None, Some(_)) if written.run.is_none() => {
-            Ok(Along::Over(statistic(written.statistic)))
-        }
-        _ => Err(("it says not what is taken over the axis".to_owned(), mend())),
-    }
-}
-
-/// How many points it takes.
-fn cells_needed(what: Along) -> usize {
-    match what {
-        Along::First(_) => 1,
-        Along::Slope | Along::Intercept | Along::Over(_) => 2,
-        Along::Correlation => 3,
-    }
-}
-
-fn published(
-    written: &QuantityFile,
-    table: &str,
-    series: &str,
-    around: &Around<'_>,
-) -> Result<Quantity, Slip> {
-    let Some(over) = &written.over else {
-        if written.fit.is_some() || written.first.is_some() || written.statistic.is_some() {
-            let text = "one published figure has no line and no spread".to_owned();
-            return Err((text, "add over = \"x\"".to_owned()));
-        }
-        let x = text_of(written.x.as_ref());
-        let found = around.published.find(table, series, &x);
-        return found
-            .map(|cell| Quantity::Published { cell })
-            .ok_or_else(|| no_cell(table, series, &x));
-    };
-    if over != "x" || written.x.is_some() {
-        let text = "published figures are taken over x, all of a series".to_owned();
-        return Err((text, "write over = \"x\", and leave x out".to_owned()));
-    }
-    let what = along(written)?;
-    let cells = around.published.along(table, series);
-    if cells.is_empty() {
-        return Err(no_cell(table, series, ""));
-    }
-    if cells.len() < cells_needed(what) {
-        let text =
-            format!("the series has {} figures, and it takes {}", cells.len(), cells_needed(what));
-        return Err((text, "take another series".to_owned()));
-    }
-    Ok(Quantity::PublishedAlong { cells, what })
-}
-
-fn limit(
-    run: &str,
-    name: &str,
-    written: &QuantityFile,
-    around: &Around<'_>,
-) -> Result<Quantity, Slip> {
-    let plan = around.run(run)?;
-    let Some(search) = &plan.at(Scale::Full).search else {
-        let mend =
-            format!("write [{}.limit] in {}, or ask for a metric", plan.table, plan.way.file());
-        return Err((format!("{run} searches no limit"), mend));
-    };
-    let found = search.limit_name();
-    if found != name {
-        let text = format!("the search of {run} finds no {name:?}");
-        return Err((text, format!("it finds {found}")));
-    }
-    if let Some(goal) = written.goal.as_ref().filter(|goal| !search.goals.contains(goal)) {
-        let goals: Vec<String> = search.goals.iter().map(|goal| format!("{goal:?}")).collect();
-        let text = format!("the search of {run} has no goal {goal:?}");
-        return Err((text, format!("it has {}", goals.join(", "))));
-    }
-    let at = around.selector(plan, &written.at)?;
-    if at.0.contains_key(search.key()) {
-        let text = format!("{} is what the search varies", search.key());
-        return Err((text, "leave it out of at".to_owned()));
-    }
-    around.check_cells(plan, &at, Meant::One, false)?;
-    Ok(Quantity::Limit {
-        run: run.to_owned(),
-        name: name.to_owned(),
-        goal: written.goal.clone(),
-        at,
-    })
-}
-
-/// The name of a count in a ledger.
-fn ledger(name: &str) -> Result<String, Slip> {
-    let ledger = serde_json::to_value(Ledger::zero()).unwrap_or_default();
-    let plain = ledger.as_object().into_iter().flatten();
-    let mut names: Vec<String> =
-        plain.filter(|(_, count)| !count.is_object()).map(|(name, _)| name.clone()).collect();
-    names.extend(CAUSES.map(|cause| format!("causes.{cause}")));
-    names.extend(NOT_SENT.map(|cause| format!("not_sent_causes.{cause}")));
-    if names.iter().any(|known| known == name) {
-        return Ok(name.to_owned());
-    }
-    let text = format!("no ledger counts {name:?}");
-    let mend = match nearest(name, names.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean {near}?"),
-        None => format!("it counts {}", names.join(", ")),
-    };
-    Err((text, mend))
-}
-
-fn finding_of(written: &FindingFile, around: &Around<'_>) -> Result<Quantity, Slip> {
-    let FindingFile { finding, series } = written;
-    let rule: Rule = finding.parse().map_err(|_| {
-        (format!("{finding:?} is no rule of the audit"), "type one of L01 to L20".to_owned())
-    })?;
-    let cells = &around.published.cells;
-    if !cells.iter().any(|cell| has_words(&cell.table, series) || has_words(&cell.series, series)) {
-        let text = format!("no published table or series has {series:?} in it");
-        return Err((text, "write whole words of a table's or a series' name".to_owned()));
-    }
-    let is_it = |place: &str| has_words(place, series);
-    let is_found = around.audit.findings.iter().any(|found| {
-        let places = [&found.place.table, &found.place.series];
-        let is_there = places.into_iter().chain(&found.also).any(|place| is_it(place));
-        found.rule == rule && (is_there || is_it(&found.seen))
-    });
-    Ok(Quantity::Finding { rule: rule.code().to_owned(), place: series.clone(), is_found })
-}
-
-/// Whether `text` has these words in it, whole: `Table 1` is not in `Table 10`.
-fn has_words(text: &str, words: &str) -> bool {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let parts = |left: Option<char>, right: Option<char>| {
-        !(left.is_some_and(is_word) && right.is_some_and(is_word))
-    };
-    let mut found = text.match_indices(words);
-    !words.is_empty()
-        && found.any(|(at, _)| {
-            let (before, after) = (&text[..at], &text[at + words.len()..]);
-            parts(before.chars().next_back(), words.chars().next())
-                && parts(words.chars().next_back(), after.chars().next())
-        })
-}
-
-/// Why messages are lost, as ledgers name it.
-const CAUSES: [&str; 8] = [
-    "producer_dropped",
-    "connection_closed",
-    "server_dropped",
-    "subscriber_disconnected",
-    "error_answer",
-    "timeout",
-    "corrupt",
-    "unknown",
-];
-
-/// Why messages are not sent, as ledgers name it.
-const NOT_SENT: [&str; 3] = ["window_full", "connection_closed", "interrupted"];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_found_whole() {
-        for (text, words, is_there) in [
-            ("Table 1", "Table 1", true),
-            ("Table 10", "Table 1", false),
-            ("see Table 10 and Table 1.", "Table 1", true),
-            ("protocol=HTTP;stat=total", "stat=total", true),
-            ("protocol=HTTP;stat=total_time", "stat=total", false),
-            ("protocol=HTTP;stat=total", "HTTP;", true),
-            ("Über 5", "ber 5", false),
-            ("Table 1", "", false),
-        ] {
-            assert_eq!(has_words(text, words), is_there, "{words:?} in {text:?}");
-        }
-    }
 }

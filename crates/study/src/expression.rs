@@ -13,8 +13,15 @@ use weigh_report::figures::count;
 pub struct Condition {
     words: String,
     text: String,
-    parsed: FlatEx<f64, Words, Numbers>,
+    expression: Expression,
     bound: Bound,
+}
+
+/// An expression over named quantities: `a / b`.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    text: String,
+    parsed: FlatEx<f64, Words, Numbers>,
 }
 
 /// Where a value must lie.
@@ -100,13 +107,8 @@ impl Condition {
             None => ("", text),
         };
         let (left, bound) = split(text)?;
-        let refused =
-            |error: exmex::ExError| format!("{left:?} is no expression ({error}): {EXPRESSION}");
-        if let Some(wrong) = left.chars().find(|c| !is_of_expression(*c)) {
-            return Err(format!("{left:?} has a {wrong:?} in it: {EXPRESSION}"));
-        }
-        let parsed = FlatEx::<f64, Words, Numbers>::parse(left).map_err(refused)?;
-        Ok(Condition { words: words.to_owned(), text: text.trim().to_owned(), parsed, bound })
+        let expression = Expression::read(left)?;
+        Ok(Condition { words: words.to_owned(), text: text.trim().to_owned(), expression, bound })
     }
 
     /// What its expression is, in words; empty where nobody wrote any.
@@ -116,7 +118,7 @@ impl Condition {
 
     /// The names of its expression, in order.
     pub fn names(&self) -> &[String] {
-        self.parsed.var_names()
+        self.expression.names()
     }
 
     /// Where its value must lie.
@@ -124,15 +126,48 @@ impl Condition {
         self.bound
     }
 
-    /// The expression alone, as written.
-    pub fn expression(&self) -> &str {
-        split(&self.text).map_or(self.text.as_str(), |(left, _)| left)
+    /// The expression alone.
+    pub fn expression(&self) -> &Expression {
+        &self.expression
+    }
+}
+
+impl Expression {
+    /// Reads an expression.
+    ///
+    /// # Errors
+    /// What is wrong with it, a colon, and what to type instead.
+    pub fn read(text: &str) -> Result<Expression, String> {
+        let text = text.trim();
+        let refused =
+            |error: exmex::ExError| format!("{text:?} is no expression ({error}): {EXPRESSION}");
+        if let Some(wrong) = text.chars().find(|c| !is_of_expression(*c)) {
+            return Err(format!("{text:?} has a {wrong:?} in it: {EXPRESSION}"));
+        }
+        let parsed = FlatEx::<f64, Words, Numbers>::parse(text).map_err(refused)?;
+        Ok(Expression { text: text.to_owned(), parsed })
     }
 
-    /// The value of the expression with these values of [`Condition::names`]; not a number where
-    /// it has none.
+    /// The names in it, in order.
+    pub fn names(&self) -> &[String] {
+        self.parsed.var_names()
+    }
+
+    /// Its value with these values of [`Expression::names`]; not a number where it has none.
     pub fn value(&self, values: &[f64]) -> f64 {
         self.parsed.eval(values).unwrap_or(f64::NAN)
+    }
+}
+
+impl PartialEq for Expression {
+    fn eq(&self, other: &Expression) -> bool {
+        self.text == other.text
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
     }
 }
 
@@ -275,7 +310,7 @@ mod tests {
     use super::*;
 
     fn value(expression: &str, values: &[f64]) -> f64 {
-        Condition::read(&format!("{expression} > 0")).unwrap().value(values)
+        Condition::read(&format!("{expression} > 0")).unwrap().expression.value(values)
     }
 
     #[test]
@@ -345,7 +380,7 @@ mod tests {
     fn names_are_those_of_the_quantities() {
         let condition = Condition::read("http / max(mqtt_0, e) > 2").unwrap();
         assert_eq!(condition.names(), ["e", "http", "mqtt_0"]);
-        assert_eq!(condition.expression(), "http / max(mqtt_0, e)");
+        assert_eq!(condition.expression().to_string(), "http / max(mqtt_0, e)");
         assert_eq!(condition.to_string(), "http / max(mqtt_0, e) > 2");
     }
 
@@ -356,7 +391,7 @@ mod tests {
         let told = Condition::read("CPU in % (< 100), A over B: a / b in 1..2").unwrap();
         assert_eq!((plain.words(), told.words()), ("", "CPU in % (< 100), A over B"));
         assert_eq!((told.to_string(), told.names()), (plain.to_string(), plain.names()));
-        assert_eq!((told.bound(), told.value(&[3.0, 2.0])), (plain.bound(), 1.5));
+        assert_eq!((told.bound(), told.expression.value(&[3.0, 2.0])), (plain.bound(), 1.5));
         assert!(Condition::read("words alone: ").is_err());
     }
 

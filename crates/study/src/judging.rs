@@ -1,40 +1,55 @@
-//! What came of a study: every run, every claim with its verdict, every picture.
+//! What the runs of a study say: every run, the three answers to every claim, every picture.
 
+use crate::agreement;
+use crate::answer_words::{self, Answers};
+use crate::answers::{Printed, Replayed, Why};
+use crate::break_even;
 use crate::carry;
+use crate::compared;
 use crate::conditions;
 use crate::drawing;
+use crate::evidence::Evidence;
 use crate::measuring::Measuring;
+use crate::occasion::{Occasion, longest};
+use crate::occasions::Widening;
 use crate::outcome::{
     Answer, CellShown, Certainty, ClaimOutcome, DoubtShown, ExperimentOutcome, FlagShown, Judged,
-    Outcome, Role, RunOutcome, STUDY_SCHEMA,
+    Outcome, PaperShown, Replay, Role, RunOutcome, STUDY_SCHEMA,
 };
 use crate::runs::{NOT_ASKED, RunState, Runs};
 use crate::scale::{Scale, Way};
-use crate::study::{About, Claim, Experiment, Study};
-use crate::verdict::Verdict;
-use crate::verdict_words::{self, Told};
+use crate::study::{About, Claim, Experiment, Paper, ReplayAsked, Study};
+use crate::tools::{self, ToolShown};
 
 /// All of it.
-pub(crate) fn outcome(study: &Study, about: &About, runs: &Runs) -> Outcome {
-    let measuring = Measuring::new(study, runs, about.scale);
-    let of_claim = |claim| judge(claim, study, &measuring, about.scale);
+pub(crate) fn outcome(study: &Study, about: &About, occasions: &[Occasion]) -> Outcome {
+    let main = longest(occasions);
+    let evidence = Evidence::new(study, occasions);
+    let of_claim = |claim| {
+        let own = judge(claim, study, &evidence, about.scale);
+        evidence.forget();
+        let agreement =
+            agreement::of_runs(study, &own, occasions, |evidence| answers(claim, evidence).words());
+        ClaimOutcome { agreement, ..own }
+    };
     let claims: Vec<ClaimOutcome> = study.claims.iter().map(of_claim).collect();
+    let pictured = Measuring::new(study, main, Widening::ALL[0]);
     Outcome {
         certainty: Certainty::of(&claims),
         claims,
-        carry: study.carry.iter().map(|asked| carry::answer(asked, runs)).collect(),
-        figures: study.figures.iter().map(|one| drawing::draw(one, study, &measuring)).collect(),
-        ..progress(study, about, runs)
+        warnings: agreement::warnings(study, occasions),
+        occasions: occasions.iter().map(|own| own.shown(&study.hash)).collect(),
+        carry: study.carry.iter().map(|asked| carry::answer(asked, &main.runs)).collect(),
+        figures: study.figures.iter().map(|one| drawing::draw(one, study, &pictured)).collect(),
+        tools: tools(study, &main.runs, Some(&evidence)),
+        ..progress(study, about, main)
     }
 }
 
 /// What was run so far, and nothing that takes time to work out.
-pub(crate) fn progress(study: &Study, about: &About, runs: &Runs) -> Outcome {
-    let made = runs.values().find_map(|state| match state {
-        RunState::Made(made) => Some(made),
-        RunState::Skipped(_) => None,
-    });
-    let host = made.and_then(|made| serde_json::to_value(&made.summary.run.host).ok());
+pub(crate) fn progress(study: &Study, about: &About, occasion: &Occasion) -> Outcome {
+    let shown = occasion.shown(&study.hash);
+    let runs = &occasion.runs;
     Outcome {
         schema: STUDY_SCHEMA.to_owned(),
         study: study.name.clone(),
@@ -47,13 +62,34 @@ pub(crate) fn progress(study: &Study, about: &About, runs: &Runs) -> Outcome {
         id: about.id.clone(),
         started: about.started.clone(),
         version: about.version.clone(),
-        host,
+        host: shown.host.clone(),
         state: about.state.clone(),
         experiments: study.experiments.iter().map(|one| experiment(one, runs)).collect(),
+        occasions: vec![shown],
+        paper: paper(&study.paper),
+        judged_hash: study.hash.clone(),
+        warnings: Vec::new(),
         claims: Vec::new(),
         certainty: Certainty::default(),
         figures: Vec::new(),
         carry: Vec::new(),
+        tools: tools(study, runs, None),
+    }
+}
+
+/// The real programs of the study.
+fn tools(study: &Study, runs: &Runs, evidence: Option<&Evidence<'_>>) -> Vec<ToolShown> {
+    study.tools.iter().map(|tool| tools::shown(tool, runs, evidence)).collect()
+}
+
+fn paper(paper: &Paper) -> PaperShown {
+    PaperShown {
+        title: paper.title.clone(),
+        authors: paper.authors.clone(),
+        institution: paper.institution.clone(),
+        date: paper.date.clone(),
+        venue: paper.venue.clone(),
+        link: paper.link.clone(),
     }
 }
 
@@ -94,79 +130,133 @@ fn run(name: &str, way: Way, runs: &Runs) -> RunOutcome {
             outcome.invalid_cells = cells.iter().filter(|cell| !cell.valid).count();
         }
         Some(RunState::Skipped(reason)) => outcome.skipped = Some(reason.clone()),
-        None => outcome.skipped = Some(NOT_ASKED.to_owned()),
+        Some(RunState::Tool(_)) | None => outcome.skipped = Some(NOT_ASKED.to_owned()),
     }
     outcome
 }
 
-fn judge(claim: &Claim, study: &Study, measuring: &Measuring<'_>, scale: Scale) -> ClaimOutcome {
-    let conditions: Vec<Judged> = claim
-        .conditions
-        .iter()
-        .map(|(role, condition)| conditions::judge(*role, condition, claim, measuring))
-        .collect();
-    let verdict = verdict(claim, &conditions);
-    let (by_paper, by_model) = (by_paper(claim), by_model(claim));
-    let told = Told { conditions: &conditions, by_paper: &by_paper, by_model: &by_model };
-    let sentence = verdict_words::sentence(claim, verdict, &told, scale);
-    ClaimOutcome {
-        id: claim.id.clone(),
-        source: claim.source.clone(),
-        says: claim.says.clone(),
-        experiments: claim.experiments.clone(),
-        cells: claim.cells.iter().map(|at| cell(study, *at)).collect(),
-        verdict,
-        sentence,
-        because: claim.because.clone(),
-        conditions,
-        by_paper,
-        by_model,
+/// The conditions of a claim, and the answers that follow from them.
+struct Judgement {
+    conditions: Vec<Judged>,
+    printed: Printed,
+    replays: Vec<Replay>,
+    why: Why,
+}
+
+impl Judgement {
+    fn words(&self) -> (Vec<Replayed>, Why) {
+        (self.replays.iter().map(|one| one.answer).collect(), self.why)
     }
 }
 
-/// The roles whose conditions rest on what was published alone.
-fn by_paper(claim: &Claim) -> Vec<Role> {
-    let is_by_paper = |role: &Role| {
-        let own = claim.conditions.iter().filter(|(of, _)| of == role);
-        let mut names = own.flat_map(|(_, condition)| condition.names()).peekable();
-        names.peek().is_some() && names.all(|name| claim.quantities[name].run().is_none())
-    };
-    Role::ALL.into_iter().filter(is_by_paper).collect()
+fn answers(claim: &Claim, evidence: &Evidence<'_>) -> Judgement {
+    let conditions: Vec<Judged> =
+        claim.conditions.iter().map(|asked| conditions::judge(asked, claim, evidence)).collect();
+    let replay = |lane| replay(claim, lane, &conditions, evidence);
+    let replays = (0..claim.replays.len()).map(replay).collect();
+    Judgement { printed: printed(&conditions), replays, why: why(&conditions), conditions }
+}
+
+fn judge(claim: &Claim, study: &Study, evidence: &Evidence<'_>, scale: Scale) -> ClaimOutcome {
+    let Judgement { conditions, printed, replays, why } = answers(claim, evidence);
+    let is_excluded = |one: &Replay| one.is_same && one.answer == Replayed::NotReproduced;
+    let is_contradicted = printed == Printed::Impossible || replays.iter().any(is_excluded);
+    let answers = Answers { printed, replays: &replays, why, conditions: &conditions };
+    let sentence = answer_words::sentence(claim, &answers, scale);
+    ClaimOutcome {
+        id: claim.id.clone(),
+        says: claim.says.clone(),
+        section: claim.section.clone(),
+        is_finding: claim.is_finding,
+        experiments: claim.experiments.clone(),
+        cells: claim.cells.iter().map(|at| cell(study, *at)).collect(),
+        printed,
+        why,
+        is_contradicted,
+        sentence,
+        because: claim.because.clone(),
+        remark: claim.remark.clone(),
+        compared: claim
+            .compares
+            .iter()
+            .map(|row| compared::row(row, claim, study, evidence))
+            .collect(),
+        break_even: claim
+            .break_even
+            .iter()
+            .map(|one| break_even::solve(one, claim, evidence))
+            .collect(),
+        agreement: None,
+        by_model: by_model(claim),
+        replays,
+        conditions,
+    }
 }
 
 /// The roles in which a figure is modelled.
 fn by_model(claim: &Claim) -> Vec<Role> {
     let is_by_model = |role: &Role| {
-        let own = claim.conditions.iter().filter(|(of, _)| of == role);
-        let mut names = own.flat_map(|(_, condition)| condition.names());
+        let own = claim.conditions.iter().filter(|asked| asked.role == *role);
+        let mut names = own.flat_map(|asked| asked.condition.names());
         names.any(|name| claim.quantities[name].is_modelled())
     };
     Role::ALL.into_iter().filter(is_by_model).collect()
 }
 
-/// The verdict, from the conditions alone (decision 35).
-fn verdict(claim: &Claim, conditions: &[Judged]) -> Verdict {
-    let of = |role| together(conditions, role);
-    let (picture, cause, truth) = (of(Role::Picture), of(Role::Cause), of(Role::Truth));
-    match () {
-        () if claim.not_testable.is_some() => Verdict::NotTestableHere,
-        () if truth == Some(Answer::Yes) => Verdict::Reproduced,
-        () if picture == Some(Answer::Yes) && cause == Some(Answer::Yes) => Verdict::Explained,
-        () if truth == Some(Answer::No) || picture == Some(Answer::No) => Verdict::Contradicted,
-        () => Verdict::NotTestableHere,
+/// What arithmetic says to the published figures.
+fn printed(conditions: &[Judged]) -> Printed {
+    let (possible, printed) =
+        (together(conditions, Role::Possible, 0), together(conditions, Role::Printed, 0));
+    match (possible, printed) {
+        (Some(Answer::No), _) => Printed::Impossible,
+        (_, Some(Answer::No)) => Printed::Inconsistent,
+        (Some(Answer::Yes), None | Some(Answer::Yes)) | (None, Some(Answer::Yes)) => {
+            Printed::Consistent
+        }
+        _ => Printed::NothingToCheck,
     }
 }
 
-/// All conditions of a role together: yes if all are, no if one is; `None` where there is none.
-pub(crate) fn together(conditions: &[Judged], role: Role) -> Option<Answer> {
-    let mut answers =
-        conditions.iter().filter(|judged| judged.role == role).map(|judged| judged.answer);
-    let first = answers.next()?;
-    Some(answers.fold(first, |all, one| match (all, one) {
+/// What one replay of a claim shows.
+fn replay(claim: &Claim, lane: usize, conditions: &[Judged], evidence: &Evidence<'_>) -> Replay {
+    let role = if lane == 0 { Role::Replayed } else { Role::Named };
+    let mut own = conditions.iter().filter(|one| one.role == role && one.lane == lane);
+    let is_without_runs = own.clone().count() == 0 || own.all(|one| one.is_without_runs);
+    let answer = match together(conditions, role, lane) {
+        _ if is_without_runs => Replayed::NotRun,
+        Some(Answer::Yes) => Replayed::Reproduced,
+        Some(Answer::No) => Replayed::NotReproduced,
+        _ => Replayed::Undecided,
+    };
+    let reasons = match (answer, &claim.not_replayed) {
+        (Replayed::Reproduced | Replayed::NotReproduced, _) => Vec::new(),
+        (Replayed::NotRun, Some(reason)) if lane == 0 => vec![reason.clone()],
+        _ => answer_words::open(conditions, role, lane),
+    };
+    let ReplayAsked { on, is_same } = claim.replays[lane].clone();
+    let host = if answer == Replayed::NotRun { String::new() } else { evidence.hosts() };
+    Replay { answer, on, is_same, host, reasons }
+}
+
+/// Whether the cause was shown.
+fn why(conditions: &[Judged]) -> Why {
+    match together(conditions, Role::Why, 0) {
+        None => Why::NotAsked,
+        Some(Answer::Yes) => Why::CauseShown,
+        Some(Answer::No) => Why::CauseNotFound,
+        Some(Answer::Undecided) => Why::CausePossible,
+    }
+}
+
+/// All conditions of a role and a replay together: yes if all are, no if one is; `None` where there
+/// is none.
+fn together(conditions: &[Judged], role: Role, lane: usize) -> Option<Answer> {
+    let own = conditions.iter().filter(|judged| judged.role == role && judged.lane == lane);
+    own.map(|judged| judged.answer).reduce(|all, one| match (all, one) {
         (Answer::No, _) | (_, Answer::No) => Answer::No,
         (Answer::Yes, Answer::Yes) => Answer::Yes,
         _ => Answer::Undecided,
-    }))
+    })
 }
 
 /// A published figure with what is doubtful about it, or about its table as a whole.
@@ -206,6 +296,7 @@ mod tests {
     fn judged(role: Role, answer: Answer) -> Judged {
         Judged {
             role,
+            lane: 0,
             text: String::new(),
             words: String::new(),
             estimate: None,
@@ -214,106 +305,49 @@ mod tests {
             n: None,
             shown: String::new(),
             answer,
+            is_without_runs: false,
             reasons: Vec::new(),
             quantities: Vec::new(),
         }
     }
 
-    fn claim(not_testable: bool) -> Claim {
-        Claim {
-            id: "C".to_owned(),
-            source: String::new(),
-            says: String::new(),
-            experiments: Vec::new(),
-            cells: Vec::new(),
-            not_testable: not_testable.then(|| "a path".to_owned()),
-            because: None,
-            needs_full: false,
-            conditions: Vec::new(),
-            quantities: Default::default(),
-        }
-    }
-
-    /// The whole table of decision 35: picture, cause, truth, and what comes of them.
+    /// All of decision 43's first answer: what `possible` and `printed` say, and what follows.
     #[test]
-    fn the_verdict_follows_from_the_answers_alone() {
+    fn what_is_printed_is_impossible_inconsistent_or_consistent() {
         use Answer::{No, Undecided, Yes};
-        use Verdict::{Contradicted, Explained, NotTestableHere, Reproduced};
-        let answers = [None, Some(Yes), Some(No), Some(Undecided)];
-        let (mut seen, mut count) = (std::collections::BTreeSet::new(), 0);
-        for picture in answers {
-            for cause in answers {
-                for truth in answers {
-                    let roles =
-                        [(Role::Picture, picture), (Role::Cause, cause), (Role::Truth, truth)];
-                    let conditions: Vec<Judged> = roles
-                        .into_iter()
-                        .filter_map(|(role, answer)| Some(judged(role, answer?)))
-                        .collect();
-                    let expected = match (picture, cause, truth) {
-                        (_, _, Some(Yes)) => Reproduced,
-                        (Some(Yes), Some(Yes), _) => Explained,
-                        (_, _, Some(No)) | (Some(No), _, None | Some(Undecided)) => Contradicted,
-                        _ => NotTestableHere,
-                    };
-                    assert_eq!(verdict(&claim(false), &conditions), expected);
-                    assert_eq!(verdict(&claim(true), &conditions), NotTestableHere);
-                    seen.insert(expected);
-                    count += 1;
-                }
+        let all = [None, Some(Yes), Some(No), Some(Undecided)];
+        for possible in all {
+            for plain in all {
+                let roles = [(Role::Possible, possible), (Role::Printed, plain)];
+                let conditions: Vec<Judged> =
+                    roles.into_iter().filter_map(|(role, one)| Some(judged(role, one?))).collect();
+                let expected = match (possible, plain) {
+                    (Some(No), _) => Printed::Impossible,
+                    (_, Some(No)) => Printed::Inconsistent,
+                    (None, None) => Printed::NothingToCheck,
+                    (Some(Undecided), _) | (_, Some(Undecided)) => Printed::NothingToCheck,
+                    _ => Printed::Consistent,
+                };
+                assert_eq!(printed(&conditions), expected, "{possible:?} {plain:?}");
             }
         }
-        assert_eq!((seen.len(), count), (4, 64));
     }
 
     #[test]
     fn a_list_is_no_if_one_is_and_yes_if_all_are() {
         use Answer::{No, Undecided, Yes};
-        for (answers, expected) in [
-            (&[Yes, Yes][..], Some(Yes)),
-            (&[Yes, Undecided], Some(Undecided)),
-            (&[Undecided, No, Yes], Some(No)),
-            (&[], None),
+        for (answers, expected, cause) in [
+            (&[Yes, Yes][..], Some(Yes), Why::CauseShown),
+            (&[Yes, Undecided], Some(Undecided), Why::CausePossible),
+            (&[Undecided, No, Yes], Some(No), Why::CauseNotFound),
+            (&[], None, Why::NotAsked),
         ] {
             let conditions: Vec<Judged> =
-                answers.iter().map(|answer| judged(Role::Truth, *answer)).collect();
-            assert_eq!(together(&conditions, Role::Truth), expected, "{answers:?}");
-            assert_eq!(together(&conditions, Role::Picture), None);
+                answers.iter().map(|answer| judged(Role::Why, *answer)).collect();
+            assert_eq!(together(&conditions, Role::Why, 0), expected, "{answers:?}");
+            assert_eq!(why(&conditions), cause);
+            assert_eq!(together(&conditions, Role::Why, 1), None);
+            assert_eq!(together(&conditions, Role::Replayed, 0), None);
         }
-    }
-
-    /// Of two intervals and an exact figure 5 % of two are false at most; what is open is not
-    /// counted.
-    #[test]
-    fn what_is_answered_by_intervals_may_be_false_by_chance() {
-        let one = |answer, low: Option<f64>, high: Option<f64>| Judged {
-            low,
-            high,
-            ..judged(Role::Truth, answer)
-        };
-        let conditions = vec![
-            one(Answer::Yes, Some(1.0), Some(2.0)),
-            one(Answer::No, Some(1.0), None),
-            one(Answer::Yes, Some(1.0), Some(1.0)),
-            one(Answer::Undecided, Some(1.0), Some(2.0)),
-        ];
-        let outcome = ClaimOutcome {
-            id: String::new(),
-            source: String::new(),
-            says: String::new(),
-            experiments: Vec::new(),
-            cells: Vec::new(),
-            verdict: Verdict::Contradicted,
-            sentence: String::new(),
-            because: None,
-            conditions,
-            by_paper: Vec::new(),
-            by_model: Vec::new(),
-        };
-        let certainty = Certainty::of(&[outcome]);
-        assert_eq!((certainty.judged, certainty.uncertain), (3, 2));
-        assert!((certainty.false_max - 0.1).abs() < 1e-12, "{certainty:?}");
-        assert!(certainty.sentence().contains("up to 0.1 false answers"));
-        assert!(Certainty::default().sentence().contains("all by exact figures"));
     }
 }

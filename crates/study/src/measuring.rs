@@ -5,24 +5,29 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use weigh_model::doubt::DoubtRecord;
 use weigh_model::trial::Point;
+use weigh_plan::matrix::point_of;
 use weigh_report::interference::Interference;
 use weigh_report::limits::Limit;
 use weigh_report::summary::Cell;
-use weigh_stats::line::Line;
 use weigh_stats::propagation::Known;
 
 use crate::expression::Bound;
 use crate::figures::number;
+use crate::found::Found;
 use crate::late::Late;
+use crate::occasion::{Occasion, machine};
+use crate::occasions::{Widening, widened};
+use crate::openings;
 use crate::outcome::Link;
 use crate::quantity::{Along, Quantity, Source, Statistic};
 use crate::run_checks;
 use crate::runs::{RunMade, RunState, Runs};
 use crate::scale::Scale;
 use crate::selector::{self, Selector};
+use crate::statistics::{crossing, known, taken};
 use crate::study::Study;
+use crate::tools::ToolMade;
 
 /// A quantity that was measured.
 #[derive(Clone, Debug)]
@@ -39,6 +44,8 @@ pub(crate) struct Measured {
     pub(crate) links: Vec<Link>,
     /// What is to be known of it.
     pub(crate) note: Option<String>,
+    /// Why it must not decide anything; empty where it may.
+    pub(crate) openings: Vec<String>,
 }
 
 /// The values of the repetitions of one cell: those of the same place are of the same trials.
@@ -53,7 +60,16 @@ pub(crate) struct Repeated {
 impl Measured {
     fn exactly(estimate: f64, unit: &str, links: Vec<Link>) -> Measured {
         let unit = unit.to_owned();
-        Measured { estimate, draws: None, repeated: None, n: None, unit, links, note: None }
+        Measured {
+            estimate,
+            draws: None,
+            repeated: None,
+            n: None,
+            unit,
+            links,
+            note: None,
+            openings: Vec::new(),
+        }
     }
 }
 
@@ -62,6 +78,8 @@ impl Measured {
 pub(crate) struct Absent {
     pub(crate) reason: String,
     pub(crate) links: Vec<Link>,
+    /// True where the run was not made at all.
+    pub(crate) is_without_run: bool,
 }
 
 /// Looks quantities up in runs.
@@ -69,23 +87,40 @@ pub(crate) struct Measuring<'a> {
     study: &'a Study,
     runs: &'a Runs,
     scale: Scale,
+    /// The id of the study's run: draws of different runs are independent.
+    of: &'a str,
+    /// How much wider intervals are than within the run.
+    widening: Widening,
     /// Draws by what they are of: the same quantity has the same ones wherever it stands.
     drawn: RefCell<BTreeMap<String, Rc<Vec<f64>>>>,
 }
 
-/// A cell, all that is known of where it stands, and its run.
-struct Found<'r> {
-    run: &'r str,
-    made: &'r RunMade,
-    cell: &'r Cell,
-    point: Point,
-    /// Whether its figures are taken even where the generator was the limit.
-    even_limited: bool,
-}
-
 impl<'a> Measuring<'a> {
-    pub(crate) fn new(study: &'a Study, runs: &'a Runs, scale: Scale) -> Measuring<'a> {
-        Measuring { study, runs, scale, drawn: RefCell::default() }
+    pub(crate) fn new(
+        study: &'a Study,
+        occasion: &'a Occasion,
+        widening: Widening,
+    ) -> Measuring<'a> {
+        let Occasion { runs, scale, run: of, .. } = occasion;
+        Measuring { study, runs, scale: *scale, of, widening, drawn: RefCell::default() }
+    }
+
+    /// Drops the draws of quantities: those of another claim are others.
+    pub(crate) fn forget(&self) {
+        self.drawn.borrow_mut().clear();
+    }
+
+    /// The load under which a quantity was measured, as a text to compare; empty where the run is
+    /// not there.
+    pub(crate) fn load_of(&self, run: &str, at: &Selector) -> String {
+        let Ok((_, made)) = self.made(run) else { return String::new() };
+        let plan = &made.summary.run.plan;
+        let is_meant = |case: &&BTreeMap<String, toml::Value>| {
+            at.fits(&selector::whole(plan, &point_of(case)))
+        };
+        let cases: Vec<_> = plan.cases.iter().filter(is_meant).collect();
+        let load = (&plan.load, &plan.background, &plan.energy, cases);
+        serde_json::to_string(&load).unwrap_or_default()
     }
 
     /// What a quantity is.
@@ -111,13 +146,16 @@ impl<'a> Measuring<'a> {
                 let mut along: Vec<(f64, Found<'_>)> =
                     found.into_iter().filter_map(|found| Some((x(&found)?, found))).collect();
                 along.sort_by(|left, right| left.0.total_cmp(&right.0));
-                match what {
+                let mut measured = match what {
                     Along::First(bound) => self.first(&along, source, *bound),
                     what => self.fit(&along, source, *what),
-                }
+                }?;
+                measured.openings.extend(self.missing(run, at, along.len()));
+                Ok(measured)
             }
             Quantity::Limit { run, name, goal, at } => self.limit(run, name, goal.as_deref(), at),
             Quantity::Interference { run, metric, at } => self.interference(run, metric, at),
+            Quantity::Tool { run, figure } => self.tool(run, figure),
             Quantity::Published { cell } => Ok(self.published(&[*cell], None)),
             Quantity::PublishedAlong { cells, what } => Ok(self.published(cells, Some(*what))),
             Quantity::Finding { is_found, place, rule } => {
@@ -127,12 +165,31 @@ impl<'a> Measuring<'a> {
         }
     }
 
+    /// Why the machine of this run must not decide what needs so many cores.
+    pub(crate) fn too_small(&self, run: &str, cores_min: u32) -> Option<String> {
+        openings::of_host(self.runs.get(run)?.host()?, cores_min)
+    }
+
+    /// The machine of the runs, in words; empty where nothing was run.
+    pub(crate) fn host(&self) -> String {
+        self.runs.values().find_map(RunState::host).map_or(String::new(), machine)
+    }
+
+    /// The run of a tool of this name.
+    pub(crate) fn tool_made(&self, run: &str) -> Result<&'a ToolMade, Absent> {
+        match self.runs.get(run) {
+            Some(RunState::Tool(made)) => Ok(made),
+            Some(RunState::Skipped(reason)) => Err(without_run(format!("{run}: {reason}"))),
+            _ => Err(without_run(format!("{run} was not run"))),
+        }
+    }
+
     /// The run of this name.
     fn made(&self, run: &str) -> Result<(&'a str, &'a RunMade), Absent> {
         match self.runs.get_key_value(run) {
             Some((name, RunState::Made(made))) => Ok((name, made)),
-            Some((_, RunState::Skipped(reason))) => Err(absent(format!("{run}: {reason}"))),
-            None => Err(absent(format!("{run} was not run"))),
+            Some((_, RunState::Skipped(reason))) => Err(without_run(format!("{run}: {reason}"))),
+            _ => Err(without_run(format!("{run} was not run"))),
         }
     }
 
@@ -160,9 +217,22 @@ impl<'a> Measuring<'a> {
         Ok(all.filter(|found| at.fits(&found.point)).collect())
     }
 
+    /// That planned cells of an axis are missing: what lies along it could be elsewhere.
+    fn missing(&self, run: &str, at: &Selector, found: usize) -> Option<String> {
+        let (_, made) = self.made(run).ok()?;
+        let plan = &made.summary.run.plan;
+        let points = plan.cases.iter().map(|case| selector::whole(plan, &point_of(case)));
+        let planned = points.filter(|point| at.fits(point)).count();
+        (found < planned).then(|| {
+            format!("{run}{at}: {} of {planned} cells of the axis are missing", planned - found)
+        })
+    }
+
     /// Why there is no such cell.
     fn no_cell(&self, run: &str, at: &Selector) -> Absent {
-        let Ok((_, made)) = self.made(run) else { return absent(format!("{run} was not run")) };
+        let Ok((_, made)) = self.made(run) else {
+            return without_run(format!("{run} was not run"));
+        };
         let summary = &made.summary;
         let of_plan = |point: &Point| at.fits(&selector::whole(&summary.run.plan, point));
         let failed = summary.failures.iter().find(|failure| of_plan(&failure.point));
@@ -183,7 +253,8 @@ impl<'a> Measuring<'a> {
             None => "it was left out, by a stop rule or for want of time".to_owned(),
         };
         let link = Link { run: run.to_owned(), folder: made.folder.clone(), ..Link::default() };
-        Absent { reason: format!("{run}{at}: {reason}"), links: vec![link] }
+        let reason = format!("{run}{at}: {reason}");
+        Absent { reason, links: vec![link], is_without_run: false }
     }
 
     fn of_cell(
@@ -193,10 +264,11 @@ impl<'a> Measuring<'a> {
         statistic: Statistic,
     ) -> Result<Measured, Absent> {
         let links = vec![found.link()];
-        let absent = |reason: String| Absent { reason, links: links.clone() };
+        let absent = |reason: String| of(reason, &links);
         if let Source::Ledger(name) = source {
             let count = found.counted(name).map_err(absent)?;
-            return Ok(Measured::exactly(count, "messages", links));
+            let openings = found.openings(found.cell.repetitions as usize);
+            return Ok(Measured { openings, ..Measured::exactly(count, "messages", links) });
         }
         let Source::Metric(name) = source else { unreachable!("a source is one of two") };
         let values = found.values(name).map_err(absent)?;
@@ -213,6 +285,7 @@ impl<'a> Measuring<'a> {
         let is_whole = values.len() == found.cell.repetitions as usize;
         let is_paired = statistic == Statistic::Mean && is_whole;
         let place = format!("{} {}", found.run, found.cell.name);
+        let repetitions = values.len();
         let late = Late::of(found.cell, name).filter(|_| statistic == Statistic::Mean);
         let draws = self.draws(&key, known, range);
         Ok(Measured {
@@ -221,12 +294,13 @@ impl<'a> Measuring<'a> {
                 Some(late) => draws.map(|draws| late.taken_from(&draws, seed(&key))),
                 None => draws,
             },
-            n: Some(values.len() as u32),
+            n: Some(repetitions as u32),
             // Pairs of repetitions know nothing of what all of them have in common.
             repeated: (is_paired && late.is_none()).then_some(Repeated { place, values }),
             unit,
             links,
             note: found.limited().or(late.map(|late| late.words)),
+            openings: found.openings(repetitions),
         })
     }
 
@@ -238,7 +312,7 @@ impl<'a> Measuring<'a> {
         what: Along,
     ) -> Result<Measured, Absent> {
         let links: Vec<Link> = along.iter().map(|(_, found)| found.link()).collect();
-        let absent = |reason: String| Absent { reason, links: links.clone() };
+        let absent = |reason: String| of(reason, &links);
         let rows = along.iter().map(|(_, found)| match source {
             Source::Metric(name) => found.values(name),
             Source::Ledger(name) => found.counted(name).map(|count| vec![count]),
@@ -252,8 +326,17 @@ impl<'a> Measuring<'a> {
         let lines: Option<Vec<f64>> = (0..repetitions).map(line).collect();
         let lines = lines.ok_or_else(|| absent("no line goes through its cells".to_owned()))?;
         let run = along[0].1.run;
+        let openings = |repetitions: Option<usize>| {
+            let own = |found: &Found<'_>| {
+                found.openings(repetitions.unwrap_or(found.cell.repetitions as usize))
+            };
+            along.iter().flat_map(|(_, found)| own(found)).collect::<Vec<String>>()
+        };
         if matches!(source, Source::Ledger(_)) {
-            return Ok(Measured::exactly(lines[0], "1", links));
+            return Ok(Measured {
+                openings: openings(None),
+                ..Measured::exactly(lines[0], "1", links)
+            });
         }
         if lines.iter().any(|value| value.is_nan()) {
             return Err(absent(format!("{run}: there is no {what}: {source} is the same in all")));
@@ -272,6 +355,7 @@ impl<'a> Measuring<'a> {
             unit: "1".to_owned(),
             links,
             note: None,
+            openings: openings(Some(repetitions)),
         })
     }
 
@@ -321,6 +405,7 @@ impl<'a> Measuring<'a> {
             unit: "1".to_owned(),
             links,
             note: Some(note),
+            openings: cells.iter().flat_map(|(_, measured)| measured.openings.clone()).collect(),
         })
     }
 
@@ -340,7 +425,7 @@ impl<'a> Measuring<'a> {
         let (run, folder) = (run.to_owned(), made.folder.clone());
         let trials = limit.trials.iter().map(|trial| trial.trial.clone()).collect();
         let links = vec![Link { run, folder, cell: limit.title(), trials }];
-        let absent = |reason: String| Absent { reason, links: links.clone() };
+        let absent = |reason: String| of(reason, &links);
         let own = match goal {
             Some(goal) => limit.goals.iter().find(|own| own.name == goal),
             None => limit.goals.first(),
@@ -366,6 +451,7 @@ impl<'a> Measuring<'a> {
             repeated: None,
             n: None,
             unit: weigh_report::summary::unit_of(name).to_owned(),
+            openings: own.unproven.iter().cloned().collect(),
             links,
             note,
         })
@@ -383,11 +469,11 @@ impl<'a> Measuring<'a> {
         let mut links = vec![with.link()];
         let Some((own, without)) = own.zip(without) else {
             let reason = format!("{run}{at}: there is no baseline beside it");
-            return Err(Absent { reason, links });
+            return Err(of(reason, &links));
         };
         let without = Found { cell: without, point: Point::default(), ..*with };
         links.push(without.link());
-        let absent = |reason: String| Absent { reason, links: links.clone() };
+        let absent = |reason: String| of(reason, &links);
         if own.overlap_ratio < OVERLAP_MIN {
             let percent = 100.0 * own.overlap_ratio;
             return Err(absent(format!("{run}: its background covers {percent:.1} % (L11)")));
@@ -406,6 +492,7 @@ impl<'a> Measuring<'a> {
             repeated: None,
             n: Some(ratios.len() as u32),
             unit: "1".to_owned(),
+            openings: [with, &without].map(|one| one.openings(ratios.len())).concat(),
             links: links.clone(),
             note: None,
         })
@@ -423,7 +510,7 @@ impl<'a> Measuring<'a> {
                 let found = crossing(points.iter().map(|(x, y)| (*x, bound.holds(*y))));
                 let known = found.map(|(low, high)| Known::Between(low, high));
                 let key = format!("{place} first {bound}");
-                draws = known.and_then(|known| self.draws(&key, known, ANY));
+                draws = known.map(|known| Rc::new(known.draws(seed(&key))));
                 known.map_or(f64::INFINITY, Known::estimate)
             }
             Some(what) => taken(&points, what).unwrap_or(f64::NAN),
@@ -440,120 +527,31 @@ impl<'a> Measuring<'a> {
 
     /// Draws of a quantity: the same ones wherever it stands. `None` where nothing spreads. One
     /// beyond what is possible becomes the end of it, as intervals do (decision 7).
-    fn draws(&self, key: &str, known: Known, range: (f64, f64)) -> Option<Rc<Vec<f64>>> {
+    pub(crate) fn draws(&self, key: &str, known: Known, range: (f64, f64)) -> Option<Rc<Vec<f64>>> {
         if let Known::Exactly(_) = known {
             return None;
         }
         let mut drawn = self.drawn.borrow_mut();
+        let factor = match known {
+            Known::Between(..) => self.widening.bounds,
+            _ => self.widening.repeated,
+        };
         let make = || {
-            let draws = known.draws(seed(key)).into_iter();
-            Rc::new(draws.map(|draw| draw.clamp(range.0, range.1)).collect())
+            let draws = known.draws(seed(&format!("{} {key}", self.of))).into_iter();
+            let wide = draws.map(|draw| widened(draw, known.estimate(), factor));
+            Rc::new(wide.map(|draw| draw.clamp(range.0, range.1)).collect())
         };
         Some(drawn.entry(key.to_owned()).or_insert_with(make).clone())
     }
 }
 
-impl Found<'_> {
-    fn link(&self) -> Link {
-        Link {
-            run: self.run.to_owned(),
-            folder: self.made.folder.clone(),
-            cell: self.cell.name.clone(),
-            trials: self.made.trials.get(&self.cell.name).cloned().unwrap_or_default(),
-        }
-    }
-
-    /// The doubt for which this figure is not to be taken.
-    fn spoilt_by(&self, figure: &str) -> Option<&DoubtRecord> {
-        let is_allowed = |doubt: &DoubtRecord| self.even_limited && doubt.code == LIMITED;
-        let spoils = |doubt: &&DoubtRecord| self.cell.is_spoilt(doubt, figure);
-        self.cell.doubts.iter().filter(spoils).find(|doubt| !is_allowed(doubt))
-    }
-
-    /// That the generator was its limit, where it is taken nevertheless.
-    fn limited(&self) -> Option<String> {
-        let doubt = self.cell.doubts.iter().find(|doubt| doubt.code == LIMITED);
-        doubt.filter(|_| self.even_limited).map(|doubt| doubt.text.clone())
-    }
-
-    /// The values of its repetitions.
-    fn values(&self, metric: &str) -> Result<Vec<f64>, String> {
-        let place = format!("{}, {}", self.run, self.cell.name);
-        if let Some(doubt) = self.spoilt_by(metric) {
-            return Err(format!("{place} is not valid: {}", doubt.text));
-        }
-        let Some(found) = self.cell.metrics.get(metric) else {
-            return Err(format!("{place}: {metric} was not measured"));
-        };
-        let values: Option<Vec<f64>> = found.values.iter().copied().collect();
-        values.ok_or_else(|| format!("{place}: {metric} falls into the lost share"))
-    }
-
-    /// A count of its ledger.
-    fn counted(&self, name: &str) -> Result<f64, String> {
-        let place = format!("{}, {}", self.run, self.cell.name);
-        if let Some(doubt) = self.spoilt_by(name) {
-            return Err(format!("{place} is not valid: {}", doubt.text));
-        }
-        let ledger = serde_json::to_value(&self.cell.ledger).unwrap_or_default();
-        match name.split_once('.') {
-            // A cause that is not there had no message.
-            Some((kind, cause)) => Ok(ledger[kind][cause].as_f64().unwrap_or(0.0)),
-            None => ledger[name].as_f64().ok_or_else(|| format!("{place}: {name} is not known")),
-        }
-    }
-
-    fn too_few(&self, metric: &str) -> String {
-        let place = format!("{}, {}", self.run, self.cell.name);
-        format!("{place}: one repetition of {metric} tells no interval: repeat it, --scale full")
-    }
+fn of(reason: String, links: &[Link]) -> Absent {
+    Absent { reason, links: links.to_vec(), is_without_run: false }
 }
 
-/// What is known of a statistic of repetitions.
-fn known(values: &[f64], statistic: Statistic) -> Option<Known> {
-    let extreme = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick);
-    Some(match (statistic, Known::mean_of(values)) {
-        (Statistic::Least, _) => Known::Exactly(extreme(f64::min)?),
-        (Statistic::Most, _) => Known::Exactly(extreme(f64::max)?),
-        (Statistic::Mean, known) => known?,
-        (Statistic::Deviation, Some(Known::MeanOf { deviation, n, .. })) => {
-            Known::DeviationOf { deviation, n }
-        }
-        (Statistic::Variation, Some(Known::MeanOf { mean, deviation, n })) => {
-            Known::VariationOf { mean, deviation, n }
-        }
-        _ => return None,
-    })
-}
-
-/// What is taken of points along an axis.
-fn taken(points: &[(f64, f64)], what: Along) -> Option<f64> {
-    let values: Vec<f64> = points.iter().map(|point| point.1).collect();
-    match what {
-        Along::Slope => Line::through(points).map(|line| line.slope),
-        Along::Intercept => Line::through(points).map(|line| line.intercept),
-        Along::Correlation => Line::through(points).map(|line| line.correlation),
-        // It lies between points: see `crossing`.
-        Along::First(_) => None,
-        Along::Over(statistic) => known(&values, statistic).map(Known::estimate),
-    }
-}
-
-/// Between which values of an axis something comes to hold: the one before, and the first at which
-/// it holds. Before the first one of all stands 0. `None` where it never holds.
-fn crossing(points: impl Iterator<Item = (f64, bool)>) -> Option<(f64, f64)> {
-    let mut before = None;
-    for (x, holds) in points {
-        if holds {
-            return Some((before.unwrap_or(x.min(0.0)), x));
-        }
-        before = Some(x);
-    }
-    None
-}
-
-fn absent(reason: String) -> Absent {
-    Absent { reason, links: Vec::new() }
+/// Why there is no value of a run that was not made.
+fn without_run(reason: String) -> Absent {
+    Absent { reason, links: Vec::new(), is_without_run: true }
 }
 
 /// A link to something published.
@@ -562,31 +560,14 @@ fn printed(cell: String) -> Link {
 }
 
 /// A seed for the draws of a quantity, from its name: FNV-1a (G. Fowler, L. C. Noll, K.-P. Vo).
-fn seed(key: &str) -> u64 {
+pub(crate) fn seed(key: &str) -> u64 {
     key.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
-
-/// The doubt about a result that the generator limited.
-const LIMITED: &str = "generator-limited";
 
 /// Nothing is impossible.
 const ANY: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
 
 /// Rule L11: the background is there in at least so much of the window.
 const OVERLAP_MIN: f64 = 0.99;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_crossing_lies_between_two_values_of_the_axis() {
-        let of = |seen: &[(f64, bool)]| crossing(seen.iter().copied());
-        assert_eq!(of(&[(500.0, false), (1750.0, true), (2000.0, false)]), Some((500.0, 1750.0)));
-        assert_eq!(of(&[(500.0, true), (1750.0, true)]), Some((0.0, 500.0)));
-        assert_eq!(of(&[(-3.0, true)]), Some((-3.0, -3.0)));
-        assert_eq!(of(&[(500.0, false)]), None);
-    }
-}

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use weigh_report::Summary;
 
 use crate::carry::CarryOutcome;
+pub use crate::claim_outcome::*;
 use crate::scale::{Scale, Way};
-use crate::verdict::Verdict;
+use crate::tools::ToolShown;
 
 /// The name and version of the document's format.
 pub const STUDY_SCHEMA: &str = "weigh/study/1";
@@ -46,7 +47,19 @@ pub struct Outcome {
     pub state: String,
     /// What was run, in the order of the study.
     pub experiments: Vec<ExperimentOutcome>,
-    /// Every claim with its verdict, in the order of the study; empty while the study is run.
+    /// The runs of the study that were judged together, the newest last.
+    #[serde(default)]
+    pub occasions: Vec<OccasionShown>,
+    /// The paper, as far as its text says.
+    #[serde(default)]
+    pub paper: PaperShown,
+    /// SHA-256 of the `study.toml` whose conditions were judged, in hexadecimal digits.
+    #[serde(default)]
+    pub judged_hash: String,
+    /// What weakens all of it, as sentences; empty where nothing does.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// Every claim with its answers, in the order of the study; empty while the study is run.
     pub claims: Vec<ClaimOutcome>,
     /// How sure the answers to their conditions are, all together.
     #[serde(default)]
@@ -56,6 +69,56 @@ pub struct Outcome {
     /// How many units a server carries; absent where nobody asks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carry: Vec<CarryOutcome>,
+    /// The real programs that were run beside the plans; absent where the study has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolShown>,
+}
+
+/// The paper.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PaperShown {
+    /// Its title; null where the text does not state it.
+    pub title: Option<String>,
+    /// Its authors; empty where the text does not state them.
+    pub authors: Vec<String>,
+    /// Where they work; null where the text does not state it.
+    pub institution: Option<String>,
+    /// When it was published or written; null where the text does not state it.
+    pub date: Option<String>,
+    /// Where it was published; null where the text does not state it.
+    pub venue: Option<String>,
+    /// Its address; null where the text does not state it.
+    pub link: Option<String>,
+}
+
+/// One run of a study, as evidence.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OccasionShown {
+    /// The id of the study's run.
+    pub run: String,
+    /// How much of the study it was asked to run.
+    #[serde(default)]
+    pub scale: Scale,
+    /// When it started, RFC 3339.
+    pub started: String,
+    /// The version of Weighbridge.
+    pub version: String,
+    /// The machine, as in `weigh/summary/1`; null where nothing was run.
+    pub host: Option<serde_json::Value>,
+    /// How far it came: `done`, `interrupted`, `running`.
+    pub state: String,
+    /// SHA-256 of `study.toml` when the run started; absent in runs of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub study_hash: Option<String>,
+    /// True if that is the file whose conditions were judged; absent where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_same_study: Option<bool>,
+    /// Which boot of the machine it was made in; absent where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<String>,
+    /// What weakens it, as sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// What was run for one experiment.
@@ -122,37 +185,6 @@ impl DoubtShown {
     }
 }
 
-/// A claim with its verdict.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ClaimOutcome {
-    /// Its id.
-    pub id: String,
-    /// Where the authors say it.
-    pub source: String,
-    /// What they say.
-    pub says: String,
-    /// The experiments it rests on.
-    pub experiments: Vec<String>,
-    /// The published figures it rests on.
-    pub cells: Vec<CellShown>,
-    /// What came of it.
-    pub verdict: Verdict,
-    /// Why, with the figures.
-    pub sentence: String,
-    /// What explains it, or the right reading; absent where the study says nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub because: Option<String>,
-    /// What was asked, and what the runs say to it.
-    pub conditions: Vec<Judged>,
-    /// The roles whose conditions rest on what was published alone: figures of the paper and
-    /// findings of the audit. No run of ours says anything to them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub by_paper: Vec<Role>,
-    /// The roles whose conditions rest on a figure that is modelled and not measured.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub by_model: Vec<Role>,
-}
-
 /// A published figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellShown {
@@ -200,86 +232,6 @@ pub struct Certainty {
     pub uncertain: usize,
     /// How many of these are to be expected at most to be false by chance: 5 %.
     pub false_max: f64,
-}
-
-/// What a condition is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Our run as published shows what the authors saw.
-    Picture,
-    /// Our run shows the cause that explains it.
-    Cause,
-    /// The sentence itself, measured right.
-    Truth,
-}
-
-impl Role {
-    /// All three.
-    pub const ALL: [Role; 3] = [Role::Picture, Role::Cause, Role::Truth];
-}
-
-/// What a run says to a condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Answer {
-    /// The interval lies where the condition holds.
-    Yes,
-    /// The interval lies where it does not hold.
-    No,
-    /// Neither, or there is no interval.
-    Undecided,
-}
-
-/// A condition, judged.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Judged {
-    /// What it is for.
-    pub role: Role,
-    /// The condition, as the study has it.
-    pub text: String,
-    /// What its expression is, in words; empty where the study has none.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub words: String,
-    /// The value of its expression; null where there is none.
-    pub estimate: Option<f64>,
-    /// Lower end of the 95 % interval; null where there is none or nothing bounds it.
-    pub low: Option<f64>,
-    /// Upper end of the 95 % interval; null where there is none or nothing bounds it.
-    pub high: Option<f64>,
-    /// The fewest repetitions behind one of its quantities; null where none rests on repetitions.
-    pub n: Option<u32>,
-    /// The value with its interval, as sentences have it, also where an end of it is infinite:
-    /// `3.94 (3.61 to 4.20)`; empty where there is no value.
-    #[serde(default)]
-    pub shown: String,
-    /// What the runs say to it.
-    pub answer: Answer,
-    /// Why it is undecided, or what else is to be known; empty where nothing is.
-    pub reasons: Vec<String>,
-    /// What the expression is made of.
-    pub quantities: Vec<QuantityShown>,
-}
-
-/// A quantity of an expression.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct QuantityShown {
-    /// Its name in the expression.
-    pub name: String,
-    /// What it is, in words.
-    pub text: String,
-    /// Its value; null where there is none.
-    pub value: Option<f64>,
-    /// Lower end of its 95 % interval; null where it is exact or nothing bounds it.
-    pub low: Option<f64>,
-    /// Upper end of its 95 % interval; null where it is exact or nothing bounds it.
-    pub high: Option<f64>,
-    /// Its unit; `1` for plain numbers.
-    pub unit: String,
-    /// Repetitions behind it; null where it rests on none: what is exact, and searches.
-    pub n: Option<u32>,
-    /// Where it comes from.
-    pub links: Vec<Link>,
 }
 
 /// Where a figure comes from.
@@ -391,13 +343,6 @@ impl Certainty {
                  was corrected for their number."
             ),
         }
-    }
-}
-
-impl Judged {
-    /// False where every figure in it is exact, infinite ones too.
-    fn is_uncertain(&self) -> bool {
-        self.low != self.high || (self.low.is_none() && self.estimate.is_some())
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn read(
 ) -> Vec<Placed> {
     let keys = Keys::new(world.protocols());
     let mut plans = Vec::new();
-    for way in Way::ALL {
+    for way in Way::PLANS {
         let text = texts.text(way.file());
         let document = match tables::parse(text) {
             Ok(document) => document,
@@ -226,7 +226,7 @@ impl<'d> PlanTable<'_, 'd> {
 type Layers<'d> = [Option<&'d DeTable<'d>>; 3];
 
 /// Adds what the cases of a plan need, whether it says so or not.
-fn derive_needs(resolved: &Resolved, needs: &mut Vec<String>) {
+pub(crate) fn derive_needs(resolved: &Resolved, needs: &mut Vec<String>) {
     let mut add = |need: &str| {
         if !needs.iter().any(|known| known == need) {
             needs.push(need.to_owned());
@@ -290,7 +290,7 @@ fn without<'d>(table: &DeTable<'d>, names: &[&str]) -> DeTable<'d> {
 }
 
 /// A table all of whose keys and values stand at one place.
-fn placed<'d>(table: &DeTable<'d>, place: &Range<usize>) -> DeTable<'d> {
+pub(crate) fn placed<'d>(table: &DeTable<'d>, place: &Range<usize>) -> DeTable<'d> {
     let mut moved = DeTable::new();
     for (key, value) in table {
         let value = match value.get_ref() {

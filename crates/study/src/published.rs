@@ -1,5 +1,5 @@
 //! The published figures of a study: `published.csv` with the columns study, table, series, x,
-//! x_unit, y, y_unit.
+//! x_unit, y, y_unit and, where a value does not stand in y as it is printed, printed.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -28,7 +28,7 @@ pub struct Cell {
     pub x_unit: String,
     /// Its value.
     pub value: f64,
-    /// Its value, as written.
+    /// Its value as printed in the paper, all digits kept: `28.00`.
     pub printed: String,
     /// Its unit.
     pub unit: String,
@@ -45,8 +45,10 @@ impl Published {
         let mut problems = Problems::default();
         let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
         let head = reader.headers().cloned().unwrap_or_default();
-        if head.iter().ne(weigh_audit::COLUMNS) {
-            let mend = format!("begin the file with {}", weigh_audit::COLUMNS.join(","));
+        let columns = weigh_audit::COLUMNS.into_iter();
+        if head.iter().ne(columns.clone()) && head.iter().ne(columns.chain([PRINTED])) {
+            let columns = weigh_audit::COLUMNS.join(",");
+            let mend = format!("begin the file with {columns}, and {PRINTED} if you have it");
             problems.add(Problem::at(line_at(text, 0), "these are other columns", mend));
             return Err(problems);
         }
@@ -57,7 +59,8 @@ impl Published {
                 Ok(record) => record,
                 Err(error) => {
                     let at = error.position().map_or(0, csv::Position::byte) as usize;
-                    let mend = "write seven columns, and quotes around those with commas";
+                    let mend = "write as many columns as the first line has, and quotes around \
+                                those with commas";
                     problems.add(Problem::at(line_at(text, at), error.to_string(), mend));
                     continue;
                 }
@@ -88,6 +91,19 @@ impl Published {
         self.cells.iter().position(|cell| cell.is(table, series, x))
     }
 
+    /// The indices of all figures of a table and a series, in both of which `*` stands for any
+    /// text, at `x`; of the whole series where `x` is empty or `*`.
+    pub fn matching(&self, table: &str, series: &str, x: &str) -> Vec<usize> {
+        let is_any = x.is_empty() || x == "*";
+        let is_meant = |cell: &Cell| {
+            is_like(&cell.table, table)
+                && is_like(&cell.series, series)
+                && (is_any || cell.is(&cell.table, &cell.series, x))
+        };
+        let all = self.cells.iter().enumerate();
+        all.filter(|(_, cell)| is_meant(cell)).map(|(at, _)| at).collect()
+    }
+
     /// The indices of a series that has numbers along, in their order. The first `*` in its name
     /// stands for any text without a semicolon.
     pub fn along(&self, table: &str, series: &str) -> Vec<usize> {
@@ -98,6 +114,14 @@ impl Published {
         found.sort_by(|left, right| left.1.total_cmp(&right.1));
         found.into_iter().map(|(at, _)| at).collect()
     }
+}
+
+/// Whether `text` is `pattern`, in which each `*` stands for any text.
+fn is_like(text: &str, pattern: &str) -> bool {
+    let Some((begin, rest)) = pattern.split_once('*') else { return text == pattern };
+    let Some(text) = text.strip_prefix(begin) else { return false };
+    let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    ends.into_iter().any(|at| is_like(&text[at..], rest))
 }
 
 fn is_named(series: &str, pattern: &str) -> bool {
@@ -126,7 +150,7 @@ fn cell(
 ) -> Result<Cell, (String, &'static str)> {
     let at = |index: usize| record.get(index).unwrap_or_default().trim().to_owned();
     let [study, table, series] = [at(0), at(1), at(2)];
-    let [x, x_unit, printed, unit] = [at(3), at(4), at(5), at(6)];
+    let [x, x_unit, y, unit, printed] = [at(3), at(4), at(5), at(6), at(7)];
     if !study.starts_with(source) {
         let text = format!("{study:?} does not begin with {source:?}, the source of this study");
         return Err((text, "leave the row to its own study"));
@@ -134,10 +158,11 @@ fn cell(
     if table.is_empty() || series.is_empty() {
         return Err(("it has no table or no series".into(), "name where the figure stands"));
     }
-    let value = printed.parse().ok().filter(|value: &f64| value.is_finite());
+    let value = y.parse().ok().filter(|value: &f64| value.is_finite());
     let value = value.ok_or_else(|| {
-        (format!("y is {printed:?}, which is no number"), "write numbers with a decimal point")
+        (format!("y is {y:?}, which is no number"), "write numbers with a decimal point")
     })?;
+    let printed = if printed.is_empty() { y } else { printed };
     if unit.is_empty() {
         let text = format!("{printed} has no unit");
         return Err((text, "write the unit into the column y_unit, or count, or ratio"));
@@ -155,9 +180,26 @@ fn line_at(text: &str, at: usize) -> Range<usize> {
     at..end
 }
 
+/// The column with the value as printed, where that is not `y`.
+const PRINTED: &str = "printed";
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_are_matched_by_patterns_and_printed_digits_are_kept() {
+        let rows = "000-x,T 1,a=HTTP;s=p50,10,clients,28,s,28.00\n\
+                    000-x,T 1,a=MQTT;s=p50,5,clients,1,s,\n000-x,T 2,b,,,484,s,4840\n";
+        let text = format!("{},printed\n{rows}", HEAD.trim());
+        let published = Published::read(&text, "000-x").unwrap();
+        let printed: Vec<&str> = published.cells.iter().map(|one| one.printed.as_str()).collect();
+        assert_eq!(printed, ["28.00", "1", "4840"]);
+        assert_eq!(published.matching("T 1", "a=*;s=p50", ""), [0, 1]);
+        assert_eq!(published.matching("T *", "*", "*"), [0, 1, 2]);
+        assert_eq!(published.matching("T 1", "*p50", "10.0"), [0]);
+        assert!(published.matching("T", "*", "").is_empty());
+    }
 
     const HEAD: &str = "study,table,series,x,x_unit,y,y_unit\n";
 

@@ -55,6 +55,13 @@ pub enum Quantity {
         /// Which cell, the one with the background.
         at: Selector,
     },
+    /// A figure of a real tool.
+    Tool {
+        /// The run's name: `tools/curl-post`.
+        run: String,
+        /// Which figure: `cpu_s_per_message`.
+        figure: String,
+    },
     /// A published figure.
     Published {
         /// Its index among the published figures.
@@ -126,8 +133,30 @@ impl Quantity {
             Quantity::Cell { run, .. }
             | Quantity::Along { run, .. }
             | Quantity::Limit { run, .. }
+            | Quantity::Tool { run, .. }
             | Quantity::Interference { run, .. } => Some(run),
             _ => None,
+        }
+    }
+
+    /// The cells of a run that it is about; `None` where it is about none.
+    pub(crate) fn at(&self) -> Option<&Selector> {
+        match self {
+            Quantity::Cell { at, .. }
+            | Quantity::Along { at, .. }
+            | Quantity::Limit { at, .. }
+            | Quantity::Interference { at, .. } => Some(at),
+            _ => None,
+        }
+    }
+
+    /// True where all that is known is that it lies between two bounds: repeating it does not bring
+    /// these closer together.
+    pub(crate) fn is_bounded(&self) -> bool {
+        match self {
+            Quantity::Limit { .. } => true,
+            Quantity::Along { what, .. } => matches!(what, Along::First(_)),
+            _ => false,
         }
     }
 
@@ -199,6 +228,7 @@ impl fmt::Display for Quantity {
             Quantity::Interference { run, metric, at } => {
                 write!(f, "{metric} with the background over without, {run}{at}")
             }
+            Quantity::Tool { run, figure } => write!(f, "{figure} of {run}"),
             Quantity::Published { .. } => f.write_str("published figure"),
             Quantity::PublishedAlong { what, .. } => write!(f, "{what} of a published series"),
             Quantity::Finding { rule, place, .. } => {

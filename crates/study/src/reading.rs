@@ -19,11 +19,13 @@ use crate::published::Published;
 use crate::scale::Way;
 use crate::study::{Environment, Experiment, Flag, Paper, Study};
 use crate::texts::{FACTS, PUBLISHED, STUDY, StudyProblems, StudyTexts};
+use crate::tools::{self, Tool};
 use crate::written::{ExperimentFile, FlagFile, StudyFile, text_of};
 
 /// What a study's own file may speak of.
 pub(crate) struct Around<'a> {
     pub(crate) plans: &'a [StudyPlan],
+    pub(crate) tools: &'a [Tool],
     pub(crate) published: &'a Published,
     pub(crate) audit: &'a Audit,
     pub(crate) keys: &'a Keys,
@@ -50,18 +52,25 @@ pub(crate) fn read(texts: &StudyTexts, world: &dyn World) -> Result<Study, Study
     });
     let audit = audit(texts, &mut problems);
     let placed = plan_reading::read(texts, world, &mut problems);
+    let tools = tools::read(texts, world, &mut problems);
     // What is wrong with a plan would be told again of everything that speaks of it.
     let is_sound = problems.is_empty();
     let plans: Vec<StudyPlan> = placed.iter().map(|(plan, _)| plan.clone()).collect();
     let keys = Keys::new(world.protocols());
-    let around = Around { plans: &plans, published: &published, audit: &audit, keys: &keys };
+    let alone = tools::alone(&tools);
+    let around =
+        Around { plans: &plans, tools: &alone, published: &published, audit: &audit, keys: &keys };
     let experiments = experiments(&file, &around, is_sound, &mut wrong);
     let carry = carried(&file, &plans, &mut wrong);
     let mut claims = Vec::new();
     let mut figures = Vec::new();
+    let mut parameters = Vec::new();
+    let mut complete = Vec::new();
     if is_sound {
         unnamed(&placed, &experiments, &mut problems);
+        complete = tools::complete(tools, &around, &experiments, &mut problems);
         claims = claim_reading::read(&file, &experiments, &around, &mut wrong);
+        parameters = claim_reading::parameters(&file, &around, &mut wrong);
         figures = figure_reading::read(&file, &around, &mut wrong);
     }
     let flags = file.flag.iter().filter_map(|flag| self::flag(flag, &around, &mut wrong)).collect();
@@ -79,6 +88,11 @@ pub(crate) fn read(texts: &StudyTexts, world: &dyn World) -> Result<Study, Study
         limits,
         paper: Paper {
             title: paper.title,
+            authors: paper.authors,
+            institution: paper.institution,
+            date: paper.date,
+            venue: paper.venue,
+            link: paper.link,
             topic: paper.topic,
             asked: paper.asked,
             did: paper.did,
@@ -94,10 +108,13 @@ pub(crate) fn read(texts: &StudyTexts, world: &dyn World) -> Result<Study, Study
         figures,
         carry,
         flags,
+        parameters,
         published,
         plans,
+        tools: complete,
         audit,
         readme: texts.readme.clone(),
+        hash: texts.hash(),
     })
 }
 

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use weigh_model::event::Event;
+use weigh_model::event::{Event, HostFacts};
 use weigh_report::Summary;
 use weigh_report::summary::NotARun;
+
+use crate::tools::ToolMade;
 
 /// The runs of a study by name (`published/E1-http`); one that is not there was not asked for.
 pub type Runs = BTreeMap<String, RunState>;
@@ -14,8 +16,21 @@ pub type Runs = BTreeMap<String, RunState>;
 pub enum RunState {
     /// It was made, if only in part.
     Made(Box<RunMade>),
+    /// It is the run of a tool, and was made, if only in part.
+    Tool(Box<ToolMade>),
     /// It was not, for this reason: a sentence that ends with what would help.
     Skipped(String),
+}
+
+impl RunState {
+    /// The machine on which it was made; `None` where it was not.
+    pub fn host(&self) -> Option<&HostFacts> {
+        match self {
+            RunState::Made(made) => Some(&made.summary.run.host),
+            RunState::Tool(made) => Some(&made.begun.host),
+            RunState::Skipped(_) => None,
+        }
+    }
 }
 
 /// A run that was made.

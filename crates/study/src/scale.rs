@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 
 /// How much of a study is run.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
     /// Seconds, for tests.
     Mini,
     /// Minutes: fewer repetitions, shorter axes, all experiments and claims.
+    #[default]
     Quick,
     /// As the papers.
     Full,
@@ -59,25 +60,32 @@ pub enum Way {
     Published,
     /// The right way.
     Right,
+    /// Real client programs beside the plans.
+    Tools,
 }
 
 impl Way {
-    /// Both, the authors' first.
-    pub const ALL: [Way; 2] = [Way::Published, Way::Right];
+    /// All of them, the authors' first.
+    pub const ALL: [Way; 3] = [Way::Published, Way::Right, Way::Tools];
+
+    /// Those whose runs are made from plans.
+    pub const PLANS: [Way; 2] = [Way::Published, Way::Right];
 
     /// Its name on the command line, and what the names of its runs begin with.
     pub fn name(self) -> &'static str {
         match self {
             Way::Published => "published",
             Way::Right => "right",
+            Way::Tools => "tools",
         }
     }
 
-    /// The file with its plans.
+    /// The file with its plans or tools.
     pub fn file(self) -> &'static str {
         match self {
             Way::Published => "plan-published.toml",
             Way::Right => "plan-right.toml",
+            Way::Tools => "tools.toml",
         }
     }
 }
@@ -93,6 +101,6 @@ impl FromStr for Way {
 
     fn from_str(text: &str) -> Result<Way, String> {
         let found = Way::ALL.into_iter().find(|way| way.name() == text);
-        found.ok_or_else(|| format!("{text:?} is no way: type published or right"))
+        found.ok_or_else(|| format!("{text:?} is no way: type published, right or tools"))
     }
 }

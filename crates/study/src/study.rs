@@ -6,16 +6,17 @@ use std::collections::BTreeMap;
 use weigh_audit::Audit;
 use weigh_plan::World;
 
-use crate::carry::Asked;
-use crate::expression::Condition;
+use crate::carry;
+use crate::expression::{Condition, Expression};
+use crate::occasion::Occasion;
 use crate::outcome::{AxisShown, Outcome, Role};
 use crate::plans::StudyPlan;
 use crate::published::Published;
 use crate::quantity::Quantity;
-use crate::runs::Runs;
 use crate::scale::{Scale, Way};
 use crate::selector::Selector;
 use crate::texts::{StudyProblems, StudyTexts};
+use crate::tools::Tool;
 
 /// A published study and its replay.
 #[derive(Clone, Debug)]
@@ -41,24 +42,40 @@ pub struct Study {
     /// Its pictures, in the order of the file.
     pub figures: Vec<Figure>,
     /// The question of how many units a server carries; empty where nobody asks.
-    pub carry: Vec<Asked>,
+    pub carry: Vec<carry::Asked>,
     /// What is doubtful about printed figures.
     pub flags: Vec<Flag>,
+    /// Published figures that are settings and no results.
+    pub parameters: Vec<Parameter>,
     /// Its published figures.
     pub published: Published,
     /// Every plan of both plan files, in the order of the files.
     pub plans: Vec<StudyPlan>,
+    /// Its real client programs, in the order of `tools.toml`.
+    pub tools: Vec<Tool>,
     /// What an audit finds in its published figures, before any run.
     pub audit: Audit,
     /// `README.md`.
     pub readme: String,
+    /// SHA-256 of `study.toml`, in hexadecimal digits: which conditions it is judged by.
+    pub hash: String,
 }
 
 /// What the paper is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Paper {
-    /// Its title; `None` where the sources do not state it.
+    /// Its title; `None` where its text does not state it.
     pub title: Option<String>,
+    /// Its authors; empty where its text does not state them.
+    pub authors: Vec<String>,
+    /// Where they work, if its text states it.
+    pub institution: Option<String>,
+    /// When it was published or written, if its text states it.
+    pub date: Option<String>,
+    /// Where it was published, if its text states it.
+    pub venue: Option<String>,
+    /// Its address, if its text states one.
+    pub link: Option<String>,
     /// What it is about.
     pub topic: String,
     /// What its authors asked.
@@ -99,29 +116,99 @@ pub struct Experiment {
     pub flaws: Vec<String>,
 }
 
-/// A sentence of the authors, and what would make it true.
+/// What the paper says, and what is asked of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
     /// Its id.
     pub id: String,
-    /// Where they say it.
-    pub source: String,
-    /// What they say.
+    /// The section, table or figure of the paper that says it.
+    pub section: String,
+    /// What the paper says, in the study's own words.
     pub says: String,
+    /// True for a finding of the audit, which the authors do not claim.
+    pub is_finding: bool,
     /// The experiments it rests on, by id.
     pub experiments: Vec<String>,
     /// The published figures it rests on, as indices of [`Published::cells`].
     pub cells: Vec<usize>,
-    /// Why it cannot be tested here; `None` where it can.
-    pub not_testable: Option<String>,
-    /// What explains it, or the right reading.
+    /// Why it is not replayed and what that would take; `None` where it is.
+    pub not_replayed: Option<String>,
+    /// On what it is replayed: its own replay first, then those on named software. One where it is
+    /// not replayed.
+    pub replays: Vec<ReplayAsked>,
+    /// The cause; `None` where the study names none.
     pub because: Option<String>,
+    /// Context that is no evidence.
+    pub remark: Option<String>,
     /// True if its figures are only measured at full scale.
     pub needs_full: bool,
-    /// What must hold, and what each is for.
-    pub conditions: Vec<(Role, Condition)>,
-    /// What the names of their expressions stand for.
+    /// Cores that its runs need, at least; 0 for any number.
+    pub cores_min: u32,
+    /// What must hold, and what each condition is for.
+    pub conditions: Vec<Asked>,
+    /// Published values beside measured ones.
+    pub compares: Vec<Compare>,
+    /// Unknowns on which an answer hangs.
+    pub break_even: Vec<BreakEven>,
+    /// What the names of the expressions stand for.
     pub quantities: BTreeMap<String, Quantity>,
+}
+
+/// On what a claim is replayed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReplayAsked {
+    /// The software, and what it stands in for if it is a stand-in; empty where it is not replayed.
+    pub on: String,
+    /// True if it is the software that the paper names.
+    pub is_same: bool,
+}
+
+/// A condition of a claim.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// What it is for.
+    pub role: Role,
+    /// Which of [`Claim::replays`] it belongs to; 0 for what belongs to none.
+    pub lane: usize,
+    /// What must hold.
+    pub condition: Condition,
+}
+
+/// A row that holds a published value beside a measured one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compare {
+    /// What is compared.
+    pub what: String,
+    /// The published value.
+    pub theirs: Option<Expression>,
+    /// The measured value.
+    pub here: Option<Expression>,
+    /// The unit of both; `None` for that of the quantities.
+    pub unit: Option<String>,
+}
+
+/// An unknown on which an answer hangs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BreakEven {
+    /// Its name in the condition.
+    pub vary: String,
+    /// Its unit.
+    pub unit: String,
+    /// What it is, in words.
+    pub what: String,
+    /// The range in which the value is searched, the smaller end first.
+    pub within: (f64, f64),
+    /// The condition whose answer turns.
+    pub condition: Condition,
+}
+
+/// Published figures that are settings and no results.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Which, as indices of [`Published::cells`].
+    pub cells: Vec<usize>,
+    /// What they are.
+    pub why: String,
 }
 
 /// A picture of the paper, drawn again.
@@ -227,20 +314,36 @@ impl Study {
         crate::reading::read(texts, world)
     }
 
-    /// What came of it: the verdicts and the pictures, as far as there are runs.
-    pub fn outcome(&self, about: &About, runs: &Runs) -> Outcome {
-        crate::judging::outcome(self, about, runs)
+    /// The answers to its claims and its pictures, as far as there are runs. Several occasions are
+    /// judged together; pictures and what was run are those of the longest of them, of several that
+    /// are equally long the last.
+    ///
+    /// # Panics
+    /// If there is no occasion: one without runs will do.
+    pub fn outcome(&self, about: &About, occasions: &[Occasion]) -> Outcome {
+        crate::judging::outcome(self, about, occasions)
+    }
+
+    /// The published figures that stand in no claim, no picture and no list of parameters, as
+    /// indices of [`Published::cells`].
+    pub fn unused_cells(&self) -> Vec<usize> {
+        crate::coverage::unused(self)
     }
 
     /// What was run of it so far, without claims and pictures: these take time to work out, which
     /// a measurement that goes on would notice.
-    pub fn progress(&self, about: &About, runs: &Runs) -> Outcome {
-        crate::judging::progress(self, about, runs)
+    pub fn progress(&self, about: &About, occasion: &Occasion) -> Outcome {
+        crate::judging::progress(self, about, occasion)
     }
 
     /// The plan of this name, such as `right/cost`.
     pub fn plan(&self, name: &str) -> Option<&StudyPlan> {
         self.plans.iter().find(|plan| plan.name == name)
+    }
+
+    /// The tool of this name, such as `tools/curl-post`.
+    pub fn tool(&self, name: &str) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.name == name)
     }
 
     /// The experiment of this id.

@@ -1,6 +1,7 @@
 //! The files of a study, and what is wrong with them.
 
 use weigh_plan::Problems;
+use weigh_report::digest::sha256;
 
 /// The texts of a study's folder, as they were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub struct StudyTexts {
     pub plan_published: String,
     /// `plan-right.toml`; empty where there is none.
     pub plan_right: String,
+    /// `tools.toml`; empty where there is none.
+    pub tools: String,
     /// `published.csv`.
     pub published: String,
     /// `facts.toml`, what an audit is told beside the figures.
@@ -31,8 +34,8 @@ const BUILT_IN: BuiltIn = include!(concat!(env!("OUT_DIR"), "/studies.rs"));
 
 impl StudyTexts {
     /// The names of the files that a study may have.
-    pub const FILES: [&str; 6] =
-        [STUDY, "plan-published.toml", "plan-right.toml", PUBLISHED, FACTS, README];
+    pub const FILES: [&str; 7] =
+        [STUDY, "plan-published.toml", "plan-right.toml", TOOLS, PUBLISHED, FACTS, README];
 
     /// The studies that are built in, by name.
     pub fn built_in() -> Vec<StudyTexts> {
@@ -56,6 +59,7 @@ impl StudyTexts {
                 STUDY => texts.study = text,
                 "plan-published.toml" => texts.plan_published = text,
                 "plan-right.toml" => texts.plan_right = text,
+                TOOLS => texts.tools = text,
                 PUBLISHED => texts.published = text,
                 FACTS => texts.facts = Some(text),
                 README => texts.readme = text,
@@ -63,6 +67,11 @@ impl StudyTexts {
             }
         }
         texts
+    }
+
+    /// SHA-256 of `study.toml`, in hexadecimal digits.
+    pub fn hash(&self) -> String {
+        sha256(self.study.as_bytes())
     }
 
     /// Its files that are there, each with its name and text.
@@ -77,6 +86,7 @@ impl StudyTexts {
             STUDY => &self.study,
             "plan-published.toml" => &self.plan_published,
             "plan-right.toml" => &self.plan_right,
+            TOOLS => &self.tools,
             PUBLISHED => &self.published,
             FACTS => self.facts.as_deref().unwrap_or_default(),
             README => &self.readme,
@@ -127,4 +137,5 @@ impl StudyProblems {
 pub(crate) const STUDY: &str = "study.toml";
 pub(crate) const PUBLISHED: &str = "published.csv";
 pub(crate) const FACTS: &str = "facts.toml";
+const TOOLS: &str = "tools.toml";
 const README: &str = "README.md";

@@ -41,6 +41,10 @@ pub(crate) struct StudyFile {
     /// What is doubtful about printed figures.
     #[serde(default)]
     pub flag: Vec<FlagFile>,
+    /// Published figures that are settings and no results.
+    #[serde(default)]
+    #[schemars(with = "Vec<ParameterFile>")]
+    pub parameter: Vec<Spanned<ParameterFile>>,
     /// The question of how many units a server carries.
     #[serde(default)]
     #[schemars(with = "Vec<BTreeMap<String, serde_json::Value>>")]
@@ -51,8 +55,19 @@ pub(crate) struct StudyFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PaperFile {
-    /// Its title, where the sources state it.
+    /// Its title, where its text states it.
     pub title: Option<String>,
+    /// Its authors, where its text states them.
+    #[serde(default)]
+    pub authors: Vec<String>,
+    /// Where they work, where its text states it.
+    pub institution: Option<String>,
+    /// When it was published or written, where its text states it.
+    pub date: Option<String>,
+    /// Where it was published, where its text states it.
+    pub venue: Option<String>,
+    /// Its address, where its text states one.
+    pub link: Option<String>,
     /// What it is about.
     pub topic: String,
     /// What its authors asked.
@@ -104,17 +119,20 @@ pub(crate) struct ExperimentFile {
     pub flaws: Vec<String>,
 }
 
-/// A sentence of the authors.
+/// What the paper says, and what is asked of it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClaimFile {
     /// Its id.
     #[schemars(with = "String")]
     pub id: Spanned<String>,
-    /// Where they say it.
-    pub source: String,
-    /// What they say.
+    /// The section, table or figure of the paper that says it.
+    pub section: String,
+    /// What the paper says, no more and no less, in the study's own words.
     pub says: String,
+    /// True for a finding of the audit, which the authors do not claim.
+    #[serde(default)]
+    pub finding: bool,
     /// The experiments it rests on.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
@@ -123,31 +141,118 @@ pub(crate) struct ClaimFile {
     #[serde(default)]
     #[schemars(with = "Vec<CellFile>")]
     pub cells: Vec<Spanned<CellFile>>,
-    /// Why it cannot be tested here, instead of conditions.
+    /// The published figures agree with the claim: conditions on published figures alone.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub printed: Vec<Spanned<String>>,
+    /// Arithmetic allows the claim: conditions on published figures alone.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub possible: Vec<Spanned<String>>,
+    /// The claim, on runs: "EXPRESSION > N", or "WORDS: EXPRESSION > N" with what the expression
+    /// is, in words.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub replayed: Vec<Spanned<String>>,
+    /// What stands in for the software of the paper, beside `replayed`.
+    pub stand_in: Option<String>,
+    /// The software of the paper, where `replayed` measures that, instead of `stand_in`.
+    pub same: Option<String>,
+    /// Why it is not replayed and what that would take, instead of `replayed`.
     #[schemars(with = "Option<String>")]
-    pub not_testable: Option<Spanned<String>>,
-    /// The cause, printed when the claim is explained, and as the right reading otherwise.
+    pub not_replayed: Option<Spanned<String>>,
+    /// The same claim on software that the paper names.
+    #[serde(default)]
+    pub named: Vec<NamedFile>,
+    /// The cause, in words.
     pub because: Option<String>,
-    /// full, where its figures are only measured there.
+    /// Conditions that show the cause.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub why: Vec<Spanned<String>>,
+    /// Context that is no evidence.
+    pub remark: Option<String>,
+    /// What its runs need of the machine.
+    pub needs: Option<ClaimNeedsFile>,
+    /// full, where its figures are measured there only.
     #[schemars(with = "Option<ScaleFile>")]
     pub scale: Option<Spanned<ScaleFile>>,
-    /// Our run as published shows what they saw: "EXPRESSION > N", or "WORDS: EXPRESSION > N" with
-    /// what the expression is, in words, for whoever reads the report.
+    /// Published values beside measured ones.
     #[serde(default)]
-    #[schemars(with = "Vec<String>")]
-    pub picture: Vec<Spanned<String>>,
-    /// Our run shows the cause that `because` names.
+    #[schemars(with = "Vec<CompareFile>")]
+    pub compare: Vec<Spanned<CompareFile>>,
+    /// The value of an unknown at which an answer turns.
     #[serde(default)]
-    #[schemars(with = "Vec<String>")]
-    pub cause: Vec<Spanned<String>>,
-    /// The sentence, measured right.
-    #[serde(default)]
-    #[schemars(with = "Vec<String>")]
-    pub truth: Vec<Spanned<String>>,
+    #[schemars(with = "Vec<BreakEvenFile>")]
+    pub break_even: Vec<Spanned<BreakEvenFile>>,
     /// The quantities: names are variables of the expressions.
     #[serde(default, rename = "let")]
     #[schemars(with = "BTreeMap<String, QuantityFile>")]
     pub quantities: BTreeMap<Spanned<String>, Spanned<QuantityFile>>,
+}
+
+/// A claim on software that the paper names.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NamedFile {
+    /// The software, with its version if the plan fixes one.
+    pub same: String,
+    /// The claim, on runs with that software.
+    #[schemars(with = "Vec<String>")]
+    pub replayed: Vec<Spanned<String>>,
+}
+
+/// What the runs of a claim need of the machine.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ClaimNeedsFile {
+    /// Cores, at least.
+    pub cores: u32,
+}
+
+/// A row of the table that holds published values beside measured ones.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CompareFile {
+    /// What is compared.
+    pub what: String,
+    /// An expression over published quantities: often one name.
+    pub theirs: Option<String>,
+    /// An expression over measured quantities: often one name.
+    pub here: Option<String>,
+    /// The unit of both, where it is not that of the quantities.
+    pub unit: Option<String>,
+}
+
+/// An unknown on which an answer hangs.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BreakEvenFile {
+    /// Its name in the condition.
+    pub vary: String,
+    /// Its unit.
+    pub unit: String,
+    /// What it is, in words.
+    pub what: String,
+    /// The range in which the value is searched.
+    pub within: (f64, f64),
+    /// The condition whose answer turns.
+    pub condition: String,
+}
+
+/// Published figures that are settings and no results.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ParameterFile {
+    /// Their table; `*` stands for any text.
+    pub table: String,
+    /// Their series; `*` stands for any text.
+    pub series: String,
+    /// Where in the series; all of it if left out.
+    #[schemars(with = "Option<NumberOrText>")]
+    pub x: Option<Value>,
+    /// What they are.
+    pub why: String,
 }
 
 /// What a claim waits for.
@@ -158,15 +263,15 @@ pub(crate) enum ScaleFile {
     Full,
 }
 
-/// A published figure.
+/// Published figures.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CellFile {
-    /// Its table.
+    /// Their table.
     pub table: String,
-    /// Its series.
+    /// Their series; `*` stands for any text.
     pub series: String,
-    /// Where in the series; left out where there is no such thing.
+    /// Where in the series; all of it if left out.
     #[schemars(with = "Option<NumberOrText>")]
     pub x: Option<Value>,
 }
@@ -222,6 +327,8 @@ pub(crate) struct QuantityFile {
     pub x: Option<Value>,
     /// A finding of the audit: 1 if it is found, 0 if not.
     pub audit: Option<FindingFile>,
+    /// A figure of a run in tools.toml.
+    pub tool: Option<String>,
 }
 
 /// A finding of the audit.

@@ -10,8 +10,10 @@ use weigh_stage::catalogue::Catalogue;
 use weigh_study::{Scale, Study, Way};
 
 use crate::exit::{Exit, Stop};
+use crate::planning::elsewhere::Elsewhere;
 use crate::planning::studies::{self, Studies};
 use crate::planning::study_parts::{Asked, Ground, parts};
+use crate::planning::study_tools::tools;
 use crate::show::output;
 use crate::show::terminal::rough;
 
@@ -38,7 +40,8 @@ impl List {
     pub fn run(self) -> Result<Exit, Stop> {
         let data = self.data.as_deref();
         let catalogue = Catalogue::load(data).map_err(Stop::usage)?;
-        let ground = Ground { catalogue: &catalogue, data, may_load: true };
+        let ground =
+            Ground { catalogue: &catalogue, data, may_load: true, elsewhere: Elsewhere::default() };
         let texts = Studies::load(data)?;
         let row = |texts| Row::of(studies::read(texts, &catalogue)?, &ground);
         let rows = texts.all().iter().map(row).collect::<Result<Vec<Row>, Stop>>()?;
@@ -51,8 +54,11 @@ impl Row {
     fn of(study: Study, ground: &Ground<'_>) -> Result<Row, Stop> {
         let time = |scale: Scale| {
             let asked = Asked { scale, ways: Way::ALL.to_vec(), only: Vec::new() };
-            let parts = parts(&study, &asked, ground)?;
-            let sum = parts.iter().fold(Nanos(0), |sum, part| sum + part.time);
+            let plans = parts(&study, &asked, ground)?;
+            let tools = tools(&study, &asked, ground)?;
+            let times = plans.iter().map(|part| part.time);
+            let times = times.chain(tools.iter().map(|tool| tool.time));
+            let sum = times.fold(Nanos(0), |sum, time| sum + time);
             Ok::<_, Stop>((scale, sum))
         };
         let times = [time(Scale::Quick)?, time(Scale::Full)?];

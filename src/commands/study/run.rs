@@ -7,17 +7,22 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 use weigh_model::Nanos;
-use weigh_report::study_folder::StudyFolder;
+use weigh_report::study_folder::{PAGE, StudyFolder};
 use weigh_stage::catalogue::Catalogue;
+use weigh_study::page::{Entry, index};
 use weigh_study::{Outcome, Scale, Study, StudyTexts, Way};
 
 use crate::exit::{Exit, Stop};
+use crate::output_file;
+use crate::planning::elsewhere::Elsewhere;
 use crate::planning::share::StandIns;
 use crate::planning::studies::{self, Studies};
 use crate::planning::study_parts::{Asked, Ground, Part, footing, parts};
+use crate::planning::study_tools::{ToolPart, tools};
 use crate::run::interrupts::Interrupts;
 use crate::run::study::kept::{self, Kept};
 use crate::run::study::sitting::{Around, Looked, Progress, graver};
+use crate::run::study::tools::LookedTool;
 use crate::show::output;
 use crate::show::study_text;
 use crate::show::terminal::rough;
@@ -31,7 +36,8 @@ pub struct Run {
     /// Every study there is
     #[arg(long, conflicts_with = "names")]
     all: bool,
-    /// Only the authors' way (published), or only the right way (right) [default: both]
+    /// Only the authors' way (published), the right way (right) or real programs (tools) [default:
+    /// all]
     #[arg(long = "as", value_name = "WAY")]
     way: Option<Way>,
     /// How much of it: quick takes minutes (fewer repetitions, shorter axes), full is as the
@@ -63,6 +69,10 @@ pub struct Run {
     /// A folder whose studies/*/ and targets/*.toml come before those built in
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// Use a server that runs elsewhere in place of the one of this name that plans start, such as
+    /// emqx=mqtt://broker:1883
+    #[arg(long, value_name = "NAME=URL")]
+    server: Vec<String>,
     /// Says that you may put load on targets beyond this machine
     #[arg(long)]
     i_may_load_this: bool,
@@ -73,6 +83,7 @@ struct Ready {
     texts: StudyTexts,
     study: Study,
     parts: Vec<Part>,
+    tools: Vec<ToolPart>,
 }
 
 /// The same, when it is known what cannot be run here.
@@ -80,6 +91,7 @@ struct Begun {
     texts: StudyTexts,
     study: Study,
     parts: Vec<Looked>,
+    tools: Vec<LookedTool>,
 }
 
 /// A study that was run.
@@ -96,13 +108,14 @@ impl Run {
         }
         let data = self.data.as_deref();
         let catalogue = Catalogue::load(data).map_err(Stop::usage)?;
-        let ground = self.ground(&catalogue, data);
+        let ground = self.ground(&catalogue, data)?;
         let asked = self.asked();
         let mut all = Vec::new();
         for texts in self.chosen(&Studies::load(data)?)? {
             let study = studies::read(&texts, &catalogue)?;
             let parts = parts(&study, &asked, &ground)?;
-            all.push(Ready { texts, study, parts });
+            let tools = tools(&study, &asked, &ground)?;
+            all.push(Ready { texts, study, parts, tools });
         }
         let (all, around) = self.looked(all, ground)?;
         if self.dry {
@@ -120,13 +133,23 @@ impl Run {
         let texts = kept::texts(&kept.folder)?;
         let data = kept.about.data.clone().map(PathBuf::from);
         let catalogue = Catalogue::load(data.as_deref()).map_err(Stop::usage)?;
-        let ground = self.ground(&catalogue, data.as_deref());
-        let study = studies::read(&texts, &catalogue)?;
+        let ground = self.ground(&catalogue, data.as_deref())?;
+        let study = studies::read(&texts, &catalogue).map_err(|wrong| {
+            let id = kept.folder.id();
+            let help = "start a new run, or type";
+            Stop::usage(format!(
+                "{wrong}\nhelp: {help} weigh study judge {id} to judge what it has"
+            ))
+        })?;
         let mut parts = parts(&study, &kept.asked(), &ground)?;
         for part in parts.iter_mut().filter(|part| kept.is_done(&part.name)) {
             (part.trials, part.time) = (0, Nanos(0));
         }
-        let (all, around) = self.looked(vec![Ready { texts, study, parts }], ground)?;
+        let mut tools = tools(&study, &kept.asked(), &ground)?;
+        for tool in tools.iter_mut().filter(|tool| kept.is_done(&tool.tool.name)) {
+            tool.time = Nanos(0);
+        }
+        let (all, around) = self.looked(vec![Ready { texts, study, parts, tools }], ground)?;
         self.foretell(&all);
         let mut kept = Some(kept);
         let again = |_: &StudyTexts| {
@@ -135,8 +158,13 @@ impl Run {
         self.sit_all(all, &around, again)
     }
 
-    fn ground<'g>(&self, catalogue: &'g Catalogue, data: Option<&'g Path>) -> Ground<'g> {
-        Ground { catalogue, data, may_load: self.i_may_load_this }
+    fn ground<'g>(
+        &self,
+        catalogue: &'g Catalogue,
+        data: Option<&'g Path>,
+    ) -> Result<Ground<'g>, Stop> {
+        let elsewhere = Elsewhere::of(&self.server, catalogue)?;
+        Ok(Ground { catalogue, data, may_load: self.i_may_load_this, elsewhere })
     }
 
     fn asked(&self) -> Asked {
@@ -167,7 +195,8 @@ impl Run {
         all: Vec<Ready>,
         ground: Ground<'g>,
     ) -> Result<(Vec<Begun>, Around<'g>), Stop> {
-        let footing = footing(all.iter().flat_map(|own| &own.parts))?;
+        let tools = all.iter().flat_map(|own| &own.tools);
+        let footing = footing(all.iter().flat_map(|own| &own.parts), tools)?;
         let mut known = StandIns::default();
         let mut look = |mut part: Part| {
             let obstacle = part.obstacle(ground.catalogue, &footing);
@@ -176,7 +205,11 @@ impl Run {
         };
         let of = |own: Ready| {
             let parts = own.parts.into_iter().map(&mut look).collect();
-            Begun { texts: own.texts, study: own.study, parts }
+            let tools = own.tools.into_iter().map(|tool| {
+                let obstacle = tool.obstacle(ground.catalogue, &footing);
+                (tool, obstacle)
+            });
+            Begun { texts: own.texts, study: own.study, parts, tools: tools.collect() }
         };
         let all = all.into_iter().map(of).collect();
         // After the footing: that needs a program of one thread.
@@ -193,11 +226,11 @@ impl Run {
     ) -> Result<Exit, Stop> {
         let (mut exit, mut done) = (Exit::Done, Vec::new());
         let mut ended = None;
-        for (number, Begun { texts, study, parts }) in all.iter().enumerate() {
+        for (number, Begun { texts, study, parts, tools }) in all.iter().enumerate() {
             if around.interrupts.exit().is_some() {
                 break;
             }
-            let after = all[number + 1..].iter().map(|own| time(&own.parts));
+            let after = all[number + 1..].iter().map(time);
             let progress = Progress {
                 study: number + 1,
                 studies: all.len(),
@@ -212,7 +245,7 @@ impl Run {
                     break;
                 }
             };
-            let sat = around.sit(study, parts, &mut kept, progress);
+            let sat = around.sit(study, (parts, tools), &mut kept, progress);
             let folder = kept.folder.path().to_owned();
             exit = graver(exit, sat.exit);
             let own = Done { outcome: sat.outcome, folder };
@@ -231,7 +264,9 @@ impl Run {
         }
         self.put_json(&done, all.len())?;
         advise(&all, &done, ended.is_some() || around.interrupts.exit().is_some());
-        ended.map_or(Ok(exit), Err)
+        let has_index = all.len() > 1 && !done.is_empty();
+        let unwritten = if has_index { self.write_index(&done).err() } else { None };
+        ended.or(unwritten).map_or(Ok(exit), Err)
     }
 
     fn show(&self, done: &Done) -> Result<(), Stop> {
@@ -254,6 +289,27 @@ impl Run {
         }
     }
 
+    /// Writes the page that links the pages of these studies, beside their folders.
+    fn write_index(&self, done: &[Done]) -> Result<(), Stop> {
+        let href = |own: &Done| {
+            let folder = own.folder.file_name().unwrap_or_default();
+            format!("{}/{PAGE}", folder.to_string_lossy())
+        };
+        let hrefs: Vec<String> = done.iter().map(href).collect();
+        let entries = done.iter().zip(&hrefs);
+        let entries: Vec<Entry<'_>> =
+            entries.map(|(own, href)| Entry { outcome: &own.outcome, href }).collect();
+        let path = self.runs.join(INDEX);
+        output_file::write(&path, index(&entries).as_bytes()).map_err(|error| {
+            let help = "give a folder that can be written with --runs DIR";
+            Stop::new(Exit::Record, format!("{}: {error}; {help}", path.display()))
+        })?;
+        if !self.quiet {
+            eprintln!("weigh: wrote {}", path.display());
+        }
+        Ok(())
+    }
+
     /// What is about to happen, and what will not.
     fn foretell(&self, all: &[Begun]) {
         if !self.quiet {
@@ -268,6 +324,11 @@ impl Run {
                     eprintln!("weigh: {name}: {} is not run: {why}", part.name);
                 }
             }
+            for (tool, obstacle) in &own.tools {
+                if let Some(why) = obstacle {
+                    eprintln!("weigh: {name}: {} is not run: {why}", tool.tool.name);
+                }
+            }
             remarks(&own.parts).iter().for_each(|text| eprintln!("weigh: {name}: {text}"));
         }
     }
@@ -280,10 +341,16 @@ impl Run {
                         "time_s": part.time.as_secs_f64(), "is_search": part.searches.is_some(),
                         "not_run": obstacle, "remark": part.remark })
             };
+            let tool = |(tool, obstacle): &LookedTool| {
+                json!({ "tool": tool.tool.name, "repetitions": tool.planned.repetitions,
+                        "messages": tool.planned.messages, "time_s": tool.time.as_secs_f64(),
+                        "not_run": obstacle })
+            };
             let study = |own: &Begun| {
                 json!({ "study": own.study.name, "scale": self.scale.name(),
-                        "time_s": time(&own.parts).as_secs_f64(),
-                        "plans": own.parts.iter().map(part).collect::<Vec<_>>() })
+                        "time_s": time(own).as_secs_f64(),
+                        "plans": own.parts.iter().map(part).collect::<Vec<_>>(),
+                        "tools": own.tools.iter().map(tool).collect::<Vec<_>>() })
             };
             let document = json!({ "studies": all.iter().map(study).collect::<Vec<_>>() });
             return output::put(&format!("{document:#}\n")).map(|()| Exit::Done);
@@ -291,10 +358,12 @@ impl Run {
         let mut text = String::new();
         for own in all {
             let _ = writeln!(text, "{}\n{}\n", heading(own), own.study.question);
-            let names = own.parts.iter().map(|(part, _)| part.name.len());
-            let width = names.max().unwrap_or(0);
-            for (part, obstacle) in &own.parts {
-                let _ = writeln!(text, "  {:width$}  {}", part.name, part.length());
+            let plans = own.parts.iter().map(|(part, why)| (&part.name, part.length(), why));
+            let tools = own.tools.iter().map(|(part, why)| (&part.tool.name, part.length(), why));
+            let lines: Vec<_> = plans.chain(tools).collect();
+            let width = lines.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
+            for (name, length, obstacle) in lines {
+                let _ = writeln!(text, "  {name:width$}  {length}");
                 if let Some(why) = obstacle {
                     let _ = writeln!(text, "  {:width$}  not run: {why}", "");
                 }
@@ -304,7 +373,7 @@ impl Run {
             }
             text.push('\n');
         }
-        let sum = all.iter().map(|own| time(&own.parts));
+        let sum = all.iter().map(time);
         let sum = sum.fold(Nanos(0), |sum, time| sum + time);
         let _ = writeln!(text, "about {} in all (an estimate)", rough(sum));
         output::put(&text).map(|()| Exit::Done)
@@ -322,18 +391,25 @@ fn advise(all: &[Begun], done: &[Done], is_cut_short: bool) {
     }
 }
 
-/// `hydroponics: 12 plans, 340 trials or more, about 3m 5s`.
+/// `hydroponics: 12 plans, 340 trials or more, 2 tools, about 3m 5s`.
 fn heading(own: &Begun) -> String {
     let left = own.parts.iter().filter(|(part, why)| why.is_none() && part.time > Nanos(0));
     let left: Vec<&Part> = left.map(|(part, _)| part).collect();
-    let (name, plans) = (&own.study.name, left.len());
-    if plans == 0 {
+    let tools = own.tools.iter().filter(|(part, why)| why.is_none() && part.time > Nanos(0));
+    let (name, plans, tools) = (&own.study.name, left.len(), tools.count());
+    if plans + tools == 0 {
         return format!("{name}: nothing is left to do");
     }
     let trials: u64 = left.iter().map(|part| part.trials).sum();
-    let plural = if plans == 1 { "" } else { "s" };
-    let time = rough(time(&own.parts));
-    format!("{name}: {plans} plan{plural}, {trials} trials or more, about {time}")
+    let plural = |number: usize| if number == 1 { "" } else { "s" };
+    let mut parts = Vec::new();
+    if plans > 0 {
+        parts.push(format!("{plans} plan{}, {trials} trials or more", plural(plans)));
+    }
+    if tools > 0 {
+        parts.push(format!("{tools} tool{}", plural(tools)));
+    }
+    format!("{name}: {}, about {}", parts.join(", "), rough(time(own)))
 }
 
 /// `all plans: memory is limited by RLIMIT_DATA ...`: what is to be said of plans that are run,
@@ -354,11 +430,16 @@ fn remarks(parts: &[Looked]) -> Vec<String> {
     plans.into_iter().map(text).collect()
 }
 
-/// How long the parts take that are run, at least.
-fn time(parts: &[Looked]) -> Nanos {
-    let run = parts.iter().filter(|(_, obstacle)| obstacle.is_none());
-    run.fold(Nanos(0), |sum, (part, _)| sum + part.time)
+/// How long the plans and tools take that are run, at least.
+fn time(own: &Begun) -> Nanos {
+    let plans = own.parts.iter().map(|(part, why)| (part.time, why));
+    let tools = own.tools.iter().map(|(part, why)| (part.time, why));
+    let run = plans.chain(tools).filter(|(_, obstacle)| obstacle.is_none());
+    run.fold(Nanos(0), |sum, (time, _)| sum + time)
 }
+
+/// The page that links the pages of several studies, in the folder of their runs.
+const INDEX: &str = "studies.html";
 
 /// The name and version of the document of several studies.
 const STUDIES_SCHEMA: &str = "weigh/studies/1";

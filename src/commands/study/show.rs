@@ -10,8 +10,10 @@ use weigh_study::study::{Claim, Experiment};
 use weigh_study::{Scale, Study, Way};
 
 use crate::exit::{Exit, Stop};
+use crate::planning::elsewhere::Elsewhere;
 use crate::planning::studies::{self, Studies};
 use crate::planning::study_parts::{Asked, Ground, Part, parts};
+use crate::planning::study_tools::{ToolPart, tools};
 use crate::show::output;
 
 /// The flags of `weigh study show`.
@@ -36,22 +38,24 @@ impl Show {
     pub fn run(self) -> Result<Exit, Stop> {
         let data = self.data.as_deref();
         let catalogue = Catalogue::load(data).map_err(Stop::usage)?;
-        let ground = Ground { catalogue: &catalogue, data, may_load: true };
+        let ground =
+            Ground { catalogue: &catalogue, data, may_load: true, elsewhere: Elsewhere::default() };
         let texts = Studies::load(data)?;
         let study = studies::read(texts.find(&self.name)?, &catalogue)?;
         let only = self.experiment.iter().cloned().collect();
         let asked = Asked { scale: self.scale, ways: Way::ALL.to_vec(), only };
         let parts = parts(&study, &asked, &ground)?;
+        let tools = tools(&study, &asked, &ground)?;
         let text = match &self.experiment {
             Some(id) => one(&told(&study, id, &parts), &parts)?,
-            None => whole(&study, &parts),
+            None => whole(&study, &parts, &tools),
         };
         output::put(&text).map(|()| Exit::Done)
     }
 }
 
 /// The study as a whole.
-fn whole(study: &Study, parts: &[Part]) -> String {
+fn whole(study: &Study, parts: &[Part], tools: &[ToolPart]) -> String {
     let paper = &study.paper;
     let title = paper.title.as_deref().unwrap_or("(its title is not stated)");
     let mut text = format!("{}: {}\n\npaper: {title}\n", study.name, study.question);
@@ -77,6 +81,13 @@ fn whole(study: &Study, parts: &[Part]) -> String {
     text += "\nclaims\n";
     for own in &study.claims {
         text += &claim(study, own);
+    }
+    if !tools.is_empty() {
+        text += "\nreal programs\n";
+    }
+    for part in tools {
+        let (name, about) = (&part.tool.name, &part.tool.about);
+        let _ = writeln!(text, "  {name}: {about}\n    {}", part.length());
     }
     if !study.carry.is_empty() {
         text += "\nanswered beside them\n";
@@ -163,7 +174,7 @@ fn experiment(own: &Experiment, parts: &[Part]) -> String {
 }
 
 fn claim(study: &Study, own: &Claim) -> String {
-    let mut text = format!("  {}: {} ({})\n", own.id, own.says, own.source);
+    let mut text = format!("  {}: {} ({})\n", own.id, own.says, own.section);
     for cell in own.cells.iter().filter_map(|index| study.published.cells.get(*index)) {
         let at = match (cell.x.as_str(), cell.x_unit.as_str()) {
             ("", _) => String::new(),
@@ -174,8 +185,8 @@ fn claim(study: &Study, own: &Claim) -> String {
         let _ =
             writeln!(text, "    published: {} {} ({table}, {series}{at})", cell.printed, cell.unit);
     }
-    if let Some(why) = &own.not_testable {
-        let _ = writeln!(text, "    not testable here: {why}");
+    if let Some(why) = &own.not_replayed {
+        let _ = writeln!(text, "    not replayed: {why}");
     }
     text
 }

@@ -5,16 +5,18 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use weigh_model::event::Event;
 use weigh_report::run_folder::{JOURNAL, RunFolder, rfc3339};
 use weigh_report::study_folder::{PAGE, STUDY, StudyFolder};
 use weigh_study::outcome::Outcome;
 use weigh_study::runs::NOT_ASKED;
 use weigh_study::study::About;
-use weigh_study::{RunMade, RunState, Runs, Study, StudyTexts, runs};
+use weigh_study::{Occasion, RunMade, RunState, Runs, Study, StudyTexts, runs};
 
 use crate::exit::{Exit, Stop};
 use crate::planning::study_parts::Asked;
 use crate::run::chronicle::not_recorded;
+use crate::run::study::tools::journal;
 
 /// The run of a study on the disk. While it lives nobody else goes on with it.
 pub struct Kept {
@@ -24,7 +26,19 @@ pub struct Kept {
     pub about: About,
     /// The runs of its plans, as far as they were made.
     pub runs: Runs,
+    origin: Origin,
     _lock: File,
+}
+
+/// What its runs were started with.
+#[derive(Clone, Debug, Default)]
+struct Origin {
+    /// SHA-256 of `study.toml`, each once: more than one if the file was changed between sittings.
+    hashes: Vec<String>,
+    /// True if a journal does not say which: older versions did not.
+    is_older: bool,
+    /// The boots of the machine in which it was started and resumed.
+    boots: Vec<String>,
 }
 
 impl Kept {
@@ -53,7 +67,9 @@ impl Kept {
             data: data.map(|data| absolute(data).display().to_string()),
             runs: place_of(&folder),
         };
-        Ok(Kept { folder, about, runs: Runs::new(), _lock: lock })
+        let boots = weigh_observe::boot::id().into_iter().collect();
+        let origin = Origin { hashes: vec![texts.hash()], is_older: false, boots };
+        Ok(Kept { folder, about, runs: Runs::new(), origin, _lock: lock })
     }
 
     /// Opens one that ended early, to go on with it.
@@ -62,8 +78,9 @@ impl Kept {
     /// If it cannot be read, or somebody else goes on with it.
     pub fn open(folder: StudyFolder) -> Result<Kept, Stop> {
         let lock = folder.lock().map_err(Stop::usage)?;
-        let (about, runs) = read(&folder)?;
-        Ok(Kept { folder, about, runs, _lock: lock })
+        let Read { about, runs, mut origin } = read(&folder)?;
+        origin.boot(weigh_observe::boot::id());
+        Ok(Kept { folder, about, runs, origin, _lock: lock })
     }
 
     /// What was asked for when it was started.
@@ -84,19 +101,20 @@ impl Kept {
     pub fn take(&mut self, name: &str) -> Result<bool, Stop> {
         let made = made(&self.folder, name)?;
         let is_there = made.is_some();
-        self.runs.extend(made.map(|made| (name.to_owned(), made)));
+        self.runs.extend(made.map(|(made, _)| (name.to_owned(), made)));
         Ok(is_there)
     }
 
     /// Whether there is a run of this name, over or not.
     pub fn has(&self, name: &str) -> bool {
-        matches!(self.runs.get(name), Some(RunState::Made(_)))
+        matches!(self.runs.get(name), Some(RunState::Made(_) | RunState::Tool(_)))
     }
 
     /// Whether the run of this name is over.
     pub fn is_done(&self, name: &str) -> bool {
         match self.runs.get(name) {
             Some(RunState::Made(made)) => made.summary.run.outcome == DONE,
+            Some(RunState::Tool(made)) => made.is_done,
             _ => false,
         }
     }
@@ -112,13 +130,17 @@ impl Kept {
     /// # Errors
     /// If it cannot be written.
     pub fn note(&self, study: &Study) -> Result<(), Stop> {
-        let progress = study.progress(&self.about, &self.runs);
+        let progress = study.progress(&self.about, &self.occasion());
         self.folder.write_file(STUDY, progress.to_json().as_bytes()).map_err(not_recorded)
     }
 
     /// What came of the study so far.
     pub fn outcome(&self, study: &Study) -> Outcome {
-        study.outcome(&self.about, &self.runs)
+        study.outcome(&self.about, &[self.occasion()])
+    }
+
+    fn occasion(&self) -> Occasion {
+        occasion(&self.about, &self.origin, self.runs.clone())
     }
 
     /// Writes it.
@@ -138,14 +160,80 @@ impl Kept {
 pub fn made_again(folder: &StudyFolder, study: &Study) -> Result<(Outcome, bool), Stop> {
     let lock = folder.lock();
     let is_in_progress = lock.is_err() && folder.is_in_progress();
-    let (about, runs) = read(folder)?;
-    let outcome = study.outcome(&about, &runs);
+    let outcome = judged(folder, study)?;
     if is_in_progress {
         return Ok((outcome, false));
     }
     let _lock = lock.map_err(Stop::usage)?;
     write(folder, study, &outcome)?;
     Ok((outcome, true))
+}
+
+/// The answers of a study's run by this study, which need not be the one that was kept with it.
+///
+/// # Errors
+/// If the run cannot be read.
+pub fn judged(folder: &StudyFolder, study: &Study) -> Result<Outcome, Stop> {
+    let (about, occasion) = evidence(folder)?;
+    Ok(study.outcome(&about, &[occasion]))
+}
+
+/// A run of a study as evidence, with what was asked of it.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn evidence(folder: &StudyFolder) -> Result<(About, Occasion), Stop> {
+    let Read { about, runs, origin } = read(folder)?;
+    let occasion = occasion(&about, &origin, runs);
+    Ok((about, occasion))
+}
+
+fn occasion(about: &About, origin: &Origin, runs: Runs) -> Occasion {
+    Occasion {
+        run: about.id.clone(),
+        started: about.started.clone(),
+        version: about.version.clone(),
+        scale: about.scale,
+        state: about.state.clone(),
+        study_hash: origin.study_hash(),
+        boot: (!origin.boots.is_empty()).then(|| origin.boots.join(" ")),
+        runs,
+    }
+}
+
+impl Origin {
+    /// The study file, if all of it was run by one that is known. Of several all: none of them is
+    /// the one by which all of it was run.
+    fn study_hash(&self) -> Option<String> {
+        (!self.is_older && !self.hashes.is_empty()).then(|| self.hashes.join(" "))
+    }
+
+    fn hash(&mut self, hash: &str) {
+        if !self.hashes.iter().any(|known| known == hash) {
+            self.hashes.push(hash.to_owned());
+        }
+    }
+
+    fn boot(&mut self, boot: Option<String>) {
+        self.boots.extend(boot.filter(|boot| !self.boots.contains(boot)));
+    }
+
+    /// Takes in what the journal of one more of its runs says.
+    fn add(&mut self, events: &[Event]) {
+        for event in events {
+            match event {
+                Event::RunStarted(started) => {
+                    match &started.setup.study_hash {
+                        Some(hash) => self.hash(hash),
+                        None => self.is_older = true,
+                    }
+                    self.boot(started.setup.boot.clone());
+                }
+                Event::RunResumed(resumed) => self.boot(resumed.boot.clone()),
+                _ => {}
+            }
+        }
+    }
 }
 
 /// The study whose files were kept with its run.
@@ -159,16 +247,29 @@ pub fn texts(folder: &StudyFolder) -> Result<StudyTexts, Stop> {
     Ok(StudyTexts::of(&name, &folder.path().join("study").display().to_string(), files))
 }
 
-/// What `study.json` says.
+/// What `study.json` says. Of one that an older version has written that is what was asked for and
+/// what was run: its claims have other answers, and are left out.
 ///
 /// # Errors
 /// If it cannot be read.
 pub fn document(folder: &StudyFolder) -> Result<Outcome, Stop> {
     let text = folder.document().map_err(Stop::usage)?;
-    serde_json::from_str(&text).map_err(|error| {
+    let read = serde_json::from_str(&text).or_else(|error| without_answers(&text).ok_or(error));
+    read.map_err(|error| {
         let path = folder.path().join(STUDY);
         Stop::usage(format!("{}: cannot be read: {error}; start a new run", path.display()))
     })
+}
+
+/// The document without its claims and pictures.
+fn without_answers(text: &str) -> Option<Outcome> {
+    let mut document: serde_json::Value = serde_json::from_str(text).ok()?;
+    let all = document.as_object_mut()?;
+    for key in ["claims", "figures"] {
+        all.insert(key.to_owned(), serde_json::Value::Array(Vec::new()));
+    }
+    ["certainty", "carry"].iter().for_each(|key| drop(all.remove(*key)));
+    serde_json::from_value(document).ok()
 }
 
 fn write(folder: &StudyFolder, study: &Study, outcome: &Outcome) -> Result<(), Stop> {
@@ -177,17 +278,36 @@ fn write(folder: &StudyFolder, study: &Study, outcome: &Outcome) -> Result<(), S
     folder.write_file(PAGE, page.as_bytes()).map_err(not_recorded)
 }
 
-/// What was asked of a study's run, and what its runs came to.
-fn read(folder: &StudyFolder) -> Result<(About, Runs), Stop> {
+/// What was asked of a study's run, what its runs came to, and what they were started with.
+struct Read {
+    about: About,
+    runs: Runs,
+    origin: Origin,
+}
+
+fn read(folder: &StudyFolder) -> Result<Read, Stop> {
     let outcome = document(folder)?;
+    let begun = outcome.occasions.first();
+    let mut origin = Origin::default();
+    let words = |text: Option<&String>| {
+        text.map_or_else(Vec::new, |text| text.split_whitespace().map(str::to_owned).collect())
+    };
+    origin.hashes = words(begun.and_then(|own| own.study_hash.as_ref()));
+    origin.boots = words(begun.and_then(|own| own.boot.as_ref()));
     let mut runs = Runs::new();
-    for run in outcome.experiments.iter().flat_map(|experiment| &experiment.runs) {
-        let state = match made(folder, &run.name) {
-            Ok(Some(made)) => Some(made),
-            Ok(None) => run.skipped.clone().filter(|why| why != NOT_ASKED).map(RunState::Skipped),
+    let plans = outcome.experiments.iter().flat_map(|experiment| &experiment.runs);
+    let named = plans.map(|run| (&run.name, &run.skipped));
+    let named = named.chain(outcome.tools.iter().map(|tool| (&tool.name, &tool.skipped)));
+    for (name, skipped) in named {
+        let state = match made(folder, name) {
+            Ok(Some((made, events))) => {
+                origin.add(&events);
+                Some(made)
+            }
+            Ok(None) => skipped.clone().filter(|why| why != NOT_ASKED).map(RunState::Skipped),
             Err(unreadable) => Some(RunState::Skipped(unreadable.to_string())),
         };
-        runs.extend(state.map(|state| (run.name.clone(), state)));
+        runs.extend(state.map(|state| (name.clone(), state)));
     }
     let about = About {
         scale: outcome.scale,
@@ -200,7 +320,7 @@ fn read(folder: &StudyFolder) -> Result<(About, Runs), Stop> {
         data: outcome.data,
         runs: place_of(folder),
     };
-    Ok((about, runs))
+    Ok(Read { about, runs, origin })
 }
 
 /// Where the runs lie among which this one is, as it was typed; `None` for the default.
@@ -218,10 +338,14 @@ fn absolute(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// The run of this name, if its journal holds one.
-fn made(folder: &StudyFolder, name: &str) -> Result<Option<RunState>, Stop> {
+/// The run of this name, if its journal holds one, and the journal's events.
+fn made(folder: &StudyFolder, name: &str) -> Result<Option<(RunState, Vec<Event>)>, Stop> {
     let own = runs::folder(name);
     let path = folder.path().join(&own);
+    if name.starts_with(TOOLS) {
+        let made = journal::read(&path, name)?;
+        return Ok(made.map(|made| (RunState::Tool(Box::new(made)), Vec::new())));
+    }
     if !has_begun(&path) {
         return Ok(None);
     }
@@ -229,7 +353,7 @@ fn made(folder: &StudyFolder, name: &str) -> Result<Option<RunState>, Stop> {
     let journal = run.read_journal().map_err(Stop::usage)?;
     let made = RunMade::of(&own, &journal.events)
         .map_err(|error| Stop::new(Exit::Internal, format!("{}: {error}", path.display())))?;
-    Ok(Some(RunState::Made(Box::new(made))))
+    Ok(Some((RunState::Made(Box::new(made)), journal.events)))
 }
 
 /// Whether the journal in this folder has at least its first line, without which nobody knows what
@@ -249,6 +373,9 @@ pub const INTERRUPTED: &str = "interrupted";
 
 /// One that could not be recorded any more.
 pub const FAILED: &str = "failed";
+
+/// What the names of runs of real programs begin with.
+const TOOLS: &str = "tools/";
 
 /// Where runs are kept unless somebody says otherwise.
 const DEFAULT_RUNS: &str = "runs";

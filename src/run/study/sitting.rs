@@ -19,6 +19,8 @@ use crate::run::limit_search;
 use crate::run::resumption::{self, Begun};
 use crate::run::stage::Footing;
 use crate::run::study::kept::{DONE, FAILED, INTERRUPTED, Kept, RUNNING, has_begun};
+use crate::run::study::tools::LookedTool;
+use crate::run::study::tried::Tried;
 use crate::show::terminal::rough;
 
 /// What all sittings of a command line have in common.
@@ -60,8 +62,14 @@ pub type Looked = (Part, Option<String>);
 impl Around<'_> {
     /// Does what is left of a study's run, and says what came of it: also where the record could
     /// not be written any more.
-    pub fn sit(&self, study: &Study, parts: &[Looked], kept: &mut Kept, progress: Progress) -> Sat {
-        let carried_out = self.carry_out(study, parts, kept, progress);
+    pub fn sit(
+        &self,
+        study: &Study,
+        (parts, tools): (&[Looked], &[LookedTool]),
+        kept: &mut Kept,
+        progress: Progress,
+    ) -> Sat {
+        let carried_out = self.carry_out(study, (parts, tools), kept, progress);
         let interrupted = self.interrupts.exit();
         let (exit, unrecorded) = match carried_out {
             Ok(exit) => (interrupted.unwrap_or(exit), None),
@@ -86,18 +94,19 @@ impl Around<'_> {
     fn carry_out(
         &self,
         study: &Study,
-        parts: &[Looked],
+        (parts, tools): (&[Looked], &[LookedTool]),
         kept: &mut Kept,
         progress: Progress,
     ) -> Result<Exit, Stop> {
         let mut exit = Exit::Done;
         kept.about.state = RUNNING.to_owned();
-        let open: Vec<&Part> =
-            parts.iter().map(|(part, _)| part).filter(|part| !kept.has(&part.name)).collect();
-        for part in open {
-            kept.skip(&part.name, "it was not begun: go on with weigh study run --resume");
+        let names = parts.iter().map(|(part, _)| &part.name);
+        let names = names.chain(tools.iter().map(|(part, _)| &part.tool.name));
+        for name in names.filter(|name| !kept.has(name)).collect::<Vec<_>>() {
+            kept.skip(name, "it was not begun: resume with weigh study run --resume");
         }
         kept.note(study)?;
+        let mut tried = Tried::default();
         for (number, (part, obstacle)) in parts.iter().enumerate() {
             if self.interrupts.exit().is_some() {
                 break;
@@ -111,8 +120,17 @@ impl Around<'_> {
             }
             if !kept.is_done(&part.name) {
                 self.announce(study, parts, number, progress);
+                let folder = kept.place(&format!("{}-start", part.name));
+                if let Some(why) = tried.obstacle(self, part, &folder) {
+                    eprintln!("weigh: {} is not run: {why}", part.name);
+                    if !kept.take(&part.name)? {
+                        kept.skip(&part.name, &why);
+                    }
+                    exit = graver(exit, Exit::Target);
+                    continue;
+                }
             }
-            exit = match self.part(part, kept) {
+            exit = match self.part(study, part, kept) {
                 Ok(own) => graver(exit, own),
                 Err(stop) if stop.exit() == Exit::Record => {
                     // What there is of it counts.
@@ -126,24 +144,26 @@ impl Around<'_> {
             };
             kept.note(study)?;
         }
-        Ok(exit)
+        Ok(graver(exit, self.carry_out_tools(study, tools, kept)?))
     }
 
     /// One plan: begun, gone on with, or done already.
-    fn part(&self, part: &Part, kept: &mut Kept) -> Result<Exit, Stop> {
+    fn part(&self, study: &Study, part: &Part, kept: &mut Kept) -> Result<Exit, Stop> {
         let place = kept.place(&part.name);
         let finished = match begun(&place)? {
             Some(begun) => self.go_on(part, begun)?,
-            None => self.begin(part, &place)?,
+            None => self.begin(study, part, &place)?,
         };
         kept.take(&part.name)?;
         let exit = finished.exit();
         finished.unrecorded.map_or(Ok(exit), Err)
     }
 
-    fn begin(&self, part: &Part, place: &Path) -> Result<Finished, Stop> {
+    fn begin(&self, study: &Study, part: &Part, place: &Path) -> Result<Finished, Stop> {
         let (shards, data) = (part.shards(), self.ground.data);
         let setup = resumption::setup(shards, data, &part.secrets, &part.cases)?;
+        // Which conditions there were when it began stands in its journal.
+        let setup = Setup { study_hash: Some(study.hash.clone()), ..setup };
         let (plan, cases) = (part.plan.clone(), part.cases.clone());
         let around = self.circumstances(part, place);
         let experiment = Experiment::new(plan, cases, setup, around)?;

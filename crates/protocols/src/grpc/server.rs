@@ -165,7 +165,7 @@ impl UnaryService<CountRequest> for Count {
 impl Store {
     fn append(&self, reading: Bytes) {
         lock(&self.census).note(&reading);
-        lock(&self.rules.shelf).put(reading);
+        lock(&self.rules.shelf).put(&reading);
     }
 }
 

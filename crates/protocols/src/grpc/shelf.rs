@@ -17,8 +17,10 @@ impl Shelf {
         Shelf { kept: VecDeque::new(), kept_max, count: 0 }
     }
 
-    /// Takes a reading in; of a large one only an empty place is kept.
-    pub fn put(&mut self, reading: Bytes) {
+    /// Takes a reading in; of a large one only an empty place is kept. What is kept is a copy: a
+    /// reading is often part of the buffer that a connection was read into, which is many times
+    /// its size and would stay with it.
+    pub fn put(&mut self, reading: &[u8]) {
         self.count += 1;
         if self.kept_max == 0 {
             return;
@@ -27,7 +29,7 @@ impl Shelf {
             self.kept.pop_front();
         }
         let is_small = reading.len() <= KEPT_BYTES_MAX;
-        self.kept.push_back(if is_small { reading } else { Bytes::new() });
+        self.kept.push_back(if is_small { Bytes::copy_from_slice(reading) } else { Bytes::new() });
     }
 
     /// At most `limit` readings after the first `since`, of those that are kept and wanted, and
@@ -72,7 +74,7 @@ mod tests {
         let all = |_: &[u8]| true;
         assert_eq!(shelf.read(0, 10, all), (vec![], 0));
         for number in 0..5_u8 {
-            shelf.put(Bytes::copy_from_slice(&[number]));
+            shelf.put(&[number]);
         }
         let of = |numbers: &[u8]| -> Vec<Bytes> {
             numbers.iter().map(|number| Bytes::copy_from_slice(&[*number])).collect()
@@ -84,14 +86,14 @@ mod tests {
         let odd = |body: &[u8]| body[0] % 2 == 1;
         assert_eq!(shelf.read(0, 1, odd), (of(&[3]), 4));
         assert_eq!(shelf.read(0, 9, odd), (of(&[3]), 5));
-        shelf.put(Bytes::from(vec![0; KEPT_BYTES_MAX + 1]));
+        shelf.put(&[0; KEPT_BYTES_MAX + 1]);
         assert_eq!((shelf.read(5, 2, all), shelf.count()), ((vec![Bytes::new()], 6), 6));
     }
 
     #[test]
     fn a_shelf_without_room_counts_all_the_same() {
         let mut shelf = Shelf::new(0);
-        shelf.put(Bytes::from_static(b"x"));
+        shelf.put(b"x");
         assert_eq!((shelf.count(), shelf.read(0, 9, |_| true)), (1, (vec![], 1)));
     }
 }

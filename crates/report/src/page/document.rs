@@ -8,10 +8,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use serde_json::{Value, json};
+use serde_json::Value;
 use weigh_charts::BUNDLE;
-
-use crate::pictures::Picture;
 
 /// A page: its content, and what its script draws.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,12 +47,17 @@ impl Document<'_> {
     }
 }
 
-/// What the script asks for on a page that has pictures of its own and no cells of a run.
-pub fn data_of(pictures: &[&Picture]) -> Value {
-    json!({
-        "shared": { "cells": [], "metrics": {}, "names": [], "axes": [], "hows": [] },
-        "pictures": pictures, "what": [], "lossy": 0,
-    })
+/// A page without a script, in a style of its own: all of it is there in print, with scripts off,
+/// and in a screenshot. `title` is plain text, `body` is HTML, `style` is CSS.
+pub fn still(title: &str, body: &str, style: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{STILL_POLICY}\">\n\
+         <title>{}</title>\n<style>{style}</style>\n</head>\n<body>\n{body}</body>\n</html>\n",
+        escape(title),
+    )
 }
 
 /// A section with its heading; `content` is HTML.
@@ -97,5 +100,9 @@ fn packed(data: &Value) -> String {
 const POLICY: &str =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
 
-const STYLE: &str = include_str!("style.css");
+/// Nothing is loaded and nothing runs.
+const STILL_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// The style of the pages of runs and audits.
+pub const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");

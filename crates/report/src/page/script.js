@@ -189,7 +189,7 @@
   const CELLS_ON_PAPER = 30;
   addEventListener('beforeprint', () => {
     isPrinting = true;
-    for (const details of document.querySelectorAll('details.plan, details.paper')) details.open = true;
+    for (const details of document.querySelectorAll('details.plan')) details.open = true;
     if (shared.cells.length <= CELLS_ON_PAPER) {
       for (const details of computed.slice(0, HEADLINES)) {
         details.open = true;

@@ -12,7 +12,7 @@ mod loads;
 mod matrix;
 mod modelled;
 mod over_time;
-pub mod scale;
+mod scale;
 mod search;
 pub(crate) mod session;
 mod shared;
@@ -98,8 +98,6 @@ pub enum Kind {
     Search,
     /// What came out at which load.
     Loads,
-    /// Figures of others and of ours on the same axes.
-    Beside,
 }
 
 impl Gallery {
@@ -124,13 +122,8 @@ impl Gallery {
         pictures.extend(flow::pictures(summary, &matrix));
         pictures.extend(histograms::pictures(&matrix, &recorded));
         pictures.extend(over_time::pictures(&matrix, &summary.cells, &trials, events));
-        Gallery::of(shared::data(summary, &matrix, &metrics(summary)), pictures)
-    }
-
-    /// Pictures that were made elsewhere, and what they share.
-    pub fn of(shared: Value, mut pictures: Vec<Picture>) -> Gallery {
         pictures.iter_mut().for_each(|picture| scale::drop_unplaceable(&mut picture.option));
-        Gallery { shared, pictures }
+        Gallery { shared: shared::data(summary, &matrix, &metrics(summary)), pictures }
     }
 
     /// The picture for the first screen: a search for a limit, else the metric that the answer is

@@ -131,7 +131,7 @@ fn decisions_stand_beside_the_cells_that_they_are_about() {
     events.push(Event::BudgetSpent { at_ns: 1, left: 4 });
     let host = HostFacts { kernel: "7.0".to_owned(), ..HostFacts::default() };
     let (at, version) = ("2026-11-22T01:02:03Z".to_owned(), "0.1.0".to_owned());
-    events.push(Event::RunResumed(Box::new(RunResumed { at, version, host })));
+    events.push(Event::RunResumed(Box::new(RunResumed { at, version, host, boot: None })));
     let summary = Summary::from_events(&events).unwrap();
     let doubts = &summary.cells[0].doubts;
     for (code, part) in [

@@ -1,264 +1,326 @@
-//! Every claim: what is said and where, what the paper prints, what our runs say to it, and the
-//! verdict that follows.
+//! The claims: what the paper says, what came of it in one sentence, the three answers as words
+//! beside it, and all that they rest on behind a fold.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use weigh_report::figures::count;
 use weigh_report::page::document::escape;
 
-use super::numbers::{printed, with_interval};
-use super::opening::mark;
-use super::prose::{prose, series, shorter};
-use crate::figures::number;
-use crate::judging::together;
+use super::conditions;
+use super::numbers::unit_after;
+use super::prose::{and, counted, prose, series};
+use crate::answer_words::told;
+use crate::answers::{Printed, Replayed, Why};
 use crate::outcome::{
-    Answer, CellShown, ClaimOutcome, FlagShown, Judged, Link, Outcome, QuantityShown, Role,
+    Agreement, Answer, CellShown, ClaimOutcome, FlagShown, Judged, Outcome, Replay, Role,
 };
 
-/// A table of all claims, then each with all that its verdict rests on.
-pub(super) fn section(outcome: &Outcome) -> String {
-    if outcome.claims.is_empty() {
-        return String::new();
-    }
-    let mut html = "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"All claims\">\
-                    <table class=\"study\">\n<thead><tr><th scope=\"col\">claim</th><th \
-                    scope=\"col\" class=\"text\">verdict</th><th scope=\"col\" class=\"text\">why\
-                    </th></tr></thead>\n<tbody>\n"
-        .to_owned();
-    for claim in &outcome.claims {
-        let _ = writeln!(
-            html,
-            "<tr><th scope=\"row\"><a href=\"#claim-{0}\">{0}</a> {1}</th><td class=\"text\">{2}\
-             </td><td class=\"text\">{3}</td></tr>",
-            escape(&claim.id),
-            prose(&claim.says),
-            mark(claim.verdict),
-            prose(&claim.sentence),
-        );
-    }
-    html += "</tbody></table></div>\n";
-    html.extend(outcome.claims.iter().map(claim));
-    html
+/// What the authors say.
+pub(super) fn claims(outcome: &Outcome) -> String {
+    let intro = intro(outcome);
+    let claims = outcome.claims.iter().filter(|claim| !claim.is_finding);
+    let claims: String = claims.map(|one| claim(one, outcome)).collect();
+    if claims.is_empty() { claims } else { intro + &claims }
 }
 
-fn claim(claim: &ClaimOutcome) -> String {
+/// What the audit finds and no author says.
+pub(super) fn findings(outcome: &Outcome) -> String {
+    let findings = outcome.claims.iter().filter(|claim| claim.is_finding);
+    findings.map(|one| claim(one, outcome)).collect()
+}
+
+/// What is true of all claims, said once: whose words they are, on which machine, and whether the
+/// conditions were there first.
+fn intro(outcome: &Outcome) -> String {
+    let mut text =
+        "Claims are in the words of the study, with their place in the paper.".to_owned();
+    if let Some(host) = one_host(outcome) {
+        let _ = write!(text, " All replays ran on one machine ({}).", escape(host));
+    }
+    format!("<p class=\"note\">{text}{}</p>\n", frozen(outcome))
+}
+
+/// The machine of all replays; `None` where there are several, or none.
+fn one_host(outcome: &Outcome) -> Option<&str> {
+    let mut hosts = outcome.claims.iter().flat_map(|claim| &claim.replays).map(|own| &*own.host);
+    let mut hosts = hosts.by_ref().filter(|host| !host.is_empty());
+    let first = hosts.next()?;
+    hosts.all(|host| host == first).then_some(first)
+}
+
+/// Whether the runs began with the conditions by which they are judged.
+fn frozen(outcome: &Outcome) -> String {
+    let known: Vec<Option<bool>> = outcome.occasions.iter().map(|one| one.is_same_study).collect();
+    let hash: String = outcome.judged_hash.chars().take(HASH_DIGITS).collect();
+    match known.iter().all(|one| *one == Some(true)) {
+        _ if known.is_empty() || hash.is_empty() => String::new(),
+        true => format!(
+            " Their conditions were written before the runs: every run began with the \
+             <code>study.toml</code> that they are judged by (SHA-256 {hash}…)."
+        ),
+        // The banner says so of those that began with another one.
+        false if known.contains(&Some(false)) => String::new(),
+        false => format!(
+            " Nothing proves that their conditions (<code>study.toml</code>, SHA-256 {hash}…) were \
+             written before the runs: {} of them recorded none.",
+            known.iter().filter(|one| one.is_none()).count()
+        ),
+    }
+}
+
+fn claim(claim: &ClaimOutcome, outcome: &Outcome) -> String {
     let id = escape(&claim.id);
     let mut html = format!(
-        "<article class=\"claim\" aria-labelledby=\"claim-{id}\">\n<h3 id=\"claim-{id}\">{id} {}\
-         </h3>\n<p>“{}” <span class=\"note\">{}</span></p>\n",
-        mark(claim.verdict),
+        "<article class=\"claim\" aria-labelledby=\"claim-{id}\">\n<div><h3 id=\"claim-{id}\"><b>\
+         {id}</b> {} <span class=\"where\">{}</span></h3>\n<p>{}</p>\n",
         prose(&claim.says),
-        escape(&claim.source),
+        escape(&claim.section),
+        prose(&deciding(claim)),
     );
-    html += &cells(&claim.cells);
-    let _ = writeln!(html, "<p><b>{}</b></p>", prose(&claim.sentence));
-    html += &because(claim);
-    html += &conditions(claim);
+    for one in claim.break_even.iter().filter(|one| one.value.is_some()) {
+        let _ = writeln!(html, "<p class=\"note\">Break-even: {}</p>", prose(&one.sentence));
+    }
+    if let Some(remark) = &claim.remark {
+        let _ = writeln!(html, "<p class=\"note\">{}</p>", prose(remark));
+    }
+    html += "</div>\n";
+    html += &answers(claim, one_host(outcome).is_none());
+    html += &super::fold("Evidence", &evidence(claim));
     html + "</article>\n"
 }
 
-/// The study's own explanation: a fact where this run shows the cause, else what it is, a text that
-/// was written beforehand; where no cause was asked for, an argument that no condition tests.
+/// The figures that decide the answers, in one or two sentences; all of them are in the evidence.
+fn deciding(claim: &ClaimOutcome) -> String {
+    let first = |roles: &[Role], answer| {
+        let mut own = claim.conditions.iter().filter(|one| roles.contains(&one.role));
+        own.find(|one| one.answer == answer && one.lane == 0).map(told)
+    };
+    let by_paper = [Role::Possible, Role::Printed];
+    let printed = |answer| first(&by_paper, answer).map(|text| format!("As printed, {text}."));
+    let own = claim.replays.first().map(|replay| (replay.answer, &replay.reasons));
+    let here = |answer| first(&[Role::Replayed], answer).map(|text| format!("Here, {text}."));
+    let replayed = match own {
+        Some((Replayed::Reproduced, _)) => here(Answer::Yes),
+        Some((Replayed::NotReproduced, _)) => here(Answer::No),
+        Some((Replayed::Undecided, _)) => Some(undecided(claim)),
+        Some((Replayed::NotRun, reasons)) => Some(format!("Not run: {}.", few(reasons.iter()))),
+        None => None,
+    };
+    let printed = match claim.printed {
+        Printed::Impossible | Printed::Inconsistent => printed(Answer::No),
+        // Where a replay has a figure, that says more.
+        Printed::Consistent if !replayed.as_ref().is_some_and(|text| text.starts_with("Here")) => {
+            printed(Answer::Yes)
+        }
+        _ => None,
+    };
+    let sentences: Vec<String> = [printed, replayed].into_iter().flatten().collect();
+    match sentences.is_empty() {
+        true => claim.sentence.clone(),
+        false => sentences.join(" "),
+    }
+}
+
+/// The first figure that a replay leaves open, and why.
+fn undecided(claim: &ClaimOutcome) -> String {
+    let is_open = |one: &&Judged| {
+        one.role == Role::Replayed && one.lane == 0 && one.answer == Answer::Undecided
+    };
+    let open = || claim.conditions.iter().filter(is_open);
+    let reasons = few(open().flat_map(|one| &one.reasons));
+    match open().find(|one| !one.shown.is_empty()) {
+        Some(one) => {
+            let what = if one.words.is_empty() { &one.text } else { &one.words };
+            format!("Here, {what}: {}. Undecided: {reasons}.", one.shown)
+        }
+        None => format!("Undecided: {reasons}."),
+    }
+}
+
+/// The shortest of the reasons, and how many others there are.
+fn few<'r>(reasons: impl Iterator<Item = &'r String>) -> String {
+    let distinct: BTreeSet<&str> = reasons.map(|text| text.trim_end_matches('.')).collect();
+    let Some(first) = distinct.iter().min_by_key(|reason| reason.len()) else {
+        return "its conditions give no figure".to_owned();
+    };
+    match distinct.len() - 1 {
+        0 => (*first).to_owned(),
+        more => format!("{first}; and {}", counted(more, "more reason", "more reasons")),
+    }
+}
+
+/// The three answers as words, each replay with what it ran on, and how many runs agree.
+fn answers(claim: &ClaimOutcome, has_hosts: bool) -> String {
+    let mut html = format!(
+        "<div class=\"side\"><dl class=\"answers\">\n<dt>as printed</dt><dd>{}</dd>\n",
+        printed(claim.printed)
+    );
+    for replay in &claim.replays {
+        let host = match &*replay.host {
+            host if has_hosts && !host.is_empty() => format!(" ({})", escape(host)),
+            _ => String::new(),
+        };
+        let on = match &*replay.on {
+            "" => String::new(),
+            on if replay.is_same => format!(" on the same software: {}{host}", prose(on)),
+            on => format!(": {}{host}", prose(on)),
+        };
+        let _ = writeln!(html, "<dt>replayed</dt><dd>{}{on}</dd>", replayed(replay));
+    }
+    let _ = writeln!(html, "<dt>why</dt><dd>{}</dd></dl>", why(claim.why));
+    if let Some(Agreement { same, of, .. }) = claim.agreement {
+        let _ = writeln!(html, "<p>The same answer in {same} of {of} runs.</p>");
+    }
+    html + "</div>\n"
+}
+
+/// The answer of a claim in a table: its replay's, or what arithmetic says where nothing was run.
+pub(super) fn short_answer(claim: &ClaimOutcome) -> String {
+    if claim.is_contradicted {
+        return "<span class=\"word no\">contradicted</span>".to_owned();
+    }
+    let own = claim.replays.first().filter(|own| own.answer != Replayed::NotRun);
+    match own {
+        Some(own) => replayed(own),
+        None if claim.printed == Printed::NothingToCheck => word("open", "not run"),
+        None => format!("as printed: {}", printed(claim.printed)),
+    }
+}
+
+fn printed(answer: Printed) -> String {
+    let class = match answer {
+        Printed::Consistent => "yes",
+        Printed::Inconsistent | Printed::Impossible => "no",
+        Printed::NothingToCheck => "open",
+    };
+    word(class, answer.name())
+}
+
+/// A stand-in says nothing sure of the software that it stands in for: the words say so.
+fn replayed(replay: &Replay) -> String {
+    match (replay.answer, replay.is_same) {
+        (Replayed::Reproduced, true) => word("yes", replay.answer.name()),
+        (Replayed::Reproduced, false) => word("yes", "reproduced with a stand-in"),
+        (Replayed::NotReproduced, true) => word("no", replay.answer.name()),
+        (Replayed::NotReproduced, false) => word("mild", "not reproduced with a stand-in"),
+        (Replayed::Undecided | Replayed::NotRun, _) => word("open", replay.answer.name()),
+    }
+}
+
+fn why(answer: Why) -> String {
+    let class = match answer {
+        Why::CauseShown => "yes",
+        Why::CauseNotFound => "no",
+        Why::CausePossible | Why::NotAsked => "open",
+    };
+    word(class, answer.name())
+}
+
+/// An answer: a word first, and a colour second.
+fn word(class: &str, word: &str) -> String {
+    format!("<span class=\"word {class}\">{word}</span>")
+}
+
+/// All that the answers rest on.
+fn evidence(claim: &ClaimOutcome) -> String {
+    let unknown = claim.break_even.iter().filter(|one| one.value.is_none());
+    cells(&claim.cells)
+        + &because(claim)
+        + &super::list(unknown.map(|one| format!("Break-even: {}", prose(&one.sentence))))
+        + &conditions::table(claim)
+        + &runs(claim)
+}
+
+/// The cause: a fact where a run shows it.
 fn because(claim: &ClaimOutcome) -> String {
     let Some(because) = &claim.because else { return String::new() };
-    let supposed = match together(&claim.conditions, Role::Cause) {
-        Some(Answer::Yes) => "",
-        None => "<span class=\"note\">The replay's remark:</span> ",
-        _ => "<span class=\"note\">The replay supposed (and this run does not show it):</span> ",
+    let what = match claim.why {
+        Why::CauseShown => "Cause",
+        Why::CausePossible => "Supposed cause, which these runs do not show",
+        Why::CauseNotFound => "Supposed cause, which these runs contradict",
+        Why::NotAsked => "Remark",
     };
-    format!("<p>{supposed}{}</p>\n", prose(because))
+    format!("<p><b>{what}.</b> {}</p>\n", prose(because))
 }
 
-/// The published figures, then what is doubtful about them.
-fn cells(cells: &[CellShown]) -> String {
-    if cells.is_empty() {
+/// What each run alone gives, where they differ.
+fn runs(claim: &ClaimOutcome) -> String {
+    let Some(agreement) = claim.agreement.as_ref().filter(|own| own.same < own.of) else {
         return String::new();
-    }
-    let mut html = "<ul class=\"cells\">\n".to_owned();
+    };
+    let items = agreement.answers.iter().map(|own| {
+        let replays: Vec<&str> = own.replays.iter().map(|answer| answer.name()).collect();
+        format!("{}: {}; {}", escape(&own.run), and(&replays), own.why)
+    });
+    format!("<p>Each run alone:</p>\n{}", super::list(items))
+}
+
+/// The published figures, a line for each series, then what is doubtful about them.
+fn cells(cells: &[CellShown]) -> String {
+    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     for cell in cells {
+        let place = format!("{}: {}", cell.table, series(&cell.series));
         let x = match (cell.x.as_str(), cell.x_unit.as_str()) {
             ("", _) => String::new(),
-            (x, unit) => format!(", {}", format!("{} {unit}", whole(x)).trim()),
+            (x, unit) => format!(" ({})", format!("{x} {unit}").trim()),
         };
-        let _ = write!(
-            html,
-            "<li><b title=\"{}\">{}</b> {}: {}{}",
-            escape(&cell.printed),
-            escape(&as_printed(cell)),
-            escape(&cell.table),
-            escape(&series(&cell.series)),
-            escape(&x),
-        );
-        html += "</li>\n";
+        let value = format!("{}{x}", unit_after(&cell.printed, &cell.unit));
+        match lines.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, values)) => values.push(value),
+            None => lines.push((place, vec![value])),
+        }
     }
-    html + &flags(cells) + "</ul>\n"
-}
-
-/// What is doubtful about their printed form, once where it is about several of them.
-fn flags(cells: &[CellShown]) -> String {
+    let lines = lines
+        .iter()
+        .map(|(place, values)| format!("{}: <b>{}</b>", escape(place), escape(&values.join(", "))));
     let mut flags: Vec<&FlagShown> = Vec::new();
     for flag in cells.iter().flat_map(|cell| &cell.flags) {
         if !flags.contains(&flag) {
             flags.push(flag);
         }
     }
-    let item = |flag: &FlagShown| {
+    let flags = flags.into_iter().map(|flag| {
         let about = match flag.about.as_str() {
             "" => String::new(),
             about => format!("elsewhere in this table, {}: ", escape(&series(about))),
         };
         format!(
-            "<li class=\"flag\">{about}printed {}, read as {}: {} ({})</li>\n",
+            "<span class=\"bad\">{about}printed {}, read as {}: {} ({})</span>",
             escape(&flag.printed),
             escape(&flag.used),
             escape(&flag.reason),
             escape(&flag.confidence),
         )
-    };
-    flags.into_iter().map(item).collect()
+    });
+    super::list(lines.chain(flags))
 }
 
-/// A whole number with separators, any other text as it is.
-fn whole(text: &str) -> String {
-    text.parse::<u64>().map_or_else(|_| text.to_owned(), count)
-}
-
-/// A printed figure with its unit, its digits as far as a reader takes them in.
-fn as_printed(cell: &CellShown) -> String {
-    match (cell.printed.parse::<f64>(), cell.unit.as_str()) {
-        (Ok(value), "ratio" | "1" | "") => format!("{} (ratio)", printed(value, "")),
-        (Ok(value), "us") => printed(value, "µs"),
-        (Ok(value), unit) => printed(value, unit),
-        (Err(_), unit) => format!("{} {unit}", cell.printed).trim().to_owned(),
-    }
-}
-
-/// What was asked with what the runs say to it.
-fn conditions(claim: &ClaimOutcome) -> String {
-    let conditions = &claim.conditions;
-    if conditions.is_empty() {
-        return String::new();
-    }
-    let mut html = "<details class=\"paper\"><summary>What it was judged by</summary>\n<div \
-                    class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Conditions\">\
-                    <table class=\"study\">\n<thead><tr><th scope=\"col\">condition</th><th \
-                    scope=\"col\" class=\"text\">asks for</th><th scope=\"col\">estimate</th>\
-                    <th scope=\"col\">interval at 95 %</th><th scope=\"col\">n</th><th \
-                    scope=\"col\" class=\"text\">holds</th></tr></thead>\n<tbody>\n"
-        .to_owned();
-    for judged in conditions {
-        let is_exact = judged.n.is_none() && judged.low == judged.high;
-        let _ = writeln!(
-            html,
-            "<tr><th scope=\"row\">{}<code>{}</code></th><td class=\"text\">{}</td><td>{}</td>\
-             <td>{}</td><td>{}</td><td class=\"text\">{}{}</td></tr>",
-            in_words(&judged.words),
-            escape(&judged.text),
-            asks_for(judged.role, claim),
-            judged.estimate.map_or("–".to_owned(), number),
-            if is_exact { "–".to_owned() } else { between(judged) },
-            rests_on(judged, is_exact),
-            answer(judged.answer),
-            reasons(&judged.reasons),
-        );
-    }
-    html += "</tbody></table></div>\n";
-    let mut quantities: Vec<&QuantityShown> = Vec::new();
-    for quantity in conditions.iter().flat_map(|judged| &judged.quantities) {
-        if !quantities.iter().any(|known| known.name == quantity.name) {
-            quantities.push(quantity);
+/// What a condition is for, in words.
+pub(super) fn role(role: Role, lane: usize, claim: &ClaimOutcome) -> String {
+    let what = match role {
+        Role::Printed => "as printed".to_owned(),
+        Role::Possible => "possible as printed".to_owned(),
+        Role::Replayed => "replayed".to_owned(),
+        Role::Named => {
+            let on = claim.replays.get(lane).map_or("", |replay| replay.on.as_str());
+            format!("replayed on {on}")
         }
-    }
-    let items: String = quantities.into_iter().map(quantity_item).collect();
-    if !items.is_empty() {
-        html += &format!("<ul>\n{items}</ul>\n");
-    }
-    html + "</details>\n"
-}
-
-fn in_words(words: &str) -> String {
-    if words.is_empty() { String::new() } else { format!("{}<br>", prose(words)) }
-}
-
-/// The interval of a condition's value: `0.640 to 1.03`, `at least 0`.
-fn between(judged: &Judged) -> String {
-    match (judged.low, judged.high) {
-        (Some(low), Some(high)) => format!("{} to {}", number(low), number(high)),
-        (Some(low), None) => format!("at least {}", number(low)),
-        (None, Some(high)) => format!("at most {}", number(high)),
-        (None, None) => "–".to_owned(),
-    }
-}
-
-/// How many repetitions, or what else it rests on.
-fn rests_on(judged: &Judged, is_exact: bool) -> String {
-    match judged.n {
-        Some(n) => n.to_string(),
-        None if judged.estimate.is_none() => "–".to_owned(),
-        None if is_exact => "exact".to_owned(),
-        None => "a search".to_owned(),
-    }
-}
-
-fn quantity_item(quantity: &QuantityShown) -> String {
-    let told = |value| with_interval(value, (quantity.low, quantity.high), &quantity.unit);
-    let value = quantity.value.map_or("–".to_owned(), told);
-    let n = quantity.n.map_or(String::new(), |n| format!(", n = {n}"));
-    let links: Vec<String> = quantity.links.iter().map(link).collect();
-    format!(
-        "<li><code>{}</code> = {}{n}: {} {}</li>\n",
-        escape(&quantity.name),
-        escape(&value),
-        escape(&series(&quantity.text)),
-        links.join(", ")
-    )
-}
-
-/// A run's report, at the table of its cells, with the cell and its trials by name.
-fn link(link: &Link) -> String {
-    if link.folder.is_empty() {
-        return format!("<span class=\"note\">{}</span>", escape(&series(&link.cell)));
-    }
-    let trials = match link.trials.len() {
-        0 => String::new(),
-        _ => format!(" title=\"trials {}\"", escape(&link.trials.join(", "))),
+        Role::Why => "why".to_owned(),
     };
-    let cell =
-        if link.cell.is_empty() { String::new() } else { format!(": {}", shorter(&link.cell)) };
-    format!(
-        "<a href=\"{}/report.html#overview\"{trials}>{}{}</a>",
-        escape(&link.folder),
-        escape(&link.run),
-        escape(&cell)
-    )
-}
-
-fn reasons(reasons: &[String]) -> String {
-    match reasons {
-        [] => String::new(),
-        reasons => format!("<br><span>{}</span>", escape(&reasons.join("; "))),
+    match claim.by_model.contains(&role) {
+        true => format!("{what}, in part modelled"),
+        false => what,
     }
 }
 
-fn asks_for(role: Role, claim: &ClaimOutcome) -> String {
-    let by_paper = claim.by_paper.contains(&role);
-    let by_model = claim.by_model.contains(&role);
-    let (what, beside) = match role {
-        Role::Picture => ("their picture", ""),
-        Role::Cause => ("its cause", ""),
-        Role::Truth => ("the sentence", ", measured right"),
-    };
-    match (by_paper, by_model) {
-        (true, _) => format!("{what}, by their own figures"),
-        (false, true) => format!("{what}, in part modelled"),
-        (false, false) => format!("{what}{beside}"),
-    }
-}
-
-fn answer(answer: Answer) -> &'static str {
+/// What the evidence says to a condition.
+pub(super) fn answer(answer: Answer) -> &'static str {
     match answer {
         Answer::Yes => "yes",
         Answer::No => "no",
         Answer::Undecided => "undecided",
     }
 }
+
+/// Digits of a hash that tell one file from another.
+const HASH_DIGITS: usize = 12;

@@ -1,132 +1,155 @@
-//! What the authors asked, did and found; and how it was done again, their way and the right way.
+//! What the authors asked, did and found; and how it was replayed: experiments in sentences, their
+//! plans behind a fold.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
-use serde_json::Value;
-use weigh_report::figures::bytes;
+use weigh_model::Rule;
 use weigh_report::page::document::escape;
 
-use super::opening::ways;
+use super::front::way_name;
 use super::plan_words;
-use super::prose::prose;
+use super::prose::{and, counted, prose, upper};
+use super::{fold, list, row};
 use crate::outcome::{ExperimentOutcome, Outcome, RunOutcome};
-use crate::scale::{Scale, Way};
+use crate::scale::Way;
 use crate::study::Study;
 
-/// The paper in four answers.
+/// The paper in three answers, and what it was done with.
 pub(super) fn paper(study: &Study) -> String {
     let paper = &study.paper;
-    let title = paper.title.as_deref().unwrap_or_default();
-    let mut html = String::new();
-    if !title.is_empty() {
-        let _ = writeln!(html, "<p><i>{}</i></p>", escape(title));
-    }
-    html += "<table class=\"facts\"><tbody>\n";
-    for (name, text) in [
-        ("Topic", &paper.topic),
-        ("Asked", &paper.asked),
-        ("Did", &paper.did),
-        ("Found", &paper.found),
-    ] {
-        if !text.is_empty() {
-            let text = prose(text);
-            let _ = writeln!(html, "<tr><th scope=\"row\">{name}</th><td>{text}</td></tr>");
+    let mut text = String::new();
+    for (name, words) in
+        [("Question.", &paper.asked), ("Method.", &paper.did), ("Result.", &paper.found)]
+    {
+        if !words.is_empty() {
+            text += &format!("<p><b>{name}</b> {}</p>\n", prose(words));
         }
     }
-    html + "</tbody></table>\n"
+    let environment = &study.environment;
+    let stated = environment.stated.iter();
+    let stated: Vec<String> =
+        stated.map(|(key, value)| format!("{}: {value}", key.replace('_', " "))).collect();
+    let said = |name: &str, values: &[String]| match values {
+        [] => String::new(),
+        values => format!("<p><b>{name}:</b> {}.</p>\n", prose(&values.join("; "))),
+    };
+    let side =
+        said("The paper states", &stated) + &said("It does not state", &environment.not_stated);
+    if text.is_empty() && side.is_empty() { text } else { row(&text, &side) }
 }
 
-/// Their environment and ours, and every experiment side by side.
+/// What was run, experiment by experiment, and what was chosen where the paper is silent.
 pub(super) fn method(study: &Study, outcome: &Outcome) -> String {
-    let scale = match outcome.scale {
-        Scale::Mini => "mini, a miniature for tests whose figures mean nothing",
-        Scale::Quick => "quick, with fewer repetitions and shorter axes than the paper's",
-        Scale::Full => "full, as the paper",
-    };
-    let mut html = format!(
-        "<p>Every experiment that can be run here was run {}, at the scale {}. A verdict comes \
-         from conditions on these runs, each held against its interval at 95 %, never from a \
-         hand.</p>\n",
-        ways(outcome),
-        escape(scale)
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let experiments: String = outcome
+        .experiments
+        .iter()
+        .map(|experiment| {
+            let runs = experiment.runs.iter();
+            let (own, shared): (Vec<_>, Vec<_>) = runs.partition(|run| seen.insert(&run.name));
+            one(study, outcome, experiment, &own, &shared)
+        })
+        .collect();
+    let ours = study.environment.ours.iter().map(|text| upper(&prose(text)));
+    let choices = fold(
+        &format!(
+            "Choices of the replay where the paper is silent ({})",
+            study.environment.ours.len()
+        ),
+        &list(ours),
     );
-    html += &environment(study);
-    html += &host(outcome);
-    let common = words_of_all(study, outcome);
-    html += "<h3>The experiments, as published and done right</h3>\n<p class=\"note\">Each plan \
-             by its name, with what it varies and holds, in the keys of plans.";
-    if !common.is_empty() {
-        html += &format!(" In all of them: {}.", escape(&common.join("; ")));
+    let expected = fold(
+        &format!("Expectations of the replay, which are no results ({})", study.finding.len()),
+        &list(study.finding.iter().map(|text| prose(text))),
+    );
+    let folds = if study.environment.ours.is_empty() { String::new() } else { choices };
+    let expected = if study.finding.is_empty() { String::new() } else { expected };
+    format!("<div class=\"experiments\">\n{experiments}</div>\n{folds}{expected}")
+}
+
+/// An experiment: what it is, what was run of it, what weakens how it was done.
+fn one(
+    study: &Study,
+    outcome: &Outcome,
+    experiment: &ExperimentOutcome,
+    own: &[&RunOutcome],
+    shared: &[&RunOutcome],
+) -> String {
+    let id = escape(&experiment.id);
+    let known = study.experiment(&experiment.id);
+    let tables: Vec<&str> =
+        known.map(|own| own.tables.iter().map(String::as_str).collect()).unwrap_or_default();
+    let tables = match tables.is_empty() {
+        true => String::new(),
+        false => {
+            format!(" <span class=\"muted\">Printed in: {}.</span>", escape(&tables.join(", ")))
+        }
+    };
+    let flaws = known.map(|own| &own.flaws[..]).unwrap_or_default();
+    let plans = plans(study, outcome, own, shared);
+    format!(
+        "<article aria-labelledby=\"experiment-{id}\"><h3 id=\"experiment-{id}\">{id}: {}</h3>\n\
+         <p>{}{tables}</p>\n{}{}</article>\n",
+        escape(&experiment.title),
+        made(experiment),
+        fold("Plans", &plans),
+        fold("Weaknesses of the original", &list(flaws.iter().map(|flaw| with_rules(flaw, study)))),
+    )
+}
+
+/// How much of an experiment was run.
+fn made(experiment: &ExperimentOutcome) -> String {
+    if let Some(reason) = &experiment.not_run {
+        return format!("Not run: {}.", prose(reason.trim_end_matches('.')));
     }
-    html += "</p>\n<div class=\"wide\" \
-             tabindex=\"0\" role=\"region\" aria-label=\"The experiments\"><table \
-             class=\"study\">\n<thead><tr><th scope=\"col\">experiment</th><th scope=\"col\" \
-             class=\"text\">as published</th><th scope=\"col\" class=\"text\">done right</th></tr>\
-             </thead>\n<tbody>\n";
-    let mut told: BTreeSet<&str> = BTreeSet::new();
-    for experiment in &outcome.experiments {
-        let mut of = |way: Way| -> String {
-            let runs = experiment.runs.iter().filter(|run| run.way == way);
-            // A run that several experiments share is told where it stands first.
-            runs.map(|run| match told.insert(&run.name) {
-                true => run_words(run, &words_of(study, outcome, run), &common),
-                false => format!("<p>{}, as above</p>", run_link(run)),
-            })
-            .collect()
+    let ways: Vec<String> = Way::ALL
+        .iter()
+        .filter_map(|way| {
+            let runs = || experiment.runs.iter().filter(|run| run.way == *way);
+            let (all, run) = (runs().count(), runs().filter(|run| run.folder.is_some()).count());
+            let plans = match run {
+                _ if all == 0 => return None,
+                run if run == all => counted(all, "plan", "plans"),
+                run => format!("{run} of {}", counted(all, "plan", "plans")),
+            };
+            Some(format!("{plans} {}", way_name(*way)))
+        })
+        .collect();
+    let ways: Vec<&str> = ways.iter().map(String::as_str).collect();
+    if ways.is_empty() { "No plan.".to_owned() } else { format!("Run in {}.", and(&ways)) }
+}
+
+/// The plans as sentences; those that were described with an experiment above by name alone.
+fn plans(study: &Study, outcome: &Outcome, own: &[&RunOutcome], shared: &[&RunOutcome]) -> String {
+    let items = own.iter().map(|run| {
+        let plan = study.plan(&run.name).and_then(|plan| plan.scales.get(&outcome.scale));
+        let words = plan.map(plan_words::sentence).unwrap_or_default();
+        let state = if run.skipped.is_some() { " <b>Not run.</b>" } else { "" };
+        format!("{}: {}{state}", run_link(run), escape(&words))
+    });
+    let above = match shared {
+        [] => None,
+        shared => Some(format!(
+            "Described above: {}",
+            shared.iter().map(|run| run_link(run)).collect::<Vec<_>>().join(", ")
+        )),
+    };
+    list(items.chain(above))
+}
+
+/// A flaw, each rule in it with its name; a rule that the audit finds broken leads there.
+fn with_rules(flaw: &str, study: &Study) -> String {
+    let mut html = prose(flaw);
+    for rule in Rule::ALL {
+        let written = format!("[{rule}]");
+        let title = escape(rule.title());
+        let shown = match study.audit.rules().contains(&rule) {
+            true => format!("<a href=\"#rule-{rule}\" title=\"{title}\">[{rule}]</a>"),
+            false => format!("<abbr title=\"{title}\">[{rule}]</abbr>"),
         };
-        let (own, right) = (of(Way::Published), of(Way::Right));
-        let _ = writeln!(
-            html,
-            "<tr><th scope=\"row\"><a href=\"#experiment-{0}\">{0}</a> {1}</th><td \
-             class=\"text\">{2}</td><td class=\"text\">{3}</td></tr>",
-            escape(&experiment.id),
-            escape(&experiment.title),
-            published(experiment, &own),
-            or_dash(right),
-        );
+        html = html.replace(&written, &shown);
     }
-    html + "</tbody></table></div>\n"
-}
-
-fn published(experiment: &ExperimentOutcome, runs: &str) -> String {
-    match &experiment.not_run {
-        Some(reason) => format!("<p>Not run: {}</p>", prose(reason)),
-        None => or_dash(runs.to_owned()),
-    }
-}
-
-fn or_dash(html: String) -> String {
-    if html.is_empty() { "–".to_owned() } else { html }
-}
-
-/// What the plan of a run holds and varies.
-fn words_of(study: &Study, outcome: &Outcome, run: &RunOutcome) -> Vec<String> {
-    let plan = study.plan(&run.name).and_then(|plan| plan.scales.get(&outcome.scale));
-    plan.map(plan_words::words).unwrap_or_default()
-}
-
-/// What the plans of all runs hold alike, where there are several.
-fn words_of_all(study: &Study, outcome: &Outcome) -> Vec<String> {
-    let runs = outcome.experiments.iter().flat_map(|experiment| &experiment.runs);
-    let mut all = runs.map(|run| words_of(study, outcome, run)).filter(|words| !words.is_empty());
-    let (Some(first), Some(second)) = (all.next(), all.next()) else { return Vec::new() };
-    let both = |known: Vec<String>, words: Vec<String>| {
-        known.into_iter().filter(|word| words.contains(word)).collect()
-    };
-    all.fold(both(first, second), both)
-}
-
-/// A run: its name, which leads to its report, and what its plan does beside what all do.
-fn run_words(run: &RunOutcome, words: &[String], common: &[String]) -> String {
-    let own: Vec<&str> =
-        words.iter().filter(|word| !common.contains(word)).map(String::as_str).collect();
-    let words = own.join("; ");
-    let state = match &run.skipped {
-        Some(_) => " <b class=\"invalid\">skipped</b>".to_owned(),
-        None => String::new(),
-    };
-    format!("<p>{}{state}<br><span>{}</span></p>", run_link(run), escape(&words))
+    html
 }
 
 /// The name of a run as a link to its report, where there is one.
@@ -136,47 +159,4 @@ pub(super) fn run_link(run: &RunOutcome) -> String {
         Some(folder) => format!("<a href=\"{}/report.html\">{name}</a>", escape(folder)),
         None => name,
     }
-}
-
-fn environment(study: &Study) -> String {
-    let environment = &study.environment;
-    let mut html = "<h3>The environment, theirs and ours</h3>\n<table \
-                    class=\"facts\"><tbody>\n"
-        .to_owned();
-    let stated = environment.stated.iter();
-    let stated: Vec<String> =
-        stated.map(|(key, value)| format!("{}: {value}", key.replace('_', " "))).collect();
-    for (name, values) in [
-        ("the paper states", &stated),
-        ("it does not state", &environment.not_stated),
-        ("what we set", &environment.ours),
-    ] {
-        if !values.is_empty() {
-            let items = values.iter().map(|value| format!("<li>{}</li>", prose(value)));
-            let items: String = items.collect();
-            let _ =
-                writeln!(html, "<tr><th scope=\"row\">{name}</th><td><ul>{items}</ul></td></tr>");
-        }
-    }
-    html + "</tbody></table>\n"
-}
-
-/// The machine that it was done again on.
-fn host(outcome: &Outcome) -> String {
-    let Some(Value::Object(host)) = &outcome.host else { return String::new() };
-    let text = |key: &str| match host.get(key) {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Number(number)) => number.to_string(),
-        _ => String::new(),
-    };
-    let memory = host.get("memory_bytes").and_then(Value::as_f64).unwrap_or(0.0);
-    let parts = [
-        text("cpu"),
-        format!("{} cores", text("cores")),
-        if memory > 0.0 { bytes(memory) } else { String::new() },
-        text("kernel"),
-        text("virtualisation"),
-    ];
-    let parts: Vec<String> = parts.into_iter().filter(|part| !part.trim().is_empty()).collect();
-    format!("<p class=\"note\">Done again on: {}.</p>\n", escape(&parts.join(" · ")))
 }

@@ -1,69 +1,99 @@
-//! The report of a study's run as a short paper: what was asked and found, how it was done again,
-//! pictures with their figures and ours, every claim with its verdict, the doubts, and how to
-//! repeat it. One file, without a network, in the clothes of a run's report.
+//! The page of a study's run, laid out as a paper on the web: what was replayed and what came of it
+//! on the first screen, then the paper, the method, figures, claims, the audit of the printed
+//! figures, limits, and how to repeat it. Text has a column with notes beside it; tables and
+//! figures have the whole width. It needs no script and no network.
 
+mod abstract_text;
+mod audit;
+mod axis;
 mod carry;
+mod carry_charts;
+mod chart;
 mod claims;
-mod doubts;
+mod compared;
+mod conditions;
+mod front;
+mod index;
+mod limits;
 mod method;
 mod numbers;
-mod opening;
 mod pictures;
 mod plan_words;
 mod prose;
 mod repeat;
-mod results;
+mod tools;
 
-use weigh_report::page::document::{Document, data_of, section};
-use weigh_report::pictures::{Gallery, Picture};
+use weigh_report::page::document::{escape, still};
 
 use crate::outcome::Outcome;
 use crate::study::Study;
 
-pub use pictures::pictures;
+pub use index::{Entry, index};
+pub use pictures::{Drawn, drawn};
 
-pub(crate) use numbers::in_unit;
-
-/// The page of what came of `study`. Links to runs are relative to the page: it stands in the
-/// folder of the study's run.
+/// The page of `outcome`, of `study`. Links to runs are relative to the page: it is in the folder
+/// of the study's run.
 pub fn page(study: &Study, outcome: &Outcome) -> String {
-    let pictures = gallery(outcome).pictures;
-    let mut body = opening::header(study, outcome);
+    let mut body = front::banner(outcome) + &front::header(study, outcome);
     body += "<main id=\"main\">\n";
-    for (id, title, content) in sections(study, outcome, &pictures) {
-        if !content.is_empty() {
-            body += &section(id, title, &content);
-        }
+    body += &numbered("abstract", "Abstract", &abstract_text::section(outcome));
+    body += &numbered("compared", "Paper and replay", &compared::section(outcome));
+    for (id, title, content) in sections(study, outcome) {
+        body += &numbered(id, title, &content);
     }
     body += "</main>\n";
-    let data = data_of(&pictures.iter().collect::<Vec<_>>());
-    Document { title: &study.question, body: &body, without_scripts: WITHOUT_SCRIPTS, data }
-        .to_html()
+    still(&study.question, &body, STYLE)
 }
 
-/// All pictures of the page, as files of their own are made of them.
-pub fn gallery(outcome: &Outcome) -> Gallery {
-    // They share nothing: each has its own data.
-    Gallery::of(data_of(&[])["shared"].take(), pictures(outcome))
-}
-
-/// The sections in the order of a paper: id, title and content; what is empty is left out.
-fn sections(
-    study: &Study,
-    outcome: &Outcome,
-    pictures: &[Picture],
-) -> Vec<(&'static str, &'static str, String)> {
+/// The sections after the first screen: id, title and content; what is empty is left out.
+fn sections(study: &Study, outcome: &Outcome) -> Vec<(&'static str, &'static str, String)> {
     vec![
         ("paper", "The paper", method::paper(study)),
-        ("method", "How it was done again", method::method(study, outcome)),
-        ("results", "Results", results::section(study, outcome, pictures)),
-        ("carry", "How many a server carries", carry::section(outcome, pictures)),
-        ("claims", "Claims and verdicts", claims::section(outcome)),
-        ("figures-alone", "What the figures say without a run", doubts::audit(study)),
-        ("doubts", "Doubts", doubts::section(study, outcome)),
+        ("method", "The replay", method::method(study, outcome)),
+        ("figures", "Figures", pictures::section(outcome)),
+        ("carry", "How many devices a server carries", carry::section(outcome)),
+        ("tools", "Real programs compared with the replay", tools::section(outcome)),
+        ("claims", "Claims", claims::claims(outcome)),
+        ("findings", "Findings of the audit that no author claims", claims::findings(outcome)),
+        ("audit", "What the printed figures show without a run", audit::section(study)),
+        ("limits", "Limits and warnings", limits::section(study, outcome)),
         ("repeat", "How to repeat it", repeat::section(study, outcome)),
     ]
 }
 
-const WITHOUT_SCRIPTS: &str = "Without scripts the pictures are not shown; the figures in them \
-    stand in the tables beneath, and in study.json.";
+/// A section with its heading; nothing where it has no content.
+fn numbered(id: &str, title: &str, content: &str) -> String {
+    if content.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{}</h2>\n\
+         {content}</section>\n",
+        escape(title)
+    )
+}
+
+/// Text with notes beside it.
+fn row(text: &str, side: &str) -> String {
+    let side = match side {
+        "" => String::new(),
+        side => format!("<aside class=\"side\">{side}</aside>"),
+    };
+    format!("<div class=\"row\"><div>{text}</div>{side}</div>\n")
+}
+
+/// Content that is shown when it is asked for.
+fn fold(summary: &str, content: &str) -> String {
+    match content {
+        "" => String::new(),
+        content => format!("<details><summary>{summary}</summary>{content}</details>\n"),
+    }
+}
+
+/// A list of HTML items; nothing where there are none.
+fn list(items: impl IntoIterator<Item = String>) -> String {
+    let items: String = items.into_iter().map(|item| format!("<li>{item}</li>\n")).collect();
+    if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") }
+}
+
+const STYLE: &str = include_str!("paper.css");

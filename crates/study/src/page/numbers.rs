@@ -13,7 +13,7 @@ pub(crate) fn in_unit(value: f64, unit: &str) -> String {
         "s" => time(value * 1e9, false),
         "B" if value >= 1000.0 => format!("{} B", count(value.round() as u64)),
         "" | "1" | "ratio" => three_digits(value),
-        // What is counted is told in full.
+        // What is counted is shown in full.
         "messages" => format!("{} messages", number(value)),
         "percent" | "%" => format!("{} %", three_digits(value)),
         "1/s" => format!("{}/s", three_digits(value)),
@@ -45,6 +45,34 @@ pub(crate) fn with_interval(value: f64, ends: (Option<f64>, Option<f64>), unit: 
         (Some(low), None) => format!("{whole} (at least {})", end(low)),
         (None, Some(high)) => format!("{whole} (at most {})", end(high)),
         (None, None) => whole,
+    }
+}
+
+/// An interval alone: `78.0 to 83.1 µs`, `at least 3.00`; a dash where there is none.
+pub(crate) fn between(ends: (Option<f64>, Option<f64>), unit: &str) -> String {
+    match ends {
+        (Some(low), Some(high)) => {
+            let (low, high) = (in_unit(low, unit), in_unit(high, unit));
+            let own = tail(&high);
+            format!("{} to {high}", low.strip_suffix(own).unwrap_or(&low))
+        }
+        (Some(low), None) => format!("at least {}", in_unit(low, unit)),
+        (None, Some(high)) => format!("at most {}", in_unit(high, unit)),
+        (None, None) => "–".to_owned(),
+    }
+}
+
+/// A figure as the paper prints it, digit by digit, with its unit: `28.00 %`.
+pub(crate) fn unit_after(printed: &str, unit: &str) -> String {
+    match unit {
+        "" | "1" | "ratio" | "count" => printed.to_owned(),
+        "percent" => format!("{printed} %"),
+        "us" => format!("{printed} µs"),
+        unit => match unit.split_once('/') {
+            Some(("1", each)) => format!("{printed}/{each}"),
+            Some((whole, each)) => format!("{printed} {whole} a {each}"),
+            None => format!("{printed} {unit}"),
+        },
     }
 }
 
@@ -114,6 +142,18 @@ mod tests {
         ] {
             assert_eq!(with_interval(value, (low, high), unit), text);
         }
+    }
+
+    #[test]
+    fn an_interval_alone_has_its_unit_once_and_says_which_end_is_open() {
+        assert_eq!(between((Some(78.0), Some(83.1)), "us"), "78.0 to 83.1 µs");
+        assert_eq!(between((Some(0.95), Some(1.41)), "1"), "0.950 to 1.41");
+        assert_eq!(between((Some(950.0), Some(1410.0)), "us"), "950 µs to 1.41 ms");
+        assert_eq!(between((Some(3.0), None), "1/s"), "at least 3.00/s");
+        assert_eq!(between((None, None), "1"), "–");
+        assert_eq!(unit_after("28.00", "percent"), "28.00 %");
+        assert_eq!(unit_after("1.98", "ratio"), "1.98");
+        assert_eq!(unit_after("1986", "1/s"), "1986/s");
     }
 
     #[test]

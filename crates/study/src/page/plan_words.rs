@@ -1,69 +1,192 @@
-//! What a plan does, in a few words: what it holds and what it varies.
+//! What a plan does as a sentence: what it varies and what it holds.
+
+use std::collections::BTreeMap;
 
 use toml::Value;
 use weigh_model::plan::Plan;
-use weigh_model::units::{parse_duration, parse_size};
+use weigh_model::units::{parse_duration, parse_rate, parse_size};
 use weigh_report::figures::{bytes, count, time};
 
+use super::prose::and;
 use crate::plans::Planned;
 
-/// A plan as a list of what it holds and varies, such as `arrival closed`,
-/// `connections 5, 10 ... 60 (12)`, `3 repetitions`.
-pub(super) fn words(planned: &Planned) -> Vec<String> {
+/// A plan in a sentence, such as `HTTP/1.1 and MQTT: messages handed over at a constant rate of
+/// 100/s, 300/s and 500/s, 50 connections, for 5s; 10 repetitions of each.`
+pub(super) fn sentence(planned: &Planned) -> String {
     let plan = &planned.resolved.plan;
-    let mut words = Vec::new();
-    for key in plan.cases.iter().flat_map(|case| case.keys()).fold(Vec::new(), distinct) {
-        let values = plan.cases.iter().filter_map(|case| case.get(key)).fold(Vec::new(), distinct);
-        let short = key.strip_prefix("load.").unwrap_or(key);
-        words.push(format!("{short} {}", listed(&values)));
+    let mut settings = settings(plan);
+    let mut take = |key: &str| settings.remove(key).unwrap_or_default();
+    let mut parts: Vec<String> = Vec::new();
+    let protocols: Vec<String> = take("protocol").iter().map(|name| protocol(name)).collect();
+    parts.push(load(&mut take));
+    for (key, one, many) in COUNTED {
+        parts.push(counted(&take(key), one, many));
     }
-    words.extend(held(plan));
-    if let Some(search) = &planned.search {
-        words.push(format!("searched along {}", search.kind().name()));
-        if !search.goals.is_empty() {
-            words.push(format!("goal {}", search.goals.join(", ")));
-        }
-    }
-    let repetitions = plan.repeat.at_least;
-    words.push(match repetitions {
+    parts.push(worded("for", &take("duration")));
+    parts.push(worded("messages of", &take("size")));
+    parts.push(worded("with a pause of", &take("think")));
+    parts.push(worded("at most in flight:", &take("window")));
+    parts.push(background(&take("background")));
+    parts.push(keep_alive(&take("http1.keep_alive")));
+    parts.push(worded("QoS", &take("mqtt.qos")));
+    parts.push(target(&mut take));
+    parts.push(worded("stored in", &take("target.store")));
+    parts.push(match &take("target.cores")[..] {
+        [] => String::new(),
+        cores => format!("the server on {}", counted(cores, "core", "cores")),
+    });
+    parts.push(worded("over the path", &take("path")));
+    let rest = settings.iter().filter(|(key, _)| !UNSAID.contains(&key.as_str()));
+    parts.extend(rest.map(|(key, values)| worded(&plainly(key), values)));
+    parts.push(search(planned));
+    parts.retain(|part| !part.is_empty());
+    let repetitions = match plan.repeat.at_least {
         1 => "one repetition".to_owned(),
         more => format!("{more} repetitions"),
-    });
-    words
-}
-
-/// What the load holds for all cases, as far as a reader must know it.
-fn held(plan: &Plan) -> Vec<String> {
-    let Ok(Value::Table(load)) = Value::try_from(&plan.load) else { return Vec::new() };
-    let is_varied = |key: &str| {
-        let whole = format!("load.{key}");
-        plan.cases.iter().any(|case| case.contains_key(&whole))
     };
-    let shown = SHOWN.iter().filter(|key| !is_varied(key));
-    let shown = shown.filter_map(|key| Some((key, load.get(*key)?)));
-    shown
-        .map(|(key, value)| (key, plain(value)))
-        .filter(|(_, value)| !value.is_empty() && !["0", "0s"].contains(&value.as_str()))
-        .map(|(key, value)| format!("{key} {value}"))
-        .collect()
+    let each = if plan.cases.len() > 1 { " of each" } else { "" };
+    let protocols = if protocols.is_empty() { String::new() } else { all(&protocols) + ": " };
+    format!("{protocols}{}; {repetitions}{each}.", parts.join(", "))
 }
 
-fn distinct<'v, V: PartialEq>(mut known: Vec<&'v V>, value: &'v V) -> Vec<&'v V> {
-    if !known.contains(&value) {
-        known.push(value);
+/// Every setting that says something, by its key: all its values, in the order of the plan.
+fn settings(plan: &Plan) -> BTreeMap<String, Vec<String>> {
+    let mut settings: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    if let Ok(Value::Table(load)) = Value::try_from(&plan.load) {
+        let held = LOAD.iter().filter_map(|key| Some((*key, plain(load.get(*key)?))));
+        for (key, value) in held.filter(|(_, value)| !["", "0", "0s"].contains(&value.as_str())) {
+            settings.insert(key.to_owned(), vec![value]);
+        }
     }
-    known
+    let mut varied: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (key, value) in plan.cases.iter().flatten() {
+        let value = plain(value);
+        let values = varied.entry(short(key).to_owned()).or_default();
+        if !value.is_empty() && !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    settings.extend(varied);
+    settings
+}
+
+fn short(key: &str) -> &str {
+    key.strip_prefix("load.").unwrap_or(key)
+}
+
+fn protocol(name: &str) -> String {
+    match name {
+        "http" | "http1" => "HTTP/1.1",
+        "http2" => "HTTP/2",
+        "mqtt" => "MQTT",
+        "grpc" => "gRPC",
+        "tcp" => "TCP sockets",
+        other => other,
+    }
+    .to_owned()
+}
+
+/// What the clients do, and when.
+fn load(take: &mut impl FnMut(&str) -> Vec<String>) -> String {
+    let pattern = |name: &String| {
+        match name.as_str() {
+            "request" => "requests with answers",
+            "publish" => "messages handed over",
+            "deliver" => "messages delivered to subscribers",
+            "poll" => "messages fetched by polling",
+            "batch" => "messages in batches",
+            "session" => "sessions of one message",
+            "transfer" => "whole objects",
+            "hold" => "idle connections",
+            other => other,
+        }
+        .to_owned()
+    };
+    let patterns: Vec<String> = take("pattern").iter().map(pattern).collect();
+    let (rates, arrivals) = (take("rate"), take("arrival"));
+    if patterns.iter().all(|pattern| pattern == "idle connections") {
+        return all(&patterns);
+    }
+    let arrival = |name: &String| match name.split_once(':').unwrap_or((name, "")) {
+        ("closed", _) => "in a closed loop".to_owned(),
+        ("burst", _) => "all at once".to_owned(),
+        ("constant", _) => "at a constant rate".to_owned(),
+        ("periodic", _) => "at each client's own period".to_owned(),
+        ("poisson", _) => "at random".to_owned(),
+        ("ramp", over) => format!("in a closed loop that clients join over {over}"),
+        (other, _) => other.to_owned(),
+    };
+    let arrivals: Vec<String> = arrivals.iter().map(arrival).collect();
+    let rates = worded("of", &rates);
+    format!("{} {} {rates}", all(&patterns), all(&arrivals)).trim().to_owned()
+}
+
+fn background(values: &[String]) -> String {
+    match values {
+        [] => String::new(),
+        [one] if one == "off" => "without the background load".to_owned(),
+        [_] => "with the background load".to_owned(),
+        _ => "without and with the background load".to_owned(),
+    }
+}
+
+fn keep_alive(values: &[String]) -> String {
+    match values {
+        [] => String::new(),
+        [one] if one == "true" => "connections kept".to_owned(),
+        [_] => "a new connection for each request".to_owned(),
+        _ => "connections kept or new for each request".to_owned(),
+    }
+}
+
+/// The server, and what it is made of.
+fn target(take: &mut impl FnMut(&str) -> Vec<String>) -> String {
+    let (names, more, stages) = (take("target"), take("target.name"), take("target.stages"));
+    let names: Vec<String> = names.into_iter().chain(more).collect();
+    let stages: Vec<String> = stages.iter().map(|own| own.replace(',', " and ")).collect();
+    match (&names[..], &stages[..]) {
+        ([], []) => String::new(),
+        (names, []) => format!("against {}", all(names)),
+        ([], stages) => format!("against the stages {}", stages.join("; ")),
+        (names, stages) => format!("against {} ({})", all(names), stages.join("; ")),
+    }
+}
+
+fn search(planned: &Planned) -> String {
+    let Some(search) = &planned.search else { return String::new() };
+    let along = search.kind().name().replace('_', " ");
+    match &search.goals[..] {
+        [] => format!("searching the highest {along}"),
+        goals => format!("searching the highest {along} with {}", goals.join(", ")),
+    }
+}
+
+/// `10 connections`, `5, 10 … 60 connections (12 values)`.
+fn counted(values: &[String], one: &str, many: &str) -> String {
+    match values {
+        [] => String::new(),
+        [single] if single == "1" => format!("one {one}"),
+        values => format!("{} {many}", all(values)),
+    }
+}
+
+fn worded(word: &str, values: &[String]) -> String {
+    if values.is_empty() { String::new() } else { format!("{word} {}", all(values)) }
 }
 
 /// Few values in full, of many the ends and their number.
-fn listed(values: &[&Value]) -> String {
-    let texts: Vec<String> = values.iter().map(|value| plain(value)).collect();
-    match &texts[..] {
-        [first, second, .., last] if texts.len() > VALUES_MAX => {
-            format!("{first}, {second} … {last} ({})", texts.len())
+fn all(values: &[String]) -> String {
+    match values {
+        [first, second, .., last] if values.len() > VALUES_MAX => {
+            format!("{first}, {second} … {last} ({} values)", values.len())
         }
-        few => few.join(", "),
+        few => and(&few.iter().map(String::as_str).collect::<Vec<_>>()),
     }
+}
+
+/// A key as words: `target.overload` is `target overload`.
+fn plainly(key: &str) -> String {
+    key.replace(['.', '_'], " ")
 }
 
 fn plain(value: &Value) -> String {
@@ -75,19 +198,38 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Sizes and times as people write them, and no more of long texts than tells them apart.
+/// Sizes and times with a space before their unit, and no more of long texts than tells them apart.
 fn readable(text: &str) -> String {
     match (parse_size(text), parse_duration(text)) {
         (Ok(size), _) if size > 0 && size.is_multiple_of(1024) => bytes(size as f64),
-        // Two units: `1ms 600us`.
-        (_, Ok(duration)) if text.contains(' ') => time(duration.0 as f64, false),
+        (Ok(size), _) if size > 0 && text.ends_with('B') => format!("{} B", count(size)),
+        (_, Ok(duration)) if duration.0 > 0 => shortest(duration.0),
+        _ if text.contains("/s") && parse_rate(text).is_ok() => rate(text),
         _ if text.chars().count() > TEXT_MAX => text.chars().take(TEXT_MAX).chain(['…']).collect(),
         _ => text.to_owned(),
     }
 }
 
-/// Keys of a load that say most about it.
-const SHOWN: [&str; 11] = [
+/// A rate: `5,000/s`, `10/s per client`.
+fn rate(text: &str) -> String {
+    let (number, per) = text.split_once('/').unwrap_or((text, "s"));
+    let number = number.parse().map_or_else(|_| number.to_owned(), count);
+    format!("{number}/{}", per.replace("/client", " per client"))
+}
+
+/// A time without digits that say nothing: `5 s` and not `5.00 s`.
+fn shortest(nanoseconds: u64) -> String {
+    let text = time(nanoseconds as f64, false);
+    let Some((number, unit)) = text.split_once(' ') else { return text };
+    let number = match number.contains('.') {
+        true => number.trim_end_matches('0').trim_end_matches('.'),
+        false => number,
+    };
+    format!("{number} {unit}")
+}
+
+/// Keys of a load that are said, also where they are held.
+const LOAD: [&str; 11] = [
     "pattern",
     "arrival",
     "connections",
@@ -98,8 +240,19 @@ const SHOWN: [&str; 11] = [
     "window",
     "think",
     "size",
-    "timeout",
+    "batch",
 ];
+
+/// Keys that count something, and what.
+const COUNTED: [(&str, &str, &str); 3] = [
+    ("connections", "connection", "connections"),
+    ("subscribers", "subscriber", "subscribers"),
+    ("messages", "message", "messages"),
+];
+
+/// Keys that say nothing to who reads the page: they are in the plan.
+const UNSAID: [&str; 6] =
+    ["warmup", "mqtt.keep_alive", "timeout", "topology", "tcp.acknowledge", "mqtt.topic"];
 
 /// More values than this are not listed one by one.
 const VALUES_MAX: usize = 6;
@@ -109,20 +262,29 @@ const TEXT_MAX: usize = 48;
 
 #[cfg(test)]
 mod tests {
-    use super::readable;
+    use super::{all, readable};
 
     #[test]
-    fn sizes_and_times_are_those_that_people_write() {
+    fn sizes_and_times_have_a_space_before_their_unit() {
         for (text, shown) in [
             ("4026531840B", "3.75 GiB"),
-            ("1ms 600us", "1.60 ms"),
-            ("5s", "5s"),
-            ("32000B", "32000B"),
+            ("1ms 600us", "1.6 ms"),
+            ("5s", "5 s"),
+            ("32000B", "32,000 B"),
             ("reference", "reference"),
             ("17Mbit/s", "17Mbit/s"),
+            ("5000/s", "5,000/s"),
+            ("10/s/client", "10/s per client"),
         ] {
             assert_eq!(readable(text), shown);
         }
         assert_eq!(readable(&"x".repeat(60)).chars().count(), 49);
+    }
+
+    #[test]
+    fn many_values_are_their_ends_and_their_number() {
+        let values = |number: u32| (1..=number).map(|nth| nth.to_string()).collect::<Vec<_>>();
+        assert_eq!(all(&values(3)), "1, 2 and 3");
+        assert_eq!(all(&values(9)), "1, 2 … 9 (9 values)");
     }
 }

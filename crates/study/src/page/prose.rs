@@ -18,6 +18,27 @@ pub(super) fn prose(text: &str) -> String {
     parts.iter().enumerate().map(part).collect()
 }
 
+/// Words as a sentence lists them: `a`, `a and b`, `a, b and c`.
+pub(super) fn and(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// `1 claim`, `12 claims`.
+pub(super) fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// A text that begins with a capital letter.
+pub(super) fn upper(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}
+
 /// The name of a published series as it is read: `HTTP, payloads 10000, average cpu` for
 /// `protocol=HTTP;payloads=10000;stat=average_cpu`. What is no such name stays as it is.
 pub(super) fn series(text: &str) -> String {

@@ -33,8 +33,14 @@ impl Change<'_> {
     /// The runs as they would be with it.
     pub fn of(&self, runs: &Runs) -> Runs {
         let mut runs = runs.clone();
-        if let Some(RunState::Made(made)) = runs.get_mut(&self.link.run) {
-            self.make(&mut made.summary);
+        match (runs.get_mut(&self.link.run), self.quantity) {
+            (Some(RunState::Made(made)), _) => self.make(&mut made.summary),
+            (Some(RunState::Tool(made)), Quantity::Tool { figure, .. }) => {
+                let values = made.repetitions.iter_mut();
+                let values = values.filter_map(|one| one.figures.get_mut(figure));
+                values.for_each(|value| *value = self.other(*value));
+            }
+            _ => {}
         }
         runs
     }
@@ -68,7 +74,8 @@ impl Change<'_> {
                     capacity.high = capacity.high.map(|high| self.other(high));
                 }
             }
-            Quantity::Published { .. }
+            Quantity::Tool { .. }
+            | Quantity::Published { .. }
             | Quantity::PublishedAlong { .. }
             | Quantity::Finding { .. } => {}
         }

@@ -1,16 +1,19 @@
-//! A small study and what came of it, written by hand: every verdict, a skipped run, a doubt, a
-//! damaged figure, and names that a page must escape.
+//! A small study and what came of it, written by hand: every answer, a stand-in and the named
+//! software, a skipped run, a warning, a damaged figure, several runs, and names that a page must
+//! escape.
 
 use serde_json::json;
 use weigh_audit::{Source, audit};
 use weigh_study::outcome::{
-    Answer, AxisShown, CellShown, Certainty, ClaimOutcome, DoubtShown, ExperimentOutcome,
-    FigureOutcome, FlagShown, Judged, Line, Link, PointShown, QuantityShown, Role, RunOutcome,
+    Agreement, Answer, AxisShown, BreakEvenShown, CellShown, Certainty, ClaimOutcome,
+    ComparedShown, DoubtShown, ExperimentOutcome, FigureOutcome, FlagShown, Judged, Line, Link,
+    OccasionShown, PaperShown, PointShown, QuantityShown, Replay, Role, RunAnswers, RunOutcome,
     STUDY_SCHEMA, Series,
 };
 use weigh_study::published::Published;
 use weigh_study::study::{Environment, Experiment, Flag, Paper, Study};
-use weigh_study::{Outcome, Scale, Verdict, Way};
+use weigh_study::tools::{ToolBeside, ToolFigure, ToolShown};
+use weigh_study::{Outcome, Printed, Replayed, Scale, Way, Why};
 
 /// The study.
 pub fn study() -> Study {
@@ -32,6 +35,7 @@ pub fn study() -> Study {
             asked: "Which of the two is lighter?".to_owned(),
             did: "Two machines, a load tool each.".to_owned(),
             found: "MQTT is lighter.".to_owned(),
+            ..Paper::default()
         },
         environment: Environment {
             stated: [("machine".to_owned(), "1 vCPU, 3.75 GB".to_owned())].into(),
@@ -51,6 +55,9 @@ pub fn study() -> Study {
             reason: "decimal point lost".to_owned(),
             confidence: "near certain".to_owned(),
         }],
+        parameters: Vec::new(),
+        hash: "0123456789abcdef".repeat(4),
+        tools: Vec::new(),
         published: Published::default(),
         plans: Vec::new(),
         audit: audit(&[source], &[]).unwrap(),
@@ -87,10 +94,70 @@ pub fn outcome() -> Outcome {
         host: Some(json!({ "cpu": "A processor", "cores": 2, "memory_bytes": 4294967296u64 })),
         state: "done".to_owned(),
         experiments: experiments(),
+        occasions: vec![occasion("2026-11-20", "a"), occasion("2026-11-21", "b")],
+        paper: PaperShown {
+            title: Some("A comparison of <two> protocols".to_owned()),
+            authors: vec!["A. Author".to_owned(), "B. Author".to_owned()],
+            link: Some("https://example.org/paper".to_owned()),
+            ..PaperShown::default()
+        },
+        judged_hash: "0123456789abcdef".repeat(4),
+        warnings: Vec::new(),
         claims: claims(),
         certainty: Certainty::of(&claims()),
         figures: vec![figure()],
         carry: Vec::new(),
+        tools: vec![tool()],
+    }
+}
+
+/// A real program, with one figure that stands beside one of Weighbridge.
+fn tool() -> ToolShown {
+    ToolShown {
+        name: "tools/curl-post".to_owned(),
+        about: "A start of curl for each message".to_owned(),
+        experiments: vec!["E1-http".to_owned()],
+        program: "curl".to_owned(),
+        version: Some("7.88.1".to_owned()),
+        target: String::new(),
+        folder: Some("tools-curl-post".to_owned()),
+        skipped: None,
+        repetitions: 5,
+        failures: Vec::new(),
+        warnings: vec!["Other processes used 20 % of a core.".to_owned()],
+        figures: vec![ToolFigure {
+            name: "cpu_s_per_message".to_owned(),
+            unit: "s".to_owned(),
+            mean: 0.012,
+            low: Some(0.011),
+            high: Some(0.013),
+            n: 5,
+            beside: vec![ToolBeside {
+                what: "Weighbridge's client".to_owned(),
+                value: Some(0.002),
+                low: None,
+                high: None,
+                difference: Some(0.010),
+                difference_low: Some(0.009),
+                difference_high: Some(0.011),
+                reason: String::new(),
+            }],
+        }],
+    }
+}
+
+fn occasion(day: &str, boot: &str) -> OccasionShown {
+    OccasionShown {
+        run: format!("{day}T20-00-00-study-sample"),
+        started: format!("{day}T20:00:00Z"),
+        version: "0.1.0".to_owned(),
+        scale: Scale::Quick,
+        host: Some(json!({ "cpu": "A processor", "cores": 2, "memory_bytes": 4294967296u64 })),
+        state: "done".to_owned(),
+        study_hash: Some("0123456789abcdef".repeat(4)),
+        is_same_study: Some(true),
+        boot: Some(boot.to_owned()),
+        warnings: Vec::new(),
     }
 }
 
@@ -133,23 +200,90 @@ fn experiments() -> Vec<ExperimentOutcome> {
     vec![of("E1-http", None, vec![made, skipped]), of("E9", Some("it takes a modem"), Vec::new())]
 }
 
+/// A claim for each pair of answers; the last one is a finding of the audit.
 fn claims() -> Vec<ClaimOutcome> {
-    let verdicts = Verdict::ALL.into_iter().enumerate();
-    verdicts
-        .map(|(index, verdict)| ClaimOutcome {
-            id: format!("C0{}", index + 1),
-            source: "Table 10".to_owned(),
-            says: format!("HTTP needs <87> % of it, {} times.", index + 1),
-            experiments: vec!["E1-http".to_owned()],
-            cells: vec![cell()],
-            verdict,
-            sentence: format!("Ours is 3.84 (3.60 to 4.09), so it is {verdict}."),
-            because: Some("A closed loop sets its own rate.".to_owned()),
-            conditions: vec![judged(Role::Picture), judged(Role::Cause)],
-            by_paper: Vec::new(),
-            by_model: Vec::new(),
-        })
+    let answers = Printed::ALL.into_iter().zip(Replayed::ALL).zip(Why::ALL);
+    answers
+        .enumerate()
+        .map(|(index, ((printed, own), why))| claim(index, printed, own, why))
         .collect()
+}
+
+fn claim(index: usize, printed: Printed, own: Replayed, why: Why) -> ClaimOutcome {
+    let answer = match own {
+        Replayed::Reproduced => Answer::Yes,
+        Replayed::NotReproduced => Answer::No,
+        _ => Answer::Undecided,
+    };
+    let by_paper = if printed == Printed::Consistent { Answer::Yes } else { Answer::No };
+    let mut conditions = vec![judged(Role::Replayed, answer), judged(Role::Why, Answer::Yes)];
+    if printed != Printed::NothingToCheck {
+        conditions.push(judged(Role::Printed, by_paper));
+    }
+    ClaimOutcome {
+        id: format!("C0{}", index + 1),
+        says: format!("HTTP needs <87> % of it, {} times.", index + 1),
+        section: "Section 2, Table 10".to_owned(),
+        is_finding: index == 3,
+        experiments: vec!["E1-http".to_owned()],
+        cells: vec![cell()],
+        printed,
+        replays: vec![replay(own, false), replay(Replayed::NotRun, true)],
+        why,
+        is_contradicted: printed == Printed::Impossible,
+        sentence: format!("The replay is {own}."),
+        because: Some("A closed loop sets its own rate.".to_owned()),
+        remark: Some("The server is not named.".to_owned()),
+        conditions,
+        compared: vec![compared()],
+        break_even: vec![BreakEvenShown {
+            what: "header".to_owned(),
+            unit: "B".to_owned(),
+            value: Some(310.0),
+            low: Some(290.0),
+            high: Some(330.0),
+            sentence: "The answer turns at 310 B of header (95 % CI 290 to 330).".to_owned(),
+        }],
+        agreement: Some(Agreement {
+            same: if index == 1 { 1 } else { 2 },
+            of: 2,
+            answers: ["2026-11-20", "2026-11-21"].map(|day| run_answers(day, own, why)).to_vec(),
+        }),
+        by_model: Vec::new(),
+    }
+}
+
+fn run_answers(day: &str, own: Replayed, why: Why) -> RunAnswers {
+    let run = format!("{day}T20-00-00-study-sample");
+    RunAnswers { run, replays: vec![own, Replayed::NotRun], why }
+}
+
+fn replay(answer: Replayed, is_same: bool) -> Replay {
+    let on = if is_same { "EMQX 5.8" } else { "Weighbridge's broker in place of EMQX" };
+    let reasons = match answer {
+        Replayed::Undecided => vec!["3 repetitions; an answer needs 5".to_owned()],
+        Replayed::NotRun => vec!["emqx is not installed".to_owned()],
+        _ => Vec::new(),
+    };
+    let host = if answer == Replayed::NotRun { "" } else { "2 cores, A processor" };
+    Replay { answer, on: on.to_owned(), is_same, host: host.to_owned(), reasons }
+}
+
+fn compared() -> ComparedShown {
+    ComparedShown {
+        what: "CPU at 50 clients".to_owned(),
+        unit: "percent".to_owned(),
+        theirs: Some(87.0),
+        theirs_printed: "87.00".to_owned(),
+        here: Some(84.2),
+        low: Some(80.0),
+        high: Some(88.4),
+        ratio: Some(0.968),
+        ratio_low: Some(0.92),
+        ratio_high: Some(1.016),
+        links: Vec::new(),
+        reason: String::new(),
+    }
 }
 
 fn cell() -> CellShown {
@@ -159,7 +293,7 @@ fn cell() -> CellShown {
         x: "50".to_owned(),
         x_unit: "clients".to_owned(),
         value: 87.0,
-        printed: "87".to_owned(),
+        printed: "87.00".to_owned(),
         unit: "percent".to_owned(),
         flags: vec![FlagShown {
             about: String::new(),
@@ -171,7 +305,7 @@ fn cell() -> CellShown {
     }
 }
 
-fn judged(role: Role) -> Judged {
+fn judged(role: Role, answer: Answer) -> Judged {
     let link = Link {
         run: "published/E1-http".to_owned(),
         folder: "published-E1-http".to_owned(),
@@ -180,6 +314,8 @@ fn judged(role: Role) -> Judged {
     };
     Judged {
         role,
+        lane: 0,
+        is_without_runs: false,
         text: "http / mqtt > 2".to_owned(),
         words: "CPU by htop, HTTP over MQTT".to_owned(),
         estimate: Some(3.84),
@@ -187,8 +323,11 @@ fn judged(role: Role) -> Judged {
         high: Some(4.09),
         n: Some(3),
         shown: "3.84 (3.60 to 4.09)".to_owned(),
-        answer: Answer::Yes,
-        reasons: Vec::new(),
+        answer,
+        reasons: match answer {
+            Answer::Undecided => vec!["3 repetitions; an answer needs 5".to_owned()],
+            _ => Vec::new(),
+        },
         quantities: vec![QuantityShown {
             name: "http".to_owned(),
             text: "mean CPU as htop would have shown it".to_owned(),

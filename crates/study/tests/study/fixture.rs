@@ -1,12 +1,12 @@
-//! A small made-up study with one claim for every verdict, and runs of it that were recorded: real
-//! ones, made with `weigh run` and `weigh limit`, of which only what is asked for was kept.
+//! A small made-up study with a claim for every kind of answer, and recorded runs of it: real ones,
+//! made with `weigh run` and `weigh limit`, of which only what is asked for was kept.
 
 use weigh_model::Protocol;
 use weigh_model::protocol::Invalid;
 use weigh_plan::matrix::Decided;
 use weigh_plan::world::{REFERENCE, TargetWord, World};
 use weigh_study::study::About;
-use weigh_study::{Outcome, RunMade, RunState, Runs, Scale, Study, StudyTexts, Way};
+use weigh_study::{Occasion, Outcome, RunMade, RunState, Runs, Scale, Study, StudyTexts, Way};
 
 pub struct TestWorld;
 
@@ -72,8 +72,28 @@ pub fn replace(text: &mut String, old: &str, new: &str) {
     *text = text.replacen(old, new, 1);
 }
 
-/// The recorded runs.
+/// The recorded runs with twice their repetitions and without warnings: evidence that may decide.
 pub fn runs() -> Runs {
+    let mut runs = recorded();
+    for state in runs.values_mut() {
+        let RunState::Made(made) = state else { continue };
+        for cell in &mut made.summary.cells {
+            cell.repetitions *= 2;
+            cell.doubts.retain(|warning| warning.code != "disturbed");
+            for metric in cell.metrics.values_mut() {
+                let again = metric.values.clone();
+                metric.values.extend(again);
+            }
+        }
+        for pair in &mut made.summary.interference {
+            pair.overlap_ratio = pair.overlap_ratio.max(1.0);
+        }
+    }
+    runs
+}
+
+/// The recorded runs, three repetitions each.
+pub fn recorded() -> Runs {
     let recorded = [
         ("published/clients", include_str!("recorded/published-clients.json")),
         ("published/burst", include_str!("recorded/published-burst.json")),
@@ -103,5 +123,17 @@ pub fn outcome(study: &Study, runs: &Runs, scale: Scale) -> Outcome {
         version: "0.1.0".to_owned(),
         state: "done".to_owned(),
     };
-    study.outcome(&about, runs)
+    study.outcome(&about, &[Occasion { scale, ..occasion(runs) }])
+}
+
+/// One occasion with these runs.
+pub fn occasion(runs: &Runs) -> Occasion {
+    Occasion {
+        run: "2026-01-01T00-00-00-study-fixture".to_owned(),
+        started: "2026-01-01T00:00:00Z".to_owned(),
+        version: "0.1.0".to_owned(),
+        state: "done".to_owned(),
+        runs: runs.clone(),
+        ..Occasion::default()
+    }
 }

@@ -7,6 +7,7 @@ fn the_schemas_in_the_repository_are_current() {
     for (file, made) in [
         ("study.schema.json", weigh_study::study_schema()),
         ("outcome.schema.json", weigh_study::Outcome::json_schema()),
+        ("tools.schema.json", weigh_study::tools_schema()),
     ] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas").join(file);
         if std::env::var_os("WEIGH_WRITE_SCHEMAS").is_some() {

@@ -1,0 +1,84 @@
+//! A cell of a run: its figures, and what forbids to use them.
+
+use weigh_model::doubt::DoubtRecord;
+use weigh_model::trial::Point;
+use weigh_report::summary::Cell;
+
+use crate::openings;
+use crate::outcome::Link;
+use crate::runs::RunMade;
+
+/// A cell, all that is known of where it stands, and its run.
+pub(crate) struct Found<'r> {
+    pub(crate) run: &'r str,
+    pub(crate) made: &'r RunMade,
+    pub(crate) cell: &'r Cell,
+    pub(crate) point: Point,
+    /// Whether its figures are taken even where the generator was the limit.
+    pub(crate) even_limited: bool,
+}
+
+impl Found<'_> {
+    /// Why its figures must not decide anything.
+    pub(crate) fn openings(&self, repetitions: usize) -> Vec<String> {
+        let place = format!("{}, {}", self.run, self.cell.name);
+        openings::of_cell(&place, self.cell, repetitions, self.even_limited)
+    }
+
+    pub(crate) fn link(&self) -> Link {
+        Link {
+            run: self.run.to_owned(),
+            folder: self.made.folder.clone(),
+            cell: self.cell.name.clone(),
+            trials: self.made.trials.get(&self.cell.name).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// The doubt for which this figure is not to be taken.
+    fn spoilt_by(&self, figure: &str) -> Option<&DoubtRecord> {
+        let is_allowed = |doubt: &DoubtRecord| self.even_limited && doubt.code == LIMITED;
+        let spoils = |doubt: &&DoubtRecord| self.cell.is_spoilt(doubt, figure);
+        self.cell.doubts.iter().filter(spoils).find(|doubt| !is_allowed(doubt))
+    }
+
+    /// That the generator was its limit, where it is taken nevertheless.
+    pub(crate) fn limited(&self) -> Option<String> {
+        let doubt = self.cell.doubts.iter().find(|doubt| doubt.code == LIMITED);
+        doubt.filter(|_| self.even_limited).map(|doubt| doubt.text.clone())
+    }
+
+    /// The values of its repetitions.
+    pub(crate) fn values(&self, metric: &str) -> Result<Vec<f64>, String> {
+        let place = format!("{}, {}", self.run, self.cell.name);
+        if let Some(doubt) = self.spoilt_by(metric) {
+            return Err(format!("{place} is not valid: {}", doubt.text));
+        }
+        let Some(found) = self.cell.metrics.get(metric) else {
+            return Err(format!("{place}: {metric} was not measured"));
+        };
+        let values: Option<Vec<f64>> = found.values.iter().copied().collect();
+        values.ok_or_else(|| format!("{place}: {metric} falls into the lost share"))
+    }
+
+    /// A count of its ledger.
+    pub(crate) fn counted(&self, name: &str) -> Result<f64, String> {
+        let place = format!("{}, {}", self.run, self.cell.name);
+        if let Some(doubt) = self.spoilt_by(name) {
+            return Err(format!("{place} is not valid: {}", doubt.text));
+        }
+        let ledger = serde_json::to_value(&self.cell.ledger).unwrap_or_default();
+        match name.split_once('.') {
+            // A cause that is not there had no message.
+            Some((kind, cause)) => Ok(ledger[kind][cause].as_f64().unwrap_or(0.0)),
+            None => ledger[name].as_f64().ok_or_else(|| format!("{place}: {name} is not known")),
+        }
+    }
+
+    pub(crate) fn too_few(&self, metric: &str) -> String {
+        let place = format!("{}, {}", self.run, self.cell.name);
+        format!("{place}: one repetition of {metric} tells no interval: repeat it, --scale full")
+    }
+}
+
+/// The warning about a result that the generator limited.
+const LIMITED: &str = "generator-limited";

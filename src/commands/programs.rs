@@ -1,0 +1,27 @@
+//! `weigh programs`: starts a client program as often as an order on standard input says, and
+//! reports what the starts used. `weigh study run` starts it itself.
+
+use clap::Args;
+use weigh_stage::programs::ProgramOrder;
+
+use crate::exit::{Exit, Stop};
+use crate::show::output;
+
+/// It has no flags.
+#[derive(Args)]
+pub struct Programs {}
+
+impl Programs {
+    /// Carries out the order.
+    pub fn run(self) -> Result<Exit, Stop> {
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line)?;
+        let order: ProgramOrder = serde_json::from_str(&line).map_err(Stop::usage)?;
+        let used = order.carry_out().map_err(|error| {
+            Stop::new(Exit::Target, format!("{}: {error}", order.program.display()))
+        })?;
+        let json = serde_json::to_string(&used);
+        let json = json.map_err(|error| Stop::new(Exit::Internal, error))?;
+        output::put(&format!("{json}\n")).map(|()| Exit::Done)
+    }
+}

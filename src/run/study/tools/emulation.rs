@@ -1,0 +1,69 @@
+//! The same load as a real program made, made by `weigh`, and what that program would have printed
+//! of it.
+
+use std::path::Path;
+
+use weigh_emulate::autocannon;
+use weigh_emulate::beside::Left;
+use weigh_model::event::{Event, Interval, TrialFinished};
+use weigh_report::run_folder::{LATEST, RunFolder};
+
+/// The figures that the run below `runs` reports in the place of a program: of the words behind
+/// `weigh` the first says in whose.
+///
+/// # Errors
+/// If there is no run with a result.
+pub fn figures(words: &[String], runs: &Path) -> Result<Vec<(&'static str, f64)>, String> {
+    let folder = RunFolder::find(runs, LATEST).map_err(|error| error.to_string())?;
+    let journal = folder.read_journal().map_err(|error| error.to_string())?;
+    let summary = folder.summary(&journal.events).map_err(|error| error.to_string())?;
+    let mut intervals: Vec<Interval> = Vec::new();
+    let mut trial: Option<TrialFinished> = None;
+    for event in journal.events {
+        match event {
+            Event::Interval(interval) => intervals.push(interval),
+            Event::TrialFinished(finished) => trial = Some(*finished),
+            _ => {}
+        }
+    }
+    let trial = trial.ok_or("it left no result")?;
+    let load = &summary.run.plan.load;
+    let left = Left { load, finished: &trial, intervals: &intervals };
+    let metric = |name: &str| trial.metrics.get(name).copied();
+    let row = |rows: &[weigh_emulate::Row], name: &str| {
+        let row = rows.iter().find(|row| row.name == name)?;
+        row.tool.split_whitespace().next()?.replace(',', "").parse::<f64>().ok()
+    };
+    let ms = |name: &str| metric(name).map(|ns| ns / 1e6);
+    let found = match words.first().map(String::as_str) {
+        Some("autocannon") => {
+            let rows = autocannon::beside(&left).rows;
+            vec![
+                ("reported_messages", Some(trial.ledger.acknowledged as f64)),
+                ("reported_time_s", metric("autocannon_time_s")),
+                ("reported_per_s", metric("autocannon_per_s")),
+                ("reported_latency_ms_mean", row(&rows, "Latency Avg")),
+                ("reported_latency_ms_p50", row(&rows, "Latency 50%")),
+                ("reported_latency_ms_max", row(&rows, "Latency Max")),
+            ]
+        }
+        Some("mqtt-stresser") => {
+            vec![
+                ("reported_messages", trial.ledger.delivered.map(|count| count as f64)),
+                ("reported_received_ratio", metric("mqtt_stresser_receive_ratio")),
+                ("reported_publish_per_s", metric("mqtt_stresser_publish_per_s")),
+                ("reported_receive_per_s", metric("mqtt_stresser_receive_per_s")),
+            ]
+        }
+        _ => vec![
+            ("reported_messages", Some(trial.ledger.sent as f64)),
+            ("reported_time_s", metric("transfer_time_s").or(metric("window_s"))),
+            ("reported_per_s", metric("throughput_in_per_s")),
+            ("reported_latency_ms_mean", ms("response_time_ns.mean")),
+            ("reported_latency_ms_p50", ms("response_time_ns.p50")),
+            ("reported_latency_ms_max", ms("response_time_ns.max")),
+            ("reported_errors_ratio", metric("errors_ratio")),
+        ],
+    };
+    Ok(found.into_iter().filter_map(|(name, value)| Some((name, value?))).collect())
+}

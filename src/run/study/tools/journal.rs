@@ -1,0 +1,72 @@
+//! The journal of a tool's run on the disk: every line is there before the next repetition begins.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use weigh_study::tools::{TOOL_JOURNAL, ToolLine, ToolMade};
+
+use crate::exit::{Exit, Stop};
+
+/// A journal that is written.
+pub struct ToolJournal {
+    file: File,
+    path: PathBuf,
+}
+
+impl ToolJournal {
+    /// Opens the journal in this folder behind its last whole line, or begins one.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn open(folder: &Path) -> Result<ToolJournal, Stop> {
+        let path = folder.join(TOOL_JOURNAL);
+        let opened = || -> std::io::Result<File> {
+            fs::create_dir_all(folder)?;
+            let mut file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(&path)?;
+            let text = fs::read(&path)?;
+            let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            file.set_len(whole as u64)?;
+            file.seek(SeekFrom::End(0))?;
+            Ok(file)
+        };
+        match opened() {
+            Ok(file) => Ok(ToolJournal { file, path }),
+            Err(error) => Err(unwritten(&path, &error)),
+        }
+    }
+
+    /// Appends a line and waits until it is on the disk.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&mut self, line: &ToolLine) -> Result<(), Stop> {
+        let written = self.file.write_all(line.to_json().as_bytes());
+        let written = written.and_then(|()| self.file.sync_data());
+        written.map_err(|error| unwritten(&self.path, &error))
+    }
+}
+
+/// What the journal in this folder says; `None` where there is none, or not a whole line of it.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn read(folder: &Path, name: &str) -> Result<Option<ToolMade>, Stop> {
+    let path = folder.join(TOOL_JOURNAL);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Stop::usage(format!("{}: {error}", path.display()))),
+    };
+    let own = weigh_study::runs::folder(name);
+    ToolMade::of(&own, &text).map_err(|error| Stop::usage(format!("{}: {error}", path.display())))
+}
+
+fn unwritten(path: &Path, error: &std::io::Error) -> Stop {
+    Stop::new(Exit::Record, format!("{}: cannot be written: {error}", path.display()))
+}

@@ -1,0 +1,94 @@
+//! Real programs beside Weighbridge, for a terminal: each figure that is compared, with the
+//! difference.
+
+use std::fmt::Write;
+
+use weigh_report::figures::three_digits;
+use weigh_study::tools::{ToolBeside, ToolFigure, ToolShown};
+
+/// A block for every program that was run; empty where none was.
+pub fn tools(all: &[ToolShown]) -> String {
+    let mut text = String::new();
+    for tool in all.iter().filter(|tool| tool.skipped.is_none()) {
+        let version = tool.version.as_ref().map_or(String::new(), |version| format!(" {version}"));
+        let _ = writeln!(text, "\n{} ({}{version}): {}", tool.name, tool.program, tool.about);
+        for figure in tool.figures.iter().filter(|figure| is_shown(figure)) {
+            let name = figure.name.replace('_', " ");
+            let own = interval(figure.mean, (figure.low, figure.high), &figure.unit);
+            let _ = writeln!(text, "  {name}: {own}, n = {}", figure.n);
+            for beside in &figure.beside {
+                let _ = writeln!(text, "    {}", compared(beside, &figure.unit));
+            }
+        }
+        for why in &tool.failures {
+            let _ = writeln!(text, "  a repetition failed: {why}");
+        }
+        for warning in &tool.warnings {
+            let _ = writeln!(text, "  warning: {warning}");
+        }
+    }
+    text
+}
+
+/// Figures that are compared, and what a message costs the program.
+fn is_shown(figure: &ToolFigure) -> bool {
+    !figure.beside.is_empty() || figure.name == "cpu_s_per_message"
+}
+
+/// `weigh autocannon: 10,000/s; difference 4.00/s (-2.00 to 10.0)`.
+fn compared(beside: &ToolBeside, unit: &str) -> String {
+    let what = &beside.what;
+    let Some(value) = beside.value else { return format!("{what}: {}", beside.reason) };
+    let value = interval(value, (beside.low, beside.high), unit);
+    let difference = match beside.difference {
+        Some(difference) => {
+            let ends = (beside.difference_low, beside.difference_high);
+            format!("difference {}", interval(difference, ends, unit))
+        }
+        None => beside.reason.clone(),
+    };
+    format!("{what}: {value}; {difference}")
+}
+
+fn interval(value: f64, ends: (Option<f64>, Option<f64>), unit: &str) -> String {
+    // Times of a message are seconds in study.json, and milliseconds for readers.
+    let (factor, unit) = match unit {
+        "s" if value.abs() < 1.0 => (1e3, " ms"),
+        "s" => (1.0, " s"),
+        "1/s" => (1.0, "/s"),
+        "bytes" => (1.0, " B"),
+        "ms" => (1.0, " ms"),
+        _ => (1.0, ""),
+    };
+    let shown = |value: f64| three_digits(value * factor);
+    match ends {
+        (Some(low), Some(high)) if low != high => {
+            format!("{}{unit} ({} to {})", shown(value), shown(low), shown(high))
+        }
+        _ => format!("{}{unit}", shown(value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_stands_with_its_interval() {
+        let beside = ToolBeside {
+            what: "weigh autocannon".to_owned(),
+            value: Some(10_000.0),
+            low: None,
+            high: None,
+            difference: Some(4.0),
+            difference_low: Some(-2.0),
+            difference_high: Some(10.0),
+            reason: String::new(),
+        };
+        let text = "weigh autocannon: 10,000/s; difference 4.00/s (-2.00 to 10.0)";
+        assert_eq!(compared(&beside, "1/s"), text);
+        let absent = ToolBeside { value: None, reason: "not run".to_owned(), ..beside };
+        assert_eq!(compared(&absent, "1/s"), "weigh autocannon: not run");
+        assert_eq!(interval(0.0024, (Some(0.002), Some(0.003)), "s"), "2.40 ms (2.00 to 3.00)");
+    }
+}
