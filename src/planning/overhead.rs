@@ -115,7 +115,7 @@ fn times(each: Nanos, number: u64) -> Nanos {
 /// What a search ends with: the highest load that is carried, and the lowest that is not.
 const BOUNDS: u64 = 2;
 
-/// A server of ours: study 000, `right/window`, took so long beside its messages.
+/// A server of ours, beside its messages: measured over the closed loops of study 000.
 const PROCESS: Nanos = Nanos::from_millis(45);
 
 /// Waiting until a gateway and what is behind it stand still.

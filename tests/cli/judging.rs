@@ -11,7 +11,7 @@ use crate::studies::{TINY, holds, part, replayed, results};
 
 impl Place {
     /// Two runs of the tiny study's first experiment, seconds each.
-    fn two_runs(name: &str) -> (Place, [String; 2]) {
+    pub fn two_runs(name: &str) -> (Place, [String; 2]) {
         let place = Place::tiny(name);
         for _ in 0..2 {
             place.study("run", &["--scale", "mini", "--only", "E1", "--quiet"]).with(0);
@@ -22,7 +22,7 @@ impl Place {
         (place, runs)
     }
 
-    fn judge(&self, runs: &[String], more: &[&str]) -> Ended {
+    pub fn judge(&self, runs: &[String], more: &[&str]) -> Ended {
         let names: Vec<&str> = runs.iter().map(String::as_str).collect();
         self.weigh(&[&["study", "judge"], &names[..], more].concat())
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::rig::{Place, signal};
+use crate::rig::{Place, in_one_of_three, signal};
 
 /// What a server of so many requests a second does with those that come too early.
 #[derive(Clone, Copy)]
@@ -128,6 +128,10 @@ fn holds_the_truth(limit: &Value, slack: f64) {
 
 #[test]
 fn the_bounds_lie_around_a_limit_that_is_known() {
+    in_one_of_three(bounds_around_a_known_limit);
+}
+
+fn bounds_around_a_known_limit() {
     let place = Place::new("bucket");
     let url = server(Beyond::Refuses);
     let limit = search(&place, &url, &[]);
@@ -161,6 +165,10 @@ fn the_bounds_lie_around_a_limit_that_is_known() {
 /// A server that only queues loses nothing in a short trial: what piles up gives it away.
 #[test]
 fn a_queue_without_end_is_no_capacity() {
+    in_one_of_three(queue_without_end);
+}
+
+fn queue_without_end() {
     let place = Place::new("queue");
     let url = server(Beyond::Waits);
     let limit = search(&place, &url, &[]);
@@ -397,6 +405,10 @@ fn cores() -> usize {
 /// Step and hold: a curve with what came out of each step, and no average.
 #[test]
 fn a_load_in_steps_is_a_curve() {
+    in_one_of_three(load_in_steps);
+}
+
+fn load_in_steps() {
     let place = Place::new("limit-steps");
     let steps: Vec<String> = (1..=6).map(|step| format!("{step}000/s@1s")).collect();
     let arrival = format!("steps:{}", steps.join(","));
