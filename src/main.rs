@@ -10,18 +10,15 @@ macro_rules! eprintln {
 }
 
 mod commands;
-mod exit;
-mod input_file;
 mod numbers;
 mod output_file;
 mod planning;
-mod run;
 mod sealing;
 mod show;
 
 use clap::{Parser, Subcommand};
 
-use crate::exit::Exit;
+use weigh_runner::exit::Exit;
 
 /// One workload over every messaging protocol, every message accounted for.
 #[derive(Parser)]
@@ -136,5 +133,5 @@ fn main() -> std::process::ExitCode {
         Command::Background(command) => command.run(),
         Command::Programs(command) => command.run(),
     };
-    result.unwrap_or_else(exit::Stop::tell).into()
+    result.unwrap_or_else(weigh_runner::exit::Stop::tell).into()
 }

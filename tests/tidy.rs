@@ -471,6 +471,31 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("seal", &["model"]),
     ("pipeline", &["model", "protocols"]),
     ("study", &["model", "stats", "plan", "limit", "audit", "report", "charts"]),
+    (
+        "runner",
+        &[
+            "model",
+            "stats",
+            "emulate",
+            "energy",
+            "engine",
+            "protocols",
+            "path",
+            "pipeline",
+            "stage",
+            "observe",
+            "outpost",
+            "report",
+            "audit",
+            "plan",
+            "study",
+            "limit",
+            "seal",
+            "sequence",
+            "wire",
+            "rundown",
+        ],
+    ),
 ];
 
 /// Words that must be absent from the code below a folder, and why.

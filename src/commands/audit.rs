@@ -12,11 +12,11 @@ use weigh_report::run_folder::RunFolder;
 use weigh_study::StudyTexts;
 use weigh_study::audit_page::{self, Audited};
 
-use crate::exit::{Exit, Stop};
-use crate::input_file::{self, CONTENT_BYTES_MAX};
 use crate::output_file;
-use crate::planning::studies::Studies;
 use crate::show::output;
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::input_file::{self, CONTENT_BYTES_MAX};
+use weigh_runner::study::library::Studies;
 
 /// The flags of `weigh audit`.
 #[derive(Args)]

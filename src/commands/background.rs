@@ -14,19 +14,19 @@ use weigh_model::{Pattern, Trial};
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::pinning::{CoreSet, Pinning};
 
-use crate::exit::{Exit, Stop};
-use crate::planning::cases::{Case, decide};
 use crate::planning::conduct::{password_of_environment, secrets_of};
-use crate::run::background::{FAILED, INTERVAL, RAN, Told, UP};
-use crate::run::identity::Trials;
-use crate::run::interrupts::Interrupts;
-use crate::run::kept::Targets;
-use crate::run::metering::Metering;
-use crate::run::series::Series;
-use crate::run::stage::Stage;
-use crate::run::trial_run::{self, Surroundings};
-use crate::run::watching::Lookouts;
 use crate::show::output;
+use weigh_runner::case::{Case, decide};
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::interrupts::Interrupts;
+use weigh_runner::probes::background::{FAILED, INTERVAL, RAN, Told, UP};
+use weigh_runner::probes::metering::Metering;
+use weigh_runner::targets::kept::Targets;
+use weigh_runner::targets::stage::Stage;
+use weigh_runner::targets::watching::Lookouts;
+use weigh_runner::trial::identity::Trials;
+use weigh_runner::trial::measure::{self as trial_run, Surroundings};
+use weigh_runner::trial::series::Series;
 
 /// The flags of `weigh background`.
 #[derive(Args)]

@@ -16,11 +16,11 @@ use weigh_model::Nanos;
 use weigh_model::units::parse_duration;
 use weigh_stats::clocks::Exchange;
 
-use crate::exit::{Exit, Stop};
 use crate::numbers::clocks as clock_text;
-use crate::planning::preflight;
-use crate::run::interrupts::Interrupts;
 use crate::show::output;
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::interrupts::Interrupts;
+use weigh_runner::preflight;
 
 /// The flags of `weigh clock`.
 #[derive(Args)]

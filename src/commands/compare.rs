@@ -8,16 +8,16 @@ use weigh_plan::matrix::Decided;
 use weigh_plan::patience;
 use weigh_stage::catalogue::Catalogue;
 
-use crate::exit::{Exit, Stop};
-use crate::planning::background;
-use crate::planning::cases::Secrets;
 use crate::planning::conduct::Manner;
 use crate::planning::counts::counts;
 use crate::planning::energy::EnergyOptions;
-use crate::planning::known::Known;
 use crate::planning::lane_options::{LaneOptions, run_name, secrets};
-use crate::planning::lanes;
 use crate::planning::options::LoadOptions;
+use weigh_runner::case::Secrets;
+use weigh_runner::case::background;
+use weigh_runner::case::known::Known;
+use weigh_runner::case::lanes;
+use weigh_runner::exit::{Exit, Stop};
 
 /// The flags of `weigh compare`.
 #[derive(Args)]

@@ -10,9 +10,9 @@ use weigh_energy::case::closed;
 use weigh_energy::keys::Kind;
 use weigh_energy::{Catalogue, PartFile};
 
-use crate::exit::{Exit, Stop};
-use crate::planning::energy;
 use crate::show::output;
+use weigh_runner::energy;
+use weigh_runner::exit::{Exit, Stop};
 
 /// The flags of `weigh devices`.
 #[derive(Args)]

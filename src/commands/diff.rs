@@ -9,9 +9,9 @@ use weigh_report::checks;
 use weigh_report::diff::{Asked, Diff as Compared, Side, render};
 use weigh_report::table::Style;
 
-use crate::exit::{Exit, Stop};
 use crate::planning::verdicts::{self, Verdicts};
 use crate::show::output;
+use weigh_runner::exit::{Exit, Stop};
 
 /// The flags of `weigh diff`.
 #[derive(Args)]

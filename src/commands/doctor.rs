@@ -12,12 +12,12 @@ use weigh_stage::facts::Facts;
 use weigh_protocols::PROTOCOLS;
 use weigh_stage::pinning::{CoreSet, Pinning};
 
-use crate::exit::{Exit, Stop};
-use crate::planning::lanes::{Given, lanes};
-use crate::run::interrupts::Interrupts;
-use crate::run::metering::sources;
-use crate::run::null_path::{Bench, Kind};
 use crate::show::output;
+use weigh_runner::case::lanes::{Given, lanes};
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::interrupts::Interrupts;
+use weigh_runner::probes::metering::sources;
+use weigh_runner::run::null_path::{Bench, Kind};
 
 /// The flags of `weigh doctor`.
 #[derive(Args)]
@@ -65,7 +65,7 @@ impl Doctor {
             shards,
             target_shards: shards,
             connection_per_message: self.session,
-            source_addresses: crate::run::addresses::SOURCES_MAX,
+            source_addresses: weigh_runner::targets::addresses::SOURCES_MAX,
             ..Demand::default()
         };
         let mut findings = doctor::examine(&demand, &facts);

@@ -10,9 +10,9 @@ use weigh_report::exports::{
 };
 use weigh_report::{RecordError, RunFolder, Summary};
 
-use crate::exit::{Exit, Stop};
 use crate::output_file::OutputFile;
 use crate::show::output;
+use weigh_runner::exit::{Exit, Stop};
 
 /// The flags of `weigh export`.
 #[derive(Args)]

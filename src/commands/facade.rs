@@ -17,15 +17,15 @@ use weigh_plan::LoadWords;
 use weigh_report::run_folder::RunFolder;
 use weigh_stage::catalogue::Catalogue;
 
-use crate::exit::{Exit, Stop};
-use crate::planning::cases::Secrets;
 use crate::planning::conduct::Manner;
 use crate::planning::lane_options::{plan_of, secrets};
-use crate::planning::lanes::{self, Given};
 use crate::planning::request_options::RequestOptions;
-use crate::run::chronicle::not_recorded;
-use crate::run::experiment::Finished;
 use crate::show::output;
+use weigh_runner::case::Secrets;
+use weigh_runner::case::lanes::{self, Given};
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::run::chronicle::not_recorded;
+use weigh_runner::run::experiment::Finished;
 
 /// A flag of a tool that is not taken over, and what to do instead.
 pub struct Refused {

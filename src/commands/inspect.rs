@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use weigh_seal::{KeyFile, inspect};
 
-use crate::exit::{Exit, Stop};
 use crate::sealing::{files, text};
 use crate::show::output;
+use weigh_runner::exit::{Exit, Stop};
 
 /// The flags of `weigh inspect`.
 #[derive(Args)]

@@ -12,8 +12,8 @@ use weigh_stage::managed::ManagedServer;
 use weigh_stage::process::ProcessError;
 
 use crate::commands::targets::temporary_folder;
-use crate::exit::{Exit, Stop};
 use crate::show::output;
+use weigh_runner::exit::{Exit, Stop};
 
 /// What changes the machine is run only when it was asked for by name and by flag.
 ///

@@ -12,21 +12,22 @@ use weigh_model::{Load, Nanos, Pattern};
 use weigh_plan::patience;
 use weigh_stage::catalogue::Catalogue;
 
-use crate::exit::{Exit, Stop};
-use crate::planning::cases::{Case, Secrets};
 use crate::planning::conduct::Manner;
-use crate::planning::known::Known;
 use crate::planning::lane_options::{LaneOptions, run_name, secrets};
-use crate::planning::lanes::Lane;
 use crate::planning::limit_goals::GoalOptions;
-use crate::planning::limit_length::{self, check_length, quantity};
 use crate::planning::limit_load;
-use crate::planning::limit_needs;
 use crate::planning::options::LoadOptions;
-use crate::planning::overhead;
-use crate::planning::searches;
-use crate::run::limit_search;
 use crate::show::output;
+use weigh_runner::case::known::Known;
+use weigh_runner::case::lanes::Lane;
+use weigh_runner::case::{Case, Secrets};
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::preflight::overhead;
+use weigh_runner::search::asked as searches;
+use weigh_runner::search::axis_load;
+use weigh_runner::search::length::{self as limit_length, check_length, quantity};
+use weigh_runner::search::needs as limit_needs;
+use weigh_runner::search::trials as limit_search;
 
 /// The flags of `weigh limit`.
 #[derive(Args)]
@@ -116,7 +117,8 @@ impl Limit {
     fn wanted(&self, catalogue: &Catalogue, axis: &Axis) -> Result<Vec<Wanted>, Stop> {
         let given = self.shared.given()?;
         let lanes = self.shared.lanes(&self.words, catalogue, &given, &self.load)?;
-        let usual = self.goals.fit_a_minute().then(|| Nanos(LANE_BUDGET.0 * lanes.len() as u64));
+        let usual =
+            self.goals.asked().fit_a_minute().then(|| Nanos(LANE_BUDGET.0 * lanes.len() as u64));
         let budget = self.budget.or(usual);
         let share = budget.map(|budget| searches::share(budget, lanes.len()));
         let options = limit_load::with_axis(&self.load, axis)?;
@@ -126,11 +128,11 @@ impl Limit {
             let patterns = lane.patterns();
             let pattern = self.load.pattern.unwrap_or(patterns[0]);
             let topology = options.topology();
-            limit_load::check(axis.kind(), protocol, pattern, topology)?;
+            axis_load::check(axis.kind(), protocol, pattern, topology)?;
             let mut load = options.load(protocol, patterns)?;
-            let goals = self.goals.goals(&load)?;
+            let goals = self.goals.asked().goals(&load)?;
             let is_near = !self.shared.has_hosts() && lane.against.is_on_this_machine();
-            if self.load.timeout.is_none() && is_near && limit_load::can_pile_up(&load) {
+            if self.load.timeout.is_none() && is_near && axis_load::can_pile_up(&load) {
                 load.timeout = load.timeout.min(limit_length::usual_timeout(&goals));
             }
             let mut search = Search::new(*axis, goals);

@@ -10,11 +10,11 @@ use weigh_model::event::Event;
 use weigh_observe::energy::{Candidate, survey};
 use weigh_report::RunFolder;
 
-use crate::exit::{Exit, Stop};
-use crate::run::chronicle::not_recorded;
-use crate::run::metering::sources;
-use crate::run::outside;
 use crate::show::output;
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::probes::metering::sources;
+use weigh_runner::probes::outside;
+use weigh_runner::run::chronicle::not_recorded;
 
 /// The flags of `weigh meters`.
 #[derive(Args)]

@@ -27,6 +27,8 @@ pub mod runs;
 pub mod seal;
 pub mod serve;
 #[cfg(feature = "pipeline")]
+pub mod serve_pipeline;
+#[cfg(feature = "pipeline")]
 pub mod serve_stage;
 pub mod stats;
 pub mod study;

@@ -10,8 +10,8 @@ use weigh_model::{Arrival, Emulation, Join, Nanos, Pattern, Rate, Topology, Writ
 use weigh_plan::LoadWords;
 
 use crate::commands::facade::{self, Asked, Refused};
-use crate::exit::{Exit, Stop};
 use crate::planning::conduct::Manner;
+use weigh_runner::exit::{Exit, Stop};
 
 /// The words behind the command, which are that tool's.
 #[derive(Args)]

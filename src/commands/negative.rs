@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::exit::Stop;
+use weigh_runner::exit::Stop;
 
 /// What to say instead of the parser's own words, where a flag was given a negative value.
 pub fn value(error: &clap::Error, words: &[OsString]) -> Option<Stop> {

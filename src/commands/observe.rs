@@ -11,10 +11,10 @@ use weigh_model::lookout::Vantage;
 use weigh_observe::ObserveError;
 use weigh_observe::process::ProcessStat;
 
-use crate::exit::{Exit, Stop};
-use crate::run::agents::Outpost;
-use crate::run::watching;
 use crate::show::output;
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::targets::agents::Outpost;
+use weigh_runner::targets::watching;
 
 /// The flags of `weigh observe`.
 #[derive(Args)]

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 use weigh_seal::{Opened, OpenerKey, PlainPart, SignatureKey, open};
 
-use crate::exit::{Exit, Stop};
 use crate::sealing::files;
 use crate::sealing::text::printable;
+use weigh_runner::exit::{Exit, Stop};
 
 /// The flags of `weigh open`.
 #[derive(Args)]

@@ -21,12 +21,12 @@ use weigh_protocols as registry;
 use weigh_stage::catalogue::Catalogue;
 
 use crate::commands::targets::Started;
-use crate::exit::{Exit, Stop};
 use crate::output_file;
-use crate::planning::lanes::Given;
-use crate::planning::preflight;
-use crate::run::addresses;
 use crate::show::output;
+use weigh_runner::case::lanes::Given;
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::preflight;
+use weigh_runner::targets::addresses;
 
 /// The flags of `weigh targets probe`.
 #[derive(Args)]

@@ -4,8 +4,8 @@
 use clap::Args;
 use weigh_stage::programs::ProgramOrder;
 
-use crate::exit::{Exit, Stop};
 use crate::show::output;
+use weigh_runner::exit::{Exit, Stop};
 
 /// It has no flags.
 #[derive(Args)]

@@ -16,11 +16,11 @@ use weigh_report::study_folder::StudyFolder;
 use weigh_report::table::{self, Style};
 use weigh_stage::catalogue::Catalogue;
 
-use crate::exit::{Exit, Stop};
-use crate::planning::studies::{self, Studies};
 use crate::planning::verdicts::Verdicts;
-use crate::run::study::kept;
 use crate::show::{output, study_text};
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::study::kept;
+use weigh_runner::study::library::{self as studies, Studies};
 
 /// The flags of `weigh report`.
 #[derive(Args)]

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::exit::{Exit, Stop};
 use crate::planning::conduct::Manner;
-use crate::planning::known::Known;
 use crate::planning::plan_file::PlanFile;
+use weigh_runner::case::known::Known;
+use weigh_runner::exit::{Exit, Stop};
 
 /// The flags of `weigh run`.
 #[derive(Args)]

@@ -16,19 +16,19 @@ use weigh_rundown::{Archive, ArchiveError, DischargeLog, LogError, Report, Start
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::pinning::{CoreSet, Pinning};
 
-use crate::exit::{Exit, Stop};
 use crate::numbers::rundown as rundown_text;
-use crate::planning::cases::{Case, decide};
 use crate::planning::conduct::{check_user, password_of_environment, secrets_of};
-use crate::planning::known::Known;
 use crate::planning::plan_file::PlanFile;
-use crate::planning::preflight;
-use crate::run::identity::Trials;
-use crate::run::interrupts::Interrupts;
-use crate::run::power::Power;
-use crate::run::rundown::Rundown as Running;
-use crate::run::trial_run;
 use crate::show::output;
+use weigh_runner::case::known::Known;
+use weigh_runner::case::{Case, decide};
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::interrupts::Interrupts;
+use weigh_runner::preflight;
+use weigh_runner::probes::power::Power;
+use weigh_runner::rundown::Rundown as Running;
+use weigh_runner::trial::identity::Trials;
+use weigh_runner::trial::measure as trial_run;
 
 /// The flags of `weigh rundown`.
 #[derive(Args)]

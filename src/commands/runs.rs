@@ -9,10 +9,10 @@ use weigh_model::Condition;
 use weigh_model::units::parse_duration;
 use weigh_report::study_folder::StudyFolder;
 
-use crate::exit::{Exit, Stop};
-use crate::run::study::kept;
 use crate::show::output;
 use crate::show::run_list::{self, StudyEntry};
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::study::kept;
 
 /// The flags of `weigh runs`.
 #[derive(Args)]

@@ -6,8 +6,8 @@ use clap::Args;
 use weigh_model::seal::Cipher;
 use weigh_seal::{ONLY, PlainPart, Policy, RecipientKey, Sealing, SignerKey};
 
-use crate::exit::{Exit, Stop};
 use crate::sealing::files;
+use weigh_runner::exit::{Exit, Stop};
 
 /// The flags of `weigh seal`.
 #[derive(Args)]

@@ -17,10 +17,10 @@ use weigh_stage::serve_lines::{Request, error_line, listening_line, report_line}
 
 #[cfg(feature = "pipeline")]
 use super::serve_stage::Stage;
-use crate::exit::{Exit, Stop};
-use crate::planning::lanes::Given;
-use crate::run::layers;
 use crate::show::output;
+use weigh_runner::case::lanes::Given;
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::probes::layers;
 
 /// The flags of `weigh serve`.
 #[derive(Args)]

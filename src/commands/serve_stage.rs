@@ -18,8 +18,8 @@ use weigh_pipeline::{
 use weigh_stage::serve_lines::report_line;
 
 use super::serve::{address, answer, say};
-use crate::exit::{Exit, Stop};
-use crate::run::pipeline;
+use crate::commands::serve_pipeline;
+use weigh_runner::exit::{Exit, Stop};
 
 /// A stage of the storage pipeline, or all of it.
 #[derive(Subcommand)]
@@ -200,7 +200,7 @@ impl Stage {
             Stage::Store(flags) => hold("store", flags.control, || flags.start()),
             Stage::Api(flags) => hold("api", flags.control, || flags.start()),
             Stage::Gateway(flags) => hold("gateway", flags.control, || flags.start()),
-            Stage::Pipeline(flags) => pipeline::run(&flags),
+            Stage::Pipeline(flags) => serve_pipeline::run(&flags),
         }
     }
 }
@@ -210,7 +210,7 @@ impl StoreFlags {
         let StoreFlags { listen, keeping, gathering, hops, .. } = self;
         let (place, is_unique) = (keeping.place()?, keeping.unique);
         let gathering = gathering.into();
-        StoreSettings { listen, place, is_unique, gathering, hops }.start().map_err(Stop::from)
+        StoreSettings { listen, place, is_unique, gathering, hops }.start().map_err(stop)
     }
 }
 
@@ -251,7 +251,7 @@ impl ApiFlags {
             Holding::Store(endpoint.map_err(|text| Stop::usage(format!("--store: {text}")))?)
         };
         let gathering = gathering.into();
-        ApiSettings { listen, holding, gathering, hops }.start().map_err(Stop::from)
+        ApiSettings { listen, holding, gathering, hops }.start().map_err(stop)
     }
 }
 
@@ -271,7 +271,7 @@ impl GatewayFlags {
         }
         let gathering = gathering.into();
         let settings = GatewaySettings { broker, to, filter, qos, client_id, gathering, hops };
-        settings.start().map_err(Stop::from)
+        settings.start().map_err(stop)
     }
 }
 
@@ -281,12 +281,11 @@ impl From<GatheringFlags> for Gathering {
     }
 }
 
-impl From<Failed> for Stop {
-    fn from(failed: Failed) -> Stop {
-        match failed {
-            Failed::Typed(text) => Stop::usage(text),
-            Failed::Found(text) => Stop::new(Exit::Target, text),
-        }
+/// How the program ends where a stage cannot run.
+fn stop(failed: Failed) -> Stop {
+    match failed {
+        Failed::Typed(text) => Stop::usage(text),
+        Failed::Found(text) => Stop::new(Exit::Target, text),
     }
 }
 

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::exit::{Exit, Stop};
 use crate::numbers::file::NumberFile;
 use crate::numbers::report::NumberReport;
 use crate::numbers::text as number_text;
 use crate::show::output;
+use weigh_runner::exit::{Exit, Stop};
 
 /// The flags of `weigh stats`.
 #[derive(Args)]

@@ -7,7 +7,7 @@ mod show;
 
 use clap::{Args, Subcommand};
 
-use crate::exit::{Exit, Stop};
+use weigh_runner::exit::{Exit, Stop};
 
 /// The flags of `weigh study`.
 #[derive(Args)]

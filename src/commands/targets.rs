@@ -15,8 +15,8 @@ use weigh_stage::pinning::{CoreSet, Pinning};
 
 use crate::commands::install::install;
 use crate::commands::probe::Probe;
-use crate::exit::{Exit, Stop};
 use crate::show::output;
+use weigh_runner::exit::{Exit, Stop};
 
 /// The flags of `weigh targets`.
 #[derive(Args)]

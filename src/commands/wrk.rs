@@ -9,8 +9,8 @@ use weigh_model::{Arrival, Nanos, Pattern, Rate};
 use weigh_plan::LoadWords;
 
 use crate::commands::facade::{self, Asked, Refused, http_url, path_of, seconds};
-use crate::exit::{Exit, Stop};
 use crate::planning::conduct::Manner;
+use weigh_runner::exit::{Exit, Stop};
 
 /// The words behind the command, which are that tool's.
 #[derive(Args)]

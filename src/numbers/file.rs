@@ -5,7 +5,7 @@ use std::io::Read;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 
-use crate::input_file::{self, CONTENT_BYTES_MAX};
+use weigh_runner::input_file::{self, CONTENT_BYTES_MAX};
 
 /// What stands in a file, line by line.
 #[derive(Clone, Debug, PartialEq)]

@@ -14,20 +14,25 @@ use weigh_report::limit_text;
 use weigh_report::table::{self, Style};
 use weigh_stage::catalogue::Catalogue;
 
-use crate::exit::{Exit, Stop};
-use crate::input_file::{self, TEXT_BYTES_MAX};
 use crate::output_file;
-use crate::planning::cases::{Case, Secrets, decide};
 use crate::planning::counts::counts;
-use crate::planning::lanes::Against;
 use crate::planning::verdicts::{self, Verdicts};
-use crate::planning::{due, energy, forecast, patience, preflight};
-use crate::run::experiment::{Circumstances, Experiment, Finished, Place};
-use crate::run::interrupts::Interrupts;
-use crate::run::resumption;
-use crate::run::resumption::Begun;
-use crate::run::stage::Footing;
 use crate::show::output;
+use crate::show::terminal::Display;
+use weigh_runner::case::lanes::Against;
+use weigh_runner::case::{Case, Secrets, decide};
+use weigh_runner::energy;
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::input_file::{self, TEXT_BYTES_MAX};
+use weigh_runner::interrupts::Interrupts;
+use weigh_runner::preflight;
+use weigh_runner::preflight::due;
+use weigh_runner::preflight::forecast;
+use weigh_runner::preflight::patience;
+use weigh_runner::run::experiment::{Circumstances, Experiment, Finished, Place};
+use weigh_runner::run::resumption;
+use weigh_runner::run::resumption::Begun;
+use weigh_runner::targets::stage::Footing;
 
 /// How a plan is carried out, whatever it asks.
 #[derive(Args)]
@@ -295,6 +300,7 @@ impl Manner {
             interrupts: Interrupts::listen()?,
             footing,
             is_quiet: self.quiet,
+            watch: Display::watch,
         };
         Experiment::new(plan, cases, setup, around)
     }

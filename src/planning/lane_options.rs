@@ -15,15 +15,15 @@ use weigh_plan::keys::{ABILITIES, OFFLOAD};
 use weigh_plan::matrix::{self, Decided, RELAY};
 use weigh_stage::catalogue::Catalogue;
 
-use crate::exit::Stop;
-use crate::planning::cases::path_keys;
 use crate::planning::counts::counts;
-use crate::planning::fetched;
-use crate::planning::known::Known;
-use crate::planning::lanes::{self, Against, Given, Lane, is_secret};
 use crate::planning::options::{LoadOptions, with_flag};
 use crate::planning::request_options::RequestOptions;
 use crate::planning::tls_options::TlsOptions;
+use weigh_runner::case::fetched;
+use weigh_runner::case::known::Known;
+use weigh_runner::case::lanes::{self, Against, Given, Lane, is_secret};
+use weigh_runner::case::path_keys;
+use weigh_runner::exit::Stop;
 
 /// The flags of all lanes of a command line.
 #[derive(Args)]

@@ -1,13 +1,12 @@
-//! What a load on the axis of a search means for a trial: which flag it takes the place of, and how
-//! it is put into the load.
+//! The axis of a search in the flags of `weigh limit`: its ends, and which flag it takes the place of.
 
 use weigh_limit::{Axis, AxisKind};
-use weigh_model::trial::Point;
-use weigh_model::units::{Bytes, parse_rate, parse_size};
-use weigh_model::{Arrival, Load, Nanos, Pattern, Rate, Topology};
+use weigh_model::units::{parse_rate, parse_size};
+use weigh_model::{Arrival, Pattern, Rate};
 
-use crate::exit::Stop;
 use crate::planning::options::LoadOptions;
+use weigh_runner::exit::Stop;
+use weigh_runner::search::axis_load::has_rate;
 
 /// The axis that the flags ask for. Without ends it goes from a load that every target takes to one
 /// that few do.
@@ -107,91 +106,4 @@ pub fn with_axis(options: &LoadOptions, axis: &Axis) -> Result<LoadOptions, Stop
         AxisKind::MessageSize => options.size = Some(min as u64),
     }
     Ok(options)
-}
-
-fn has_rate(arrival: &Arrival) -> bool {
-    matches!(arrival, Arrival::Constant | Arrival::Poisson | Arrival::Periodic)
-}
-
-/// Refuses an axis that a load of this protocol does not have.
-pub fn check(
-    kind: AxisKind,
-    protocol: &str,
-    pattern: Pattern,
-    topology: Option<Topology>,
-) -> Result<(), Stop> {
-    if kind != AxisKind::Subscribers {
-        return Ok(());
-    }
-    if pattern != Pattern::Deliver {
-        return Err(Stop::usage(format!(
-            "--axis subscribers: {protocol} has none in the pattern {pattern}: type --pattern \
-             deliver, or another axis"
-        )));
-    }
-    if topology == Some(Topology::Pairs) {
-        return Err(Stop::usage(
-            "--axis subscribers: pairs need as many publishers: type --topology fan-out or shared",
-        ));
-    }
-    Ok(())
-}
-
-/// Refuses a load whose other keys leave nothing to search along this axis.
-pub fn check_free(kind: AxisKind, load: &Load) -> Result<(), Stop> {
-    if kind == AxisKind::Rate && !has_rate(&load.arrival) {
-        return Err(Stop::usage(format!(
-            "an arrival of {} has no rate that could be searched: name constant, poisson or \
-             periodic, or another axis",
-            load.arrival
-        )));
-    }
-    if kind != AxisKind::Burst && load.messages.is_some() {
-        return Err(Stop::usage(
-            "messages: a goal says how long its trials are: leave them out, or search a burst",
-        ));
-    }
-    Ok(())
-}
-
-/// The load of one trial of a search.
-pub fn at(kind: AxisKind, base: &Load, load: f64, duration: Nanos) -> Load {
-    let mut own = base.clone();
-    own.duration = Some(duration);
-    match kind {
-        AxisKind::Rate => own.rate = Some(Rate { per_second: load, per_client: false }),
-        AxisKind::Connections => own.connections = load as u32,
-        AxisKind::Burst => {
-            own.messages = Some(load as u64);
-            own.duration = None;
-        }
-        AxisKind::Subscribers => own.subscribers = load as u32,
-        AxisKind::MessageSize => own.size = Some(Bytes(load as u64)),
-    }
-    own
-}
-
-/// The point of a trial of a search: its lane, with its load and its length.
-pub fn point(kind: AxisKind, lane: &Point, load: &Load) -> Point {
-    let mut point = lane.clone();
-    let key = match kind {
-        AxisKind::Rate => "rate",
-        AxisKind::Connections => "connections",
-        AxisKind::Burst => "messages",
-        AxisKind::Subscribers => "subscribers",
-        AxisKind::MessageSize => "size",
-    };
-    let written = serde_json::to_value(load).unwrap_or_default();
-    for key in [key, "duration"] {
-        if let Some(value) = written.get(key) {
-            point.insert(format!("load.{key}"), value.clone());
-        }
-    }
-    point
-}
-
-/// True if a load lasts for a time and comes whether the target keeps up or not: then what has
-/// piled up at its end has not been done in time.
-pub fn can_pile_up(load: &Load) -> bool {
-    load.arrival.is_open() && load.arrival != Arrival::Burst && load.messages.is_none()
 }

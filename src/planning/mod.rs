@@ -1,35 +1,13 @@
-//! From the words of a command line or a plan to cases that can be weighed.
+//! From the words of a command line to a plan that can be carried out.
 
-pub mod abilities;
-pub mod background;
-pub mod cases;
 pub mod conduct;
 pub mod counts;
-pub mod due;
-pub mod elsewhere;
 pub mod energy;
-pub mod fetched;
-pub mod forecast;
-pub mod known;
 pub mod lane_options;
-pub mod lanes;
 pub mod limit_goals;
-pub mod limit_length;
 pub mod limit_load;
-pub mod limit_needs;
-pub mod material;
 pub mod options;
-pub mod overhead;
-pub mod patience;
-pub mod pipeline;
 pub mod plan_file;
-pub mod preflight;
-pub mod readings;
 pub mod request_options;
-pub mod searches;
-pub mod share;
-pub mod studies;
-pub mod study_parts;
-pub mod study_tools;
 pub mod tls_options;
 pub mod verdicts;

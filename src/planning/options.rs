@@ -8,8 +8,8 @@ use weigh_model::units::{Bytes, parse_duration, parse_rate, parse_size, parse_wh
 use weigh_model::{Arrival, Load, Nanos, Pattern, Rate, Split, Topology, Writes};
 use weigh_plan::{Contradiction, LoadWords};
 
-use crate::exit::Stop;
 use crate::planning::counts::counts;
+use weigh_runner::exit::Stop;
 
 /// The flags that describe a load. Letters are those of autocannon, wrk, oha and emqtt-bench.
 #[derive(Args, Clone, Debug)]

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use weigh_plan::{Draft, Problems, Resolved};
 
-use crate::exit::Stop;
-use crate::input_file::{self, TEXT_BYTES_MAX};
-use crate::planning::known::Known;
+use weigh_runner::case::known::Known;
+use weigh_runner::exit::Stop;
+use weigh_runner::input_file::{self, TEXT_BYTES_MAX};
 
 /// The text of a plan, and where it is from.
 pub struct PlanFile {

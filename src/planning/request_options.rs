@@ -6,9 +6,9 @@ use std::path::Path;
 use clap::Args;
 use weigh_protocols::fields;
 
-use crate::exit::Stop;
-use crate::input_file::{self, TEXT_BYTES_MAX};
-use crate::planning::lanes::Lane;
+use weigh_runner::case::lanes::Lane;
+use weigh_runner::exit::Stop;
+use weigh_runner::input_file::{self, TEXT_BYTES_MAX};
 
 /// The flags about requests and messages.
 #[derive(Args, Clone, Debug)]

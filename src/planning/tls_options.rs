@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use weigh_model::tls;
 
-use crate::exit::Stop;
-use crate::planning::lanes::Lane;
+use weigh_runner::case::lanes::Lane;
+use weigh_runner::exit::Stop;
 
 /// The flags about TLS.
 #[derive(Args, Clone, Debug)]

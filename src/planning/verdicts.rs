@@ -11,8 +11,8 @@ use weigh_report::github;
 use weigh_report::judging::Answer;
 use weigh_report::junit;
 
-use crate::exit::{Exit, Stop};
 use crate::output_file;
+use weigh_runner::exit::{Exit, Stop};
 
 /// What `--undecided` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

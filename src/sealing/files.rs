@@ -8,10 +8,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use weigh_seal::{SealError, Zeroizing};
 
-use crate::exit::{Exit, Stop};
-use crate::input_file::{self, CONTENT_BYTES_MAX};
 use crate::output_file::OutputFile;
 use crate::show::output;
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::input_file::{self, CONTENT_BYTES_MAX};
 
 /// The text of a file that holds a private key. One that others may read is no secret any more.
 ///

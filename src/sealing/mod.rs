@@ -1,6 +1,4 @@
-//! Sealed objects: the files that they and their keys are in, how they are shown, and bodies made
-//! of them.
+//! Sealed objects: the files that they and their keys are in, and how they are shown.
 
-pub mod bodies;
 pub mod files;
 pub mod text;

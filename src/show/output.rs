@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Write};
 
 use weigh_model::visible::visible;
 
-use crate::exit::{Exit, Stop};
+use weigh_runner::exit::{Exit, Stop};
 
 /// Writes `text` to standard output. Whoever closed the pipe (`| head`) has read what he wanted.
 /// Control characters are made visible, since what is shown was named by others: runs, targets,

@@ -7,8 +7,8 @@ use weigh_charts::{Artist, Theme};
 use weigh_report::pictures::Gallery;
 use weigh_study::page::Drawn;
 
-use crate::exit::{Exit, Stop};
 use crate::output_file;
+use weigh_runner::exit::{Exit, Stop};
 
 /// Draws every picture of a run into `folder`, making it where it is not there; how many there are.
 pub fn write(folder: &Path, gallery: &Gallery) -> Result<usize, Stop> {

@@ -4,104 +4,32 @@
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use weigh_engine::interval_times::IntervalTimes;
 use weigh_engine::job::{Progress, ShardInterval};
+use weigh_model::Pattern;
 use weigh_model::event::Interval;
 use weigh_model::units::Nanos;
-use weigh_model::visible::visible_line;
-use weigh_model::{Load, Pattern};
 use weigh_report::table::Style;
-use weigh_sequence::Sequence;
-
-use crate::run::series::Series;
+use weigh_runner::watcher::{Standing, Watcher};
 
 /// Shows how a run goes, on stderr.
 pub struct Display {
     bar: Option<ProgressBar>,
     is_quiet: bool,
-    trial: Mutex<Option<Standing>>,
+    trial: Mutex<Option<Underway>>,
 }
 
-/// Where a run stands when a trial begins.
-#[derive(Clone)]
-pub struct Standing {
-    name: String,
-    /// Its number, from 1.
-    number: u64,
-    /// How many there will be, at least and at most.
-    of: (u64, u64),
-    /// How long it all takes from here, at least and at most; 0 where nothing is known.
-    left: (Nanos, Nanos),
-    /// How long it sends, if time is its limit, and how many messages, if that is.
-    planned: (Option<Nanos>, Option<u64>),
-    pattern: Pattern,
-    since: Instant,
-}
-
-impl Standing {
-    /// Before the trial `name` of this load, the next of `sequence`; so much time is left of the
-    /// plan's budget, if it has one.
-    pub fn new(
-        name: &str,
-        load: &Load,
-        sequence: &Sequence,
-        budget_left: Option<Nanos>,
-    ) -> Standing {
-        let (done, left) = (sequence.done_count(), sequence.remaining());
-        let in_budget = |time: Nanos| time.min(budget_left.unwrap_or(Nanos::NEVER));
-        Standing {
-            name: visible_line(name).into_owned(),
-            number: done + 1,
-            of: ((done + left.least).max(done + 1), done + left.most),
-            left: (in_budget(left.time_least), in_budget(left.time_most)),
-            planned: (load.duration.map(|time| time + load.warmup), load.messages),
-            pattern: load.pattern,
-            since: Instant::now(),
-        }
-    }
-
-    /// Before trial `number` of a search, of which nobody knows how many there will be.
-    pub fn in_search(name: &str, load: &Load, number: u64) -> Standing {
-        Standing {
-            name: visible_line(name).into_owned(),
-            number,
-            of: (0, 0),
-            left: (Nanos(0), Nanos(0)),
-            planned: (load.duration.map(|time| time + load.warmup), load.messages),
-            pattern: load.pattern,
-            since: Instant::now(),
-        }
-    }
-
-    /// `trial 3 of 12 to 20, 2m 5s left`.
-    fn text(&self) -> String {
-        if self.of.1 == 0 {
-            return format!("trial {}", self.number);
-        }
-        let (least, most) = self.of;
-        let of = if least == most { most.to_string() } else { format!("{least} to {most}") };
-        let passed = Nanos(self.since.elapsed().as_nanos() as u64);
-        let left = |time: Nanos| Nanos(time.0.saturating_sub(passed.0));
-        let times = (rough(left(self.left.0)), rough(left(self.left.1)));
-        let left = match times {
-            _ if self.left.1.0 == 0 => String::new(),
-            (least, most) if least == most || self.left.0.0 == 0 => format!(", {most} left"),
-            (least, most) => format!(", {least} to {most} left"),
-        };
-        format!("trial {} of {of}{left}", self.number)
-    }
-
-    /// How far the bar is, of [`PARTS`], by the most that can come.
-    fn position(&self) -> u64 {
-        let planned = self.planned.0.unwrap_or(Nanos::NEVER).as_secs_f64();
-        let share = (self.since.elapsed().as_secs_f64() / planned).min(1.0);
-        let done = if self.of.1 == 0 { share } else { (self.number - 1) as f64 + share };
-        (done / self.of.1.max(1) as f64 * PARTS as f64) as u64
-    }
+/// A trial that is shown.
+struct Underway {
+    standing: Standing,
+    pace: Pace,
+    /// By shard: connections that stand, of how many.
+    opened: BTreeMap<u32, (u64, u64)>,
+    /// When a line was last written.
+    said: Instant,
 }
 
 impl Display {
@@ -119,94 +47,85 @@ impl Display {
         Display { bar, is_quiet, trial: Mutex::new(None) }
     }
 
-    /// A trial begins.
-    pub fn trial(&self, standing: Standing) {
+    /// Shows a run that begins, unless it `is_quiet`.
+    pub fn watch(is_quiet: bool) -> Box<dyn Watcher> {
+        Box::new(Display::new(is_quiet))
+    }
+
+    fn line(&self, underway: &mut Underway, text: &str) {
+        let standing = &underway.standing;
+        match &self.bar {
+            Some(bar) => {
+                bar.set_prefix(standing.text());
+                bar.set_message(format!("{}: {text}", standing.name));
+                bar.set_position(position(standing));
+            }
+            None if !self.is_quiet && underway.said.elapsed() >= Duration::from_millis(900) => {
+                underway.said = Instant::now();
+                eprintln!("weigh:   {text}");
+            }
+            None => {}
+        }
+    }
+}
+
+impl Watcher for Display {
+    fn trial(&self, standing: Standing) {
         match &self.bar {
             Some(bar) => {
                 bar.set_prefix(standing.text());
                 bar.set_message(standing.name.clone());
-                bar.set_position(standing.position());
+                bar.set_position(position(&standing));
             }
             None if !self.is_quiet => eprintln!("weigh: {}: {}", standing.text(), standing.name),
             None => {}
         }
         if let Ok(mut trial) = self.trial.lock() {
-            *trial = Some(standing);
+            let pace = Pace::new(&standing);
+            let (opened, said) = (BTreeMap::new(), Instant::now());
+            *trial = Some(Underway { standing, pace, opened, said });
         }
     }
 
-    /// A trial is over.
-    pub fn trial_done(&self) {
-        if let (Some(bar), Some(trial)) = (&self.bar, self.standing()) {
-            let done = (trial.number * PARTS).checked_div(trial.of.1).unwrap_or(PARTS);
-            bar.set_position(done);
+    fn progress(&self, shard: u32, told: &Progress) {
+        let Ok(mut trial) = self.trial.lock() else { return };
+        let Some(underway) = trial.as_mut() else { return };
+        match told {
+            Progress::Opening(open, all) => {
+                underway.opened.insert(shard, (*open, *all));
+                let text = opening(&underway.opened);
+                self.line(underway, &text);
+            }
+            Progress::Interval(told) => {
+                if !self.is_quiet {
+                    underway.pace.add(shard, told);
+                }
+                if underway.pace.is_long_enough() {
+                    let text = underway.pace.take_text();
+                    self.line(underway, &text);
+                }
+            }
         }
     }
 
-    /// Something the user must see now.
-    pub fn say(&self, text: &str) {
+    fn trial_done(&self) {
+        let Ok(trial) = self.trial.lock() else { return };
+        if let (Some(bar), Some(underway)) = (&self.bar, trial.as_ref()) {
+            let own = &underway.standing;
+            bar.set_position((own.number * PARTS).checked_div(own.of.1).unwrap_or(PARTS));
+        }
+    }
+
+    fn say(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| eprintln!("weigh: {text}")),
             None => eprintln!("weigh: {text}"),
         }
     }
 
-    /// Something the user may want to know while waiting; nothing where nobody wants to.
-    pub fn note(&self, text: &str) {
+    fn note(&self, text: &str) {
         if !self.is_quiet {
             self.say(text);
-        }
-    }
-
-    /// Listens to a trial of so many shards until all its senders are gone, and hands its intervals
-    /// over, those of all shards put together in `series`.
-    pub fn follow(
-        &self,
-        heard: &Receiver<(u32, Progress)>,
-        shards: usize,
-        mut series: Series,
-    ) -> Vec<Interval> {
-        let Some(standing) = self.standing() else { return Vec::new() };
-        let mut said = Instant::now();
-        let mut pace = Pace::new(&standing, shards);
-        let mut opened = BTreeMap::new();
-        loop {
-            match heard.recv_timeout(Duration::from_secs(1)) {
-                Ok((shard, Progress::Opening(open, all))) => {
-                    opened.insert(shard, (open, all));
-                    self.line(&standing, &opening(&opened), &mut said);
-                }
-                Ok((shard, Progress::Interval(told))) => {
-                    if !self.is_quiet {
-                        pace.add(shard, &told);
-                    }
-                    series.add(shard, *told);
-                    if pace.is_long_enough() {
-                        self.line(&standing, &pace.take_text(), &mut said);
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return series.finish(),
-            }
-        }
-    }
-
-    fn standing(&self) -> Option<Standing> {
-        self.trial.lock().ok().and_then(|trial| trial.clone())
-    }
-
-    fn line(&self, standing: &Standing, text: &str, said: &mut Instant) {
-        match &self.bar {
-            Some(bar) => {
-                bar.set_prefix(standing.text());
-                bar.set_message(format!("{}: {text}", standing.name));
-                bar.set_position(standing.position());
-            }
-            None if !self.is_quiet && said.elapsed() >= Duration::from_millis(900) => {
-                *said = Instant::now();
-                eprintln!("weigh:   {text}");
-            }
-            None => {}
         }
     }
 }
@@ -217,6 +136,14 @@ impl Drop for Display {
             bar.finish_and_clear();
         }
     }
+}
+
+/// How far the bar is, of [`PARTS`], by the most that can come.
+fn position(own: &Standing) -> u64 {
+    let planned = own.planned.0.unwrap_or(Nanos::NEVER).as_secs_f64();
+    let share = (own.since.elapsed().as_secs_f64() / planned).min(1.0);
+    let done = if own.of.1 == 0 { share } else { (own.number - 1) as f64 + share };
+    (done / own.of.1.max(1) as f64 * PARTS as f64) as u64
 }
 
 /// How many connections stand, of how many, over all shards that open some.
@@ -243,9 +170,9 @@ struct Pace {
 }
 
 impl Pace {
-    fn new(standing: &Standing, of_shards: usize) -> Pace {
+    fn new(standing: &Standing) -> Pace {
         Pace {
-            of_shards,
+            of_shards: standing.shards,
             sent: 0,
             done: 0,
             is_warmup: false,
@@ -319,16 +246,6 @@ impl Pace {
     }
 }
 
-/// A time as somebody who waits wants it: `2h 5m`, `3m 20s`, `12s`.
-pub fn rough(time: Nanos) -> String {
-    let seconds = time.0.div_ceil(1_000_000_000);
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds}s"),
-        (0, minutes, seconds) => format!("{minutes}m {seconds}s"),
-        (hours, minutes, _) => format!("{hours}h {minutes}m"),
-    }
-}
-
 /// Rates are those of at least this time, a little less than what is told of a second.
 const SAID_EVERY_NS: u64 = 450_000_000;
 
@@ -360,7 +277,7 @@ mod tests {
     fn pace(planned: (Option<Nanos>, Option<u64>)) -> Pace {
         let (name, of, left) = (String::new(), (1, 1), (Nanos(0), Nanos(0)));
         let (pattern, since) = (Pattern::Request, Instant::now());
-        Pace::new(&Standing { name, number: 1, of, left, planned, pattern, since }, 1)
+        Pace::new(&Standing { name, number: 1, of, left, planned, pattern, shards: 1, since })
     }
 
     fn told(sent: u64, acknowledged: u64) -> ShardInterval {
@@ -398,25 +315,5 @@ mod tests {
         assert!(six.is_long_enough(), "the others are done");
         let opened = (0..6).map(|shard| (shard, (u64::from(shard), 10))).collect();
         assert_eq!(opening(&opened), "15 of 60 connections");
-    }
-
-    #[test]
-    fn what_is_left_is_said_as_people_say_it() {
-        for (seconds, text) in [(0, "0s"), (59, "59s"), (200, "3m 20s"), (7500, "2h 5m")] {
-            assert_eq!(rough(Nanos::from_secs(seconds)), text);
-        }
-        let mut standing = Standing {
-            name: "tcp".to_owned(),
-            number: 3,
-            of: (12, 20),
-            left: (Nanos(0), Nanos(0)),
-            planned: (None, None),
-            pattern: Pattern::Request,
-            since: Instant::now(),
-        };
-        assert_eq!(standing.text(), "trial 3 of 12 to 20");
-        standing.left = (Nanos::from_secs(3000), Nanos::from_secs(9000));
-        standing.of.0 = 20;
-        assert!(standing.text().starts_with("trial 3 of 20, "), "{}", standing.text());
     }
 }

@@ -6,11 +6,11 @@ use clap::Args;
 use weigh_stage::catalogue::Catalogue;
 use weigh_study::StudyTexts;
 
-use crate::exit::{Exit, Stop};
-use crate::planning::studies::{self, Studies};
-use crate::run::study::judged::{self, Several};
-use crate::run::study::kept;
 use crate::show::{output, study_text};
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::study::judged::{self, Several};
+use weigh_runner::study::kept;
+use weigh_runner::study::library::{self as studies, Studies};
 
 /// The flags of `weigh study judge`.
 #[derive(Args)]

@@ -9,13 +9,13 @@ use weigh_model::Nanos;
 use weigh_stage::catalogue::Catalogue;
 use weigh_study::{Scale, Study, Way};
 
-use crate::exit::{Exit, Stop};
-use crate::planning::elsewhere::Elsewhere;
-use crate::planning::studies::{self, Studies};
-use crate::planning::study_parts::{Asked, Ground, parts};
-use crate::planning::study_tools::tools;
 use crate::show::output;
-use crate::show::terminal::rough;
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::study::elsewhere::Elsewhere;
+use weigh_runner::study::library::{self as studies, Studies};
+use weigh_runner::study::parts::{Asked, Ground, parts};
+use weigh_runner::study::tool_parts::tools;
+use weigh_runner::watcher::rough;
 
 /// The flags of `weigh study list`.
 #[derive(Args)]

@@ -12,20 +12,21 @@ use weigh_stage::catalogue::Catalogue;
 use weigh_study::page::{Entry, index};
 use weigh_study::{Outcome, Scale, Study, StudyTexts, Way};
 
-use crate::exit::{Exit, Stop};
 use crate::output_file;
-use crate::planning::elsewhere::Elsewhere;
-use crate::planning::share::StandIns;
-use crate::planning::studies::{self, Studies};
-use crate::planning::study_parts::{Asked, Ground, Part, footing, parts};
-use crate::planning::study_tools::{ToolPart, tools};
-use crate::run::interrupts::Interrupts;
-use crate::run::study::kept::{self, Kept};
-use crate::run::study::sitting::{Around, Looked, Progress, graver};
-use crate::run::study::tools::LookedTool;
 use crate::show::output;
 use crate::show::study_text;
-use crate::show::terminal::rough;
+use crate::show::terminal::Display;
+use weigh_runner::case::share::StandIns;
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::interrupts::Interrupts;
+use weigh_runner::study::elsewhere::Elsewhere;
+use weigh_runner::study::kept::{self, Kept};
+use weigh_runner::study::library::{self as studies, Studies};
+use weigh_runner::study::parts::{Asked, Ground, Part, footing, parts};
+use weigh_runner::study::sitting::{Around, Looked, Progress, graver};
+use weigh_runner::study::tool_parts::{ToolPart, tools};
+use weigh_runner::study::tools::LookedTool;
+use weigh_runner::watcher::rough;
 
 /// The flags of `weigh study run`.
 #[derive(Args)]
@@ -214,7 +215,10 @@ impl Run {
         let all = all.into_iter().map(of).collect();
         // After the footing: that needs a program of one thread.
         let interrupts = Interrupts::listen()?;
-        Ok((all, Around { ground, footing, interrupts, is_quiet: self.quiet }))
+        Ok((
+            all,
+            Around { ground, footing, interrupts, is_quiet: self.quiet, watch: Display::watch },
+        ))
     }
 
     /// Runs them, and shows what came of each as soon as it is over.

@@ -9,12 +9,12 @@ use weigh_study::carry::Asked as HowMany;
 use weigh_study::study::{Claim, Experiment};
 use weigh_study::{Scale, Study, Way};
 
-use crate::exit::{Exit, Stop};
-use crate::planning::elsewhere::Elsewhere;
-use crate::planning::studies::{self, Studies};
-use crate::planning::study_parts::{Asked, Ground, Part, parts};
-use crate::planning::study_tools::{ToolPart, tools};
 use crate::show::output;
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::study::elsewhere::Elsewhere;
+use weigh_runner::study::library::{self as studies, Studies};
+use weigh_runner::study::parts::{Asked, Ground, Part, parts};
+use weigh_runner::study::tool_parts::{ToolPart, tools};
 
 /// The flags of `weigh study show`.
 #[derive(Args)]

@@ -1,0 +1,288 @@
+//! What there is to weigh, as the language of plans asks for it: the registry's protocols, the
+//! catalogue's targets, and servers behind URLs.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use weigh_model::body::{BodySource, PLACEHOLDERS};
+use weigh_model::endpoint::Credentials;
+use weigh_model::protocol::Invalid;
+use weigh_model::trial::Point;
+use weigh_model::units::Bytes;
+use weigh_model::{Endpoint, Guarantee, Load, Pattern, Protocol, Trial};
+use weigh_plan::background::Beneath;
+use weigh_plan::load::BODY_BYTES_MAX;
+use weigh_plan::matrix::{Decided, setting_text};
+use weigh_plan::patience::Patience;
+use weigh_plan::world::{PIPELINE, REFERENCE, TargetWord, World};
+use weigh_protocols as registry;
+use weigh_stage::catalogue::Catalogue;
+
+use crate::case::abilities::KnownAbilities;
+use crate::case::background::BackgroundCase;
+use crate::case::fetched;
+use crate::case::lanes::{self, Against, Lane};
+use crate::case::material::{Shelf, composer};
+use crate::case::pipeline::{Entry, Pipeline, SPOKEN, is_pipeline};
+use crate::case::share::TargetShare;
+use crate::case::{Secrets, path_of};
+use crate::preflight::patience;
+use crate::trial::measure as trial_run;
+
+/// Everything known here.
+pub struct Known<'c> {
+    catalogue: &'c Catalogue,
+    /// What was found in URLs, by the URL without it.
+    credentials: RefCell<BTreeMap<String, Credentials>>,
+    shelf: RefCell<Shelf>,
+    /// Bodies that were looked at, and their sizes; what was wrong with one is told once.
+    bodies: RefCell<BTreeMap<String, u64>>,
+    abilities: KnownAbilities,
+    /// URLs of which it was said that they are fetched.
+    fetched: RefCell<fetched::Told>,
+}
+
+impl<'c> Known<'c> {
+    /// The registry's protocols and the targets of this catalogue.
+    pub fn new(catalogue: &'c Catalogue) -> Known<'c> {
+        let (credentials, shelf) = (RefCell::default(), RefCell::default());
+        let (bodies, abilities) = (RefCell::default(), KnownAbilities::default());
+        let fetched = RefCell::default();
+        Known { catalogue, credentials, shelf, bodies, abilities, fetched }
+    }
+
+    /// Who we are to the servers whose URLs said so, by their URLs without it.
+    pub fn into_credentials(self) -> BTreeMap<String, Credentials> {
+        self.credentials.into_inner()
+    }
+
+    fn url(&self, url: &str) -> Result<TargetWord, String> {
+        let mut endpoint = Endpoint::parse(url)?;
+        let protocol = registry::find_by_scheme(&endpoint.scheme)
+            .ok_or_else(|| format!("{url:?} has a scheme of no protocol: type mqtt://HOST:PORT"))?;
+        let name = endpoint.to_string();
+        let credentials = endpoint.credentials.take().map(|own| (name.clone(), own));
+        self.credentials.borrow_mut().extend(credentials);
+        Ok(TargetWord { name, speaks: Some(vec![protocol.name().to_owned()]) })
+    }
+}
+
+impl World for Known<'_> {
+    fn protocols(&self) -> &'static [&'static dyn Protocol] {
+        registry::PROTOCOLS
+    }
+
+    fn target(&self, word: &str) -> Result<TargetWord, String> {
+        if word == REFERENCE {
+            return Ok(TargetWord { name: word.to_owned(), speaks: None });
+        }
+        if word.contains("://") {
+            return self.url(word);
+        }
+        if is_pipeline(word) {
+            let speaks = SPOKEN.iter().map(|(name, _)| (*name).to_owned()).collect();
+            return Ok(TargetWord { name: word.to_owned(), speaks: Some(speaks) });
+        }
+        if let Some((PIPELINE, entry)) = word.split_once('@') {
+            let problem = format!("{word:?} is of the command line");
+            return Err(format!("{problem}: type target = \"pipeline\", protocol = {entry:?}"));
+        }
+        if !self.catalogue.knows(word) {
+            if let Ok(protocol) = registry::find(word) {
+                let name = protocol.name();
+                return Err(format!("{word:?} is a protocol: type protocol = {name:?}"));
+            }
+            let names = self.target_names();
+            let near = registry::nearest(word, names.iter().map(String::as_str));
+            let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
+            let all = names.join(", ");
+            return Err(format!("{word:?} is no target: {near}There are: {all}, or a URL"));
+        }
+        let choice = self.catalogue.choose(word).map_err(|error| error.to_string())?;
+        let speaks = choice.target.speaks.iter().map(|speaks| speaks.protocol.clone()).collect();
+        Ok(TargetWord { name: word.to_owned(), speaks: Some(speaks) })
+    }
+
+    fn target_names(&self) -> Vec<String> {
+        let managed = self.catalogue.targets().iter().map(|target| target.name.clone());
+        let own = [REFERENCE, PIPELINE].map(str::to_owned).into_iter();
+        own.chain(managed).collect()
+    }
+
+    fn patterns(&self, protocol: &dyn Protocol, target: &str) -> Vec<Pattern> {
+        match Entry::of(protocol.name()) {
+            Ok(entry) if is_pipeline(target) => entry.patterns().to_vec(),
+            _ => protocol.patterns().to_vec(),
+        }
+    }
+
+    fn is_used_by_entry(&self, protocol: &dyn Protocol, key: &str) -> bool {
+        Entry::of(protocol.name()).is_ok_and(|entry| entry.uses(key))
+    }
+
+    fn usual(
+        &self,
+        protocol: &dyn Protocol,
+        target: &str,
+        load: &Load,
+        given: &[&str],
+    ) -> Vec<(&'static str, toml::Value)> {
+        let own = format!("{}.{}", protocol.name(), fetched::METHOD);
+        let says = |key: &&str| *key == own || *key == "load.size" || key.starts_with("load.body");
+        let usual = fetched::settings(protocol, target, load.pattern);
+        if usual.is_empty() || given.iter().any(says) {
+            return Vec::new();
+        }
+        self.fetched.borrow_mut().tell(target);
+        usual.into_iter().map(|(key, value)| (key, value.into())).collect()
+    }
+
+    fn is_secret(&self, key: &str, value: &str) -> bool {
+        let own = key.split_once('.').map_or(key, |(_, own)| own);
+        registry::find(key.split('.').next().unwrap_or_default()).is_ok()
+            && lanes::is_secret(own, value)
+    }
+
+    fn patience(&self, case: &Decided) -> Option<Patience> {
+        let path = path_of(&case.path).ok()??;
+        let lane = self.lane(case).ok()?;
+        let body = self.check_body(&trial(case, &lane), lane.stores()).ok()?;
+        Some(patience::of(&lane, &case.load, &path, body))
+    }
+
+    fn check(&self, case: &Decided) -> Result<(), Invalid> {
+        let lane = self.lane(case)?;
+        let protocol = lane.protocol;
+        for setting in protocol.settings() {
+            let value = lane.settings.text(setting.key);
+            lane.against.check_can(self.catalogue, protocol, setting.key, value)?;
+        }
+        let trial = trial(case, &lane);
+        check_stall(&lane, &case.load)?;
+        path_of(&case.path)?;
+        TargetShare::of(&case.share)?;
+        if let Beneath::On(asked) = &case.background {
+            let secrets = Secrets::default();
+            let has_hosts = path_of(&case.path)?.is_some();
+            BackgroundCase::of(asked, (&lane, has_hosts), self.catalogue, &secrets)?;
+        }
+        trial_run::check_protocol(&lane, &trial)?;
+        let body_bytes = self.check_body(&trial, lane.stores())?;
+        // What a file makes of a body is known only now, and may be too much for the protocol.
+        let mut sized = trial;
+        sized.load.size.get_or_insert(Bytes(body_bytes));
+        let fits = trial_run::check_protocol(&lane, &sized).map(|_| ());
+        let can = || self.abilities.check(self.catalogue, case, &sized);
+        fits.and_then(|()| can()).map_err(|invalid| {
+            match (sized.load.body.path(), invalid.place.as_str()) {
+                (Some(_), "load.size") => Invalid { place: "load.body".to_owned(), ..invalid },
+                _ => invalid,
+            }
+        })
+    }
+}
+
+/// A closed loop of messages that nothing confirms goes on when they are delivered: with
+/// subscribers that read nothing it would stand.
+fn check_stall(lane: &Lane, load: &Load) -> Result<(), Invalid> {
+    let waits =
+        !load.arrival.is_open() && lane.protocol.guarantee(&lane.settings) == Guarantee::AtMostOnce;
+    if load.stall.is_none() || !waits {
+        return Ok(());
+    }
+    let problem = "a closed loop waits for the delivery of what nobody confirms, and nobody reads";
+    Err(Invalid::new("load.stall", problem, "add a rate, or a guarantee such as mqtt.qos = 1"))
+}
+
+/// A trial of this case, to be looked at.
+fn trial(case: &Decided, lane: &Lane) -> Trial {
+    Trial {
+        id: String::new(),
+        point: Point::new(),
+        repetition: 0,
+        seed: 0,
+        protocol: case.protocol.clone(),
+        target: case.target.clone(),
+        endpoint: None,
+        load: case.load.clone(),
+        settings: lane.settings.clone(),
+    }
+}
+
+impl Known<'_> {
+    /// The lane of a case.
+    fn lane(&self, case: &Decided) -> Result<Lane, Invalid> {
+        let protocol = registry::find(&case.protocol)?;
+        let against = match case.target.as_str() {
+            REFERENCE => Against::Reference,
+            PIPELINE => {
+                let pipeline = Pipeline::of(protocol, &case.stages, self.catalogue)?;
+                Against::Pipeline(Box::new(pipeline))
+            }
+            url if url.contains("://") => {
+                let endpoint = Endpoint::parse(url);
+                Against::Foreign(endpoint.map_err(|said| Invalid::new("target", said, ""))?)
+            }
+            managed => Against::Managed(managed.to_owned()),
+        };
+        let given = case.settings.iter();
+        let given = given.filter_map(|(key, value)| Some((key.clone(), setting_text(value)?)));
+        Lane::new(protocol, against, given.collect())
+    }
+
+    /// Whether the bodies of the trial can be made, and the size of the largest, bytes.
+    /// A plan has many cases and few bodies: what is wrong with one is told once.
+    fn check_body(&self, trial: &Trial, is_stored: bool) -> Result<u64, Invalid> {
+        let load = &trial.load;
+        let is_read = is_stored && Entry::of(&trial.protocol)? != Entry::Store;
+        if is_read && load.body == BodySource::Filler {
+            let problem = "the pipeline stores readings, and filler is none";
+            let mend = "type --body readings (load.body = \"readings\"): a size then pads them";
+            return Err(Invalid::new("load.body", problem, mend));
+        }
+        check_template(&load.body)?;
+        check_whole(load)?;
+        let material = self.shelf.borrow_mut().fetch(load, is_stored)?;
+        let (mut widest, mut body) = ((0, None), load.body.to_string());
+        if matches!(load.body.content(), BodySource::Template(_)) {
+            widest = (load.connections, load.messages);
+        }
+        body.push_str(&format!(" {} {:?} {widest:?} {is_stored}", load.pattern, load.size));
+        if let Some(bytes) = self.bodies.borrow().get(&body) {
+            return Ok(*bytes);
+        }
+        let made = composer(trial, &material, 0);
+        let bytes = made.as_ref().map_or(0, |(composer, _)| composer.bytes_max() as u64);
+        self.bodies.borrow_mut().insert(body, bytes);
+        made.map(|_| bytes).map_err(|said| {
+            let said = said.to_string();
+            match said.rsplit_once(": type -s ") {
+                Some((problem, mend)) => Invalid::new("load.size", problem, format!("give {mend}")),
+                None => {
+                    let problem = format!("{}: {said}", load.body);
+                    Invalid::new("load.body", problem, "name a file with one body a line")
+                }
+            }
+        })
+    }
+}
+
+/// A word in braces that stands for nothing would be sent as it is.
+fn check_template(body: &BodySource) -> Result<(), Invalid> {
+    let Some(word) = body.unknown_placeholder() else { return Ok(()) };
+    let near = registry::nearest(word, PLACEHOLDERS.into_iter());
+    let near = near.map_or(String::new(), |near| format!("did you mean {{{near}}}? "));
+    let all = PLACEHOLDERS.map(|own| format!("{{{own}}}")).join(", ");
+    let mend = format!("{near}There are {all}; a text that is sent as it is begins with text:");
+    Err(Invalid::new("load.body", format!("{{{word}}} stands for nothing in a template"), mend))
+}
+
+/// What is not moved piece by piece is made whole, and must fit into memory many times.
+fn check_whole(load: &Load) -> Result<(), Invalid> {
+    let is_whole = load.pattern != Pattern::Transfer;
+    if !is_whole || load.size.is_none_or(|size| size.0 <= BODY_BYTES_MAX) {
+        return Ok(());
+    }
+    let problem = "a body that is sent whole has at most 268435456 bytes";
+    Err(Invalid::new("load.size", problem, "give a smaller one, or make the pattern transfer"))
+}

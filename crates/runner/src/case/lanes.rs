@@ -1,0 +1,519 @@
+//! From the words of a command line to the points of a matrix: a protocol, a real server, or a
+//! URL, each with its settings.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use weigh_model::endpoint::Credentials;
+use weigh_model::protocol::Invalid;
+use weigh_model::trial::Settings;
+use weigh_model::{Endpoint, Load, Pattern, Protocol, tls, websocket};
+use weigh_plan::background::Beneath;
+use weigh_plan::keys::{self, PIPELINE as PIPELINE_KEYS};
+use weigh_plan::matrix::{self, Decided, Keys};
+use weigh_plan::world::PIPELINE;
+use weigh_protocols as registry;
+use weigh_protocols::fields;
+use weigh_stage::catalogue::Catalogue;
+use weigh_stage::target::Target;
+
+use crate::case::pipeline::{Entry, Pipeline, SPOKEN};
+use crate::exit::Stop;
+
+/// What a lane is weighed against.
+#[derive(Clone, Debug)]
+pub enum Against {
+    /// The reference server that Weighbridge carries.
+    Reference,
+    /// A real server that we start: `mosquitto`, `mosquitto@no-limits`.
+    Managed(String),
+    /// The stages of the pipeline, which we start.
+    Pipeline(Box<Pipeline>),
+    /// A server that somebody else runs.
+    Foreign(Endpoint),
+}
+
+impl Against {
+    /// The word of the point: `reference`, the managed name, or the URL.
+    pub fn name(&self) -> String {
+        match self {
+            Against::Reference => "reference".to_owned(),
+            Against::Managed(name) => name.clone(),
+            Against::Pipeline(_) => PIPELINE.to_owned(),
+            Against::Foreign(endpoint) => endpoint.to_string(),
+        }
+    }
+}
+
+impl Against {
+    /// True if nothing lies between it and us but loopback.
+    pub fn is_on_this_machine(&self) -> bool {
+        let Against::Foreign(endpoint) = self else { return true };
+        let host = endpoint.host.trim_matches(['[', ']']);
+        let is_loopback = |address: IpAddr| address.is_loopback();
+        host == "localhost" || host.parse().is_ok_and(is_loopback)
+    }
+
+    /// Whether it can do this value of a key of the protocol, as far as its file says.
+    ///
+    /// # Errors
+    /// If it cannot: the key, and what it can.
+    pub fn check_can(
+        &self,
+        catalogue: &Catalogue,
+        protocol: &dyn Protocol,
+        key: &str,
+        value: &str,
+    ) -> Result<(), Invalid> {
+        let Against::Managed(word) = self else { return Ok(()) };
+        let Ok(choice) = catalogue.choose(word) else { return Ok(()) };
+        choice.target.can(protocol.name(), key, value).map_err(|can| {
+            let key = format!("{}.{key}", protocol.name());
+            let problem = format!("{} cannot do {value}", choice.target.title);
+            Invalid::new(key, problem, format!("give {can}, or leave {word} out"))
+        })
+    }
+}
+
+/// One point of the matrix before its load is decided.
+#[derive(Clone)]
+pub struct Lane {
+    /// The protocol.
+    pub protocol: &'static dyn Protocol,
+    /// What it is weighed against.
+    pub against: Against,
+    /// The settings in which it differs from the defaults.
+    pub given: BTreeMap<String, String>,
+    /// The complete settings.
+    pub settings: Settings,
+}
+
+/// `--set` and its friends: plan keys and their values.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// Those of protocols.
+    settings: Vec<(String, String)>,
+    /// Those of the pipeline.
+    stages: Keys,
+}
+
+impl Given {
+    /// Takes `protocol.key=value`, `target.overload=...` and the keys of the pipeline.
+    pub fn parse(sets: &[String]) -> Result<Given, Stop> {
+        let mut given = Given::default();
+        for text in sets {
+            let (key, value) = text.split_once('=').ok_or_else(|| {
+                Stop::usage(format!("--set {text}: type --set KEY=VALUE, such as mqtt.version=5"))
+            })?;
+            if PIPELINE_KEYS.contains(&key) {
+                given.stages.insert(key.to_owned(), stage_value(key, value)?);
+                continue;
+            }
+            let key = if key == "target.overload" { "mqtt.overload" } else { key };
+            let protocol = key.split_once('.').map(|(protocol, _)| protocol);
+            match protocol {
+                Some(name) => registry::find(name).map(|_| ()).map_err(|_| unknown_key(key))?,
+                None => return Err(unknown_key(key)),
+            }
+            given.settings.push((key.to_owned(), value.to_owned()));
+        }
+        Ok(given)
+    }
+
+    /// Sets a key, where it was not said.
+    pub fn put(&mut self, key: &str, value: &str) {
+        if self.settings.iter().all(|(known, _)| known != key) {
+            self.settings.push((key.to_owned(), value.to_owned()));
+        }
+    }
+
+    /// The first key that is not of `protocol`.
+    pub fn others(&self, protocol: &dyn Protocol) -> Option<&str> {
+        let own = |key: &str| {
+            let name = key.split_once('.').map_or("", |(name, _)| name);
+            name == protocol.name() || protocol.aliases().contains(&name)
+        };
+        self.settings.iter().map(|(key, _)| key.as_str()).find(|key| !own(key))
+    }
+
+    /// The first key that belongs to none of these lanes.
+    pub fn unused<'l>(&self, lanes: impl Iterator<Item = &'l Lane>) -> Option<&str> {
+        let lanes: Vec<&Lane> = lanes.collect();
+        let protocols: Vec<&dyn Protocol> = lanes.iter().map(|lane| lane.protocol).collect();
+        let is_heeded = |key: &String| {
+            lanes.iter().any(|lane| match &lane.against {
+                Against::Pipeline(pipeline) => pipeline.given.contains_key(key),
+                _ => false,
+            })
+        };
+        if let Some(key) = self.stages.keys().find(|key| !is_heeded(key)) {
+            return Some(key);
+        }
+        let is_used = |key: &str| {
+            let name = key.split_once('.').map_or("", |(name, _)| name);
+            let is_own = |own: &&dyn Protocol| name == own.name() || own.aliases().contains(&name);
+            protocols.iter().any(is_own)
+        };
+        self.settings.iter().map(|(key, _)| key.as_str()).find(|key| !is_used(key))
+    }
+
+    /// The keys of `protocol`, without its name, and their values.
+    pub fn of<'a>(&'a self, protocol: &dyn Protocol) -> Vec<(&'a str, &'a str)> {
+        self.settings
+            .iter()
+            .filter_map(|(key, value)| {
+                let (name, key) = key.split_once('.')?;
+                let is_own = name == protocol.name() || protocol.aliases().contains(&name);
+                is_own.then_some((key, value.as_str()))
+            })
+            .collect()
+    }
+}
+
+fn unknown_key(key: &str) -> Stop {
+    Stop::usage(format!(
+        "--set {key}: there is no such key; those of a protocol start with {}, and \
+         `weigh targets list --settings` shows them; those of the pipeline are {}",
+        protocols().join(", "),
+        PIPELINE_KEYS.join(", ")
+    ))
+}
+
+/// The value of a key of the pipeline, as it would stand in a plan.
+fn stage_value(key: &str, text: &str) -> Result<toml::Value, Stop> {
+    let language = keys::Keys::new(registry::PROTOCOLS);
+    let wrong = |said: String| Stop::usage(format!("--set {key}: {said}"));
+    let known = language.get(key).ok_or_else(|| unknown_key(key))?;
+    let read = known.kind.read_word(text);
+    read.map_err(|said| wrong(format!("{}; {}", said.text, said.mend)))
+}
+
+fn protocols() -> Vec<&'static str> {
+    registry::PROTOCOLS.iter().map(|own| own.name()).collect()
+}
+
+/// The lanes of these words; without words those of the main job.
+pub fn lanes(words: &[String], catalogue: &Catalogue, given: &Given) -> Result<Vec<Lane>, Stop> {
+    let mut lanes = Vec::new();
+    let words = if words.is_empty() { default_words(catalogue) } else { words.to_vec() };
+    for word in &words {
+        if let Some(entries) = entries(word)? {
+            for (protocol, entry) in entries {
+                lanes.push(staged(protocol, entry, catalogue, given)?);
+            }
+            continue;
+        }
+        let (protocol, against) = resolve(word, catalogue)?;
+        let own: Vec<(&str, &str)> = given.of(protocol);
+        let mut seen = false;
+        for lane in protocol.lanes() {
+            // What was asked for narrows the lanes to those that agree with it.
+            let contradicts = |(key, value): &(&str, &str)| {
+                own.iter().any(|(asked, wanted)| asked == key && wanted != value)
+            };
+            if lane.iter().any(contradicts) {
+                continue;
+            }
+            seen = true;
+            // Of what was asked for by name it is said later that the target cannot do it.
+            let was_asked = |key: &str| own.iter().any(|(asked, _)| *asked == key);
+            let mut free = lane.iter().filter(|(key, _)| !was_asked(key));
+            if let Some((key, value)) = free
+                .find(|(key, value)| against.check_can(catalogue, protocol, key, value).is_err())
+            {
+                let key = format!("{}.{key}", protocol.name());
+                eprintln!("weigh: {word} is not weighed with {key} = {value}, which it cannot do");
+                continue;
+            }
+            lanes.push(make(protocol, against.clone(), lane, &own)?);
+        }
+        if !seen {
+            lanes.push(make(protocol, against, &[], &own)?);
+        }
+    }
+    Ok(lanes)
+}
+
+fn make(
+    protocol: &'static dyn Protocol,
+    against: Against,
+    lane: &[(&str, &str)],
+    own: &[(&str, &str)],
+) -> Result<Lane, Stop> {
+    let pairs = lane.iter().chain(own);
+    let given = pairs.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    Ok(Lane::new(protocol, against, given)?)
+}
+
+/// A protocol, and where its messages come in.
+type Entering = (&'static dyn Protocol, Entry);
+
+/// The entries that a word names: `pipeline` all of them, `pipeline@mqtt` one; `None` where it
+/// names something else.
+fn entries(word: &str) -> Result<Option<Vec<Entering>>, Stop> {
+    let (name, entry) = match word.split_once('@') {
+        Some((name, entry)) => (name, Some(entry)),
+        None => (word, None),
+    };
+    if name != PIPELINE {
+        return Ok(None);
+    }
+    let wanted: Vec<&str> = match entry {
+        None => SPOKEN.iter().map(|(name, _)| *name).collect(),
+        Some(entry) => vec![entry],
+    };
+    let entry = |name: &str| {
+        let protocol = registry::find(name)?;
+        Ok((protocol, Entry::of(protocol.name())?))
+    };
+    let found: Result<Vec<_>, Invalid> = wanted.into_iter().map(entry).collect();
+    found.map(Some).map_err(|invalid| {
+        let names: Vec<&str> = SPOKEN.iter().map(|(name, _)| *name).collect();
+        let names = names.join(", pipeline@");
+        Stop::usage(format!("{word}: {}; type pipeline@{names}", invalid.problem))
+    })
+}
+
+/// The lane that enters the pipeline there.
+fn staged(
+    protocol: &'static dyn Protocol,
+    entry: Entry,
+    catalogue: &Catalogue,
+    given: &Given,
+) -> Result<Lane, Stop> {
+    // Beside other entries a key of theirs says nothing of this one.
+    let of_this = |(key, _): &(&String, &toml::Value)| entry.uses(key);
+    let keys: Keys =
+        given.stages.iter().filter(of_this).map(|(k, v)| (k.clone(), v.clone())).collect();
+    let pipeline = Pipeline::of(protocol, &keys, catalogue).map_err(|invalid| {
+        Stop::usage(format!("--set {}: {}; {}", invalid.place, invalid.problem, invalid.mend))
+    })?;
+    let own = given.of(protocol);
+    let is_asked = |key: &str| own.iter().any(|(asked, _)| *asked == key);
+    let usual = entry.lane().iter().filter(|(key, _)| !is_asked(key)).copied();
+    let usual: Vec<(&str, &str)> = usual.collect();
+    make(protocol, Against::Pipeline(Box::new(pipeline)), &usual, &own)
+}
+
+/// The main job: every protocol against its reference server, and Mosquitto where it is
+/// installed.
+fn default_words(catalogue: &Catalogue) -> Vec<String> {
+    let mut words: Vec<String> = ["mqtt", "http1", "tcp"].into_iter().map(str::to_owned).collect();
+    let is_installed = catalogue
+        .choose("mosquitto")
+        .is_ok_and(|choice| weigh_stage::find::find(choice.target).is_some());
+    if is_installed {
+        words.push("mosquitto".to_owned());
+    }
+    words
+}
+
+/// The reference broker, and every installed target that speaks first what it speaks.
+pub fn brokers(catalogue: &Catalogue) -> Vec<String> {
+    let is_broker =
+        |target: &&Target| target.speaks.first().is_some_and(|speaks| speaks.protocol == BROKER);
+    let targets = catalogue.targets().iter().filter(is_broker);
+    let installed = targets.filter(|target| weigh_stage::find::find(target).is_some());
+    let names = installed.map(|target| target.name.clone());
+    std::iter::once(BROKER.to_owned()).chain(names).collect()
+}
+
+/// The protocol of brokers.
+const BROKER: &str = "mqtt";
+
+fn resolve(word: &str, catalogue: &Catalogue) -> Result<(&'static dyn Protocol, Against), Stop> {
+    if word.contains("://") {
+        let endpoint = Endpoint::parse(word).map_err(Stop::usage)?;
+        let protocol = registry::find_by_scheme(&endpoint.scheme)
+            .ok_or_else(|| Stop::usage(format!("{word}: no protocol has this scheme")))?;
+        return Ok((protocol, Against::Foreign(endpoint)));
+    }
+    if catalogue.knows(word) {
+        let choice = catalogue.choose(word).map_err(Stop::usage)?;
+        let speaks = choice.target.speaks.first().map_or("", |speaks| &speaks.protocol);
+        return Ok((registry::find(speaks)?, Against::Managed(word.to_owned())));
+    }
+    if let Some(said) = address_without_scheme(word) {
+        return Err(Stop::usage(said));
+    }
+    let protocol = registry::find(word).map_err(|invalid| {
+        let names: Vec<&str> =
+            catalogue.targets().iter().map(|target| target.name.as_str()).collect();
+        let of_protocols = protocols().into_iter();
+        let meant = registry::nearest(word, of_protocols.chain(names.iter().copied()));
+        let start = match meant {
+            Some(name) => format!("did you mean {name}? Or a protocol: {}", protocols().join(", ")),
+            None => invalid.mend.clone(),
+        };
+        let names = names.join(", ");
+        let mend = format!(
+            "{start}; or a target: {names}, {PIPELINE}; or a URL: mqtt://HOST:PORT, \
+             http://HOST:PORT/PATH"
+        );
+        Invalid { place: "protocol or target".to_owned(), mend, ..invalid }
+    })?;
+    Ok((protocol, Against::Reference))
+}
+
+/// What to type for a host that is named without the scheme of what it speaks; `None` for a word
+/// that is none.
+fn address_without_scheme(word: &str) -> Option<String> {
+    if word.is_empty() {
+        return Some("the word for what is weighed is empty: type mqtt, http or a URL".to_owned());
+    }
+    let host = word.split(['/', '?']).next().unwrap_or_default();
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    if !has_port && !is_address && host != "localhost" {
+        return None;
+    }
+    let port = if has_port { "" } else { ":PORT" };
+    let (authority, path) = word.split_at(host.len());
+    let urls = protocols().into_iter().filter_map(|name| {
+        let scheme = registry::find(name).ok()?.scheme();
+        let path = if ["http", "h2c"].contains(&scheme) { path } else { "" };
+        let port = if ["http", "h2c"].contains(&scheme) { "" } else { port };
+        Some(format!("{scheme}://{authority}{port}{path}"))
+    });
+    let urls: Vec<String> = urls.collect();
+    Some(format!("{word}: it does not say what it speaks: type one of {}", urls.join(", ")))
+}
+
+impl Lane {
+    /// True if somebody else runs its target.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self.against, Against::Foreign(_))
+    }
+
+    /// A lane whose settings differ from the defaults by `given`.
+    pub fn new(
+        protocol: &'static dyn Protocol,
+        against: Against,
+        given: BTreeMap<String, String>,
+    ) -> Result<Lane, Invalid> {
+        let mut given = given;
+        if let Against::Foreign(endpoint) = &against
+            && endpoint.is_secure()
+        {
+            let asked = given.entry("tls".to_owned()).or_insert_with(|| "on".to_owned());
+            if asked == "off" {
+                let problem = format!("{endpoint} says TLS");
+                return Err(Invalid::new("tls", problem, "leave --tls out, or give another URL"));
+            }
+        }
+        if let Against::Foreign(endpoint) = &against
+            && endpoint.is_websocket()
+        {
+            let asked = given.entry(websocket::ON.key.to_owned()).or_insert("true".to_owned());
+            if asked != "true" {
+                let problem = format!("{endpoint} says WebSocket");
+                let mend = "leave websocket out, or give another URL";
+                return Err(Invalid::new(websocket::ON.key, problem, mend));
+            }
+            if !endpoint.path.is_empty() {
+                let path = endpoint.path.clone();
+                given.entry(websocket::PATH.key.to_owned()).or_insert(path);
+            }
+        }
+        let usual = match &against {
+            Against::Pipeline(_) => Entry::of(protocol.name())?.settings(),
+            _ => &[],
+        };
+        let pairs = given.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let pairs = usual.iter().copied().chain(pairs);
+        let settings = Settings::new(protocol.name(), protocol.settings(), pairs)?;
+        if matches!(against, Against::Pipeline(_)) {
+            for (key, is_on) in
+                [("tls", tls::is_on(&settings)), (websocket::ON.key, websocket::is_on(&settings))]
+            {
+                let place = format!("{}.{key}", protocol.name());
+                let mend = "leave it out for the pipeline";
+                if is_on {
+                    return Err(Invalid::new(place, "the stages speak in the clear", mend));
+                }
+            }
+        }
+        Ok(Lane { protocol, against, given, settings })
+    }
+
+    /// True if its target stores readings, and takes nothing else.
+    pub fn stores(&self) -> bool {
+        matches!(self.against, Against::Pipeline(_))
+    }
+
+    /// What it can carry; the first is what it carries if nothing is said.
+    pub fn patterns(&self) -> &'static [Pattern] {
+        match &self.against {
+            Against::Pipeline(_) => {
+                let entry = Entry::of(self.protocol.name());
+                entry.map_or(self.protocol.patterns(), Entry::patterns)
+            }
+            _ => self.protocol.patterns(),
+        }
+    }
+
+    /// Who we are to the target: what was given with its URL, or what our own broker was told to
+    /// ask for.
+    pub fn credentials(&self) -> Option<Credentials> {
+        match &self.against {
+            Against::Foreign(endpoint) => endpoint.credentials.clone(),
+            Against::Managed(_) | Against::Pipeline(_) => None,
+            Against::Reference => {
+                let text = |key: &str| self.settings.text(key).to_owned();
+                let (user, password) = (text("broker_user"), text(BROKER_PASSWORD));
+                (!user.is_empty()).then_some(Credentials { user, password })
+            }
+        }
+    }
+
+    /// The lane against its target where that listens now, as one that somebody else runs.
+    pub fn found_at(&self, endpoint: &Endpoint) -> Lane {
+        let endpoint = Endpoint { credentials: None, ..endpoint.clone() };
+        let mut lane = Lane { against: Against::Foreign(endpoint), ..self.clone() };
+        lane.given.retain(|key, _| !OF_SERVERS.contains(&key.as_str()));
+        lane
+    }
+
+    /// The settings in which it differs from the defaults and which everybody may see.
+    pub fn shown(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.given.iter().filter(|(key, value)| !is_secret(key, value))
+    }
+
+    /// The lane under `load` as a case of a plan.
+    pub fn with(&self, load: Load) -> Decided {
+        let known = self.protocol.settings();
+        let setting = |key: &str| known.iter().find(|setting| setting.key == key);
+        let settings = self.shown().filter_map(|(key, text)| {
+            Some((key.clone(), matrix::setting_value(setting(key)?, text)))
+        });
+        Decided {
+            protocol: self.protocol.name().to_owned(),
+            target: self.against.name(),
+            settings: settings.collect(),
+            path: Keys::new(),
+            share: Keys::new(),
+            stages: match &self.against {
+                Against::Pipeline(pipeline) => pipeline.given.clone(),
+                _ => Keys::new(),
+            },
+            load,
+            background: Beneath::Unasked,
+        }
+    }
+}
+
+/// True for a setting, by its key without the protocol's name, that is never recorded or shown.
+pub fn is_secret(key: &str, value: &str) -> bool {
+    match key {
+        BROKER_PASSWORD => true,
+        own if own == fields::SECRET_HEADERS.key => true,
+        own if own == fields::HEADERS.key => fields::has_secret(value),
+        _ => false,
+    }
+}
+
+/// Settings that make a reference server; a server that is there has them.
+const OF_SERVERS: [&str; 3] = ["overload", "broker_user", BROKER_PASSWORD];
+
+/// The password that our own broker demands.
+pub const BROKER_PASSWORD: &str = "broker_password";

@@ -1,0 +1,186 @@
+//! What `--dry` prints: the cases of a plan, how many trials they are, how long they take, and
+//! whether their targets are there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use serde_json::json;
+use weigh_model::Nanos;
+use weigh_model::plan::Plan;
+use weigh_plan::forecast as time;
+use weigh_stage::catalogue::Catalogue;
+use weigh_stage::find;
+
+use crate::case::Case;
+use crate::case::lanes::Against;
+use crate::preflight::overhead;
+use crate::preflight::patience;
+
+/// What a plan would do.
+pub struct Forecast<'f> {
+    plan: &'f Plan,
+    cases: &'f [Case],
+    times: time::Forecast,
+    /// By target: what is known of it.
+    targets: BTreeMap<String, String>,
+}
+
+impl<'f> Forecast<'f> {
+    /// Of a plan with these cases.
+    pub fn of(plan: &'f Plan, cases: &'f [Case], catalogue: &Catalogue) -> Forecast<'f> {
+        let beneath = cases.iter().filter_map(|case| case.background.as_ref());
+        let lanes = cases.iter().map(|case| &case.lane).chain(beneath.map(|own| &own.lane));
+        let against: BTreeMap<String, &Against> =
+            lanes.map(|lane| (lane.against.name(), &lane.against)).collect();
+        let targets =
+            against.into_iter().map(|(name, against)| (name, state(against, catalogue))).collect();
+        Forecast { plan, cases, times: times(plan, cases, catalogue), targets }
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}: {}\n", self.plan.name, self.count());
+        if let Some(question) = &self.plan.question {
+            let _ = writeln!(text, "{question}");
+        }
+        text.push('\n');
+        let varied = self.varied();
+        let names: Vec<String> = self.cases.iter().map(|case| name(case, &varied)).collect();
+        let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        for (index, (case, name)) in self.cases.iter().zip(&names).enumerate() {
+            let length = match time::measured(&case.load) {
+                Some(measured) => (measured + case.load.warmup).to_string(),
+                None => "as long as it takes".to_owned(),
+            };
+            let _ = writeln!(text, "{:>5}  {name:width$}  {length}", index + 1);
+        }
+        let _ = writeln!(text, "\n{}", self.time());
+        for line in patience::lines(self.cases).iter().chain(&patience::warnings(self.cases)) {
+            let _ = writeln!(text, "{line}");
+        }
+        for (name, state) in &self.targets {
+            let _ = writeln!(text, "target {name}: {state}");
+        }
+        text
+    }
+
+    /// For programs.
+    pub fn json(&self) -> String {
+        let cases: Vec<_> = self.cases.iter().map(|case| json!(case.point)).collect();
+        let document = json!({
+            "name": self.plan.name,
+            "cases": cases,
+            "trials": { "least": self.times.trials_least, "most": self.times.trials_most },
+            "time_s": {
+                "least": self.times.time_least.as_secs_f64(),
+                "most": self.times.time_most.as_secs_f64(),
+            },
+            "targets": self.targets,
+        });
+        format!("{document:#}\n")
+    }
+
+    fn count(&self) -> String {
+        let cases = self.cases.len();
+        let repeat = &self.plan.repeat;
+        let repetitions = match repeat.most() {
+            most if most == repeat.at_least => format!("{most}"),
+            most => format!("{} to {most}", repeat.at_least),
+        };
+        let trials = match (self.times.trials_least, self.times.trials_most) {
+            (least, most) if least == most => format!("{most}"),
+            (least, most) => format!("{least} to {most}"),
+        };
+        let plural = if cases == 1 { "case" } else { "cases" };
+        format!("{cases} {plural}, repeated {repetitions} times: {trials} trials")
+    }
+
+    fn time(&self) -> String {
+        let (least, most) = (words(self.times.time_least), words(self.times.time_most));
+        let mut text = format!(
+            "about {least}; at most {most}, if every trial waits for messages that never come"
+        );
+        text.push_str(" (an estimate)");
+        if self.times.unknown > 0 {
+            let all = self.cases.len();
+            let unknown = self.times.unknown;
+            let _ = write!(
+                text,
+                "\n{unknown} of {all} cases send as fast as they are answered: their time is not \
+                 in it"
+            );
+        }
+        if !self.plan.stop.is_empty() {
+            text.push_str("\nstop rules may leave some of them out");
+        }
+        text
+    }
+
+    /// Keys whose values differ among the cases of one protocol.
+    fn varied(&self) -> BTreeSet<&'f str> {
+        let mut values: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
+        for case in self.cases {
+            for (key, value) in &case.point {
+                let protocol = case.lane.protocol.name();
+                values.entry((protocol, key)).or_default().insert(value.to_string());
+            }
+        }
+        let differs = values.into_iter().filter(|(_, values)| values.len() > 1);
+        differs.map(|((_, key), _)| key).collect()
+    }
+}
+
+/// How many trials a plan with these cases has, and how long they take.
+pub fn times(plan: &Plan, cases: &[Case], catalogue: &Catalogue) -> time::Forecast {
+    let is_heard = plan.observe.wire || plan.observe.pcap;
+    let expected = |case| overhead::expected(case, is_heard, catalogue);
+    let expected: Vec<time::Expected<'_>> = cases.iter().map(expected).collect();
+    time::forecast(plan, &expected)
+}
+
+fn name(case: &Case, varied: &BTreeSet<&str>) -> String {
+    let settings = format!("{}.", case.lane.protocol.name());
+    let mut name = format!(
+        "{} {} on {}",
+        case.lane.protocol.name(),
+        case.load.pattern,
+        case.lane.against.name()
+    );
+    for (key, value) in &case.point {
+        let is_told = ["protocol", "target", "load.pattern"].contains(&key.as_str());
+        if !is_told && (varied.contains(key.as_str()) || key.starts_with(&settings)) {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let _ = write!(name, "  {key}={value}");
+        }
+    }
+    name
+}
+
+fn state(against: &Against, catalogue: &Catalogue) -> String {
+    match against {
+        Against::Reference | Against::Pipeline(_) => "carried by weigh".to_owned(),
+        Against::Foreign(_) => "a server that somebody runs".to_owned(),
+        Against::Managed(name) => match catalogue.choose(name) {
+            Err(error) => error.to_string(),
+            Ok(choice) => match find::find(choice.target) {
+                Some(found) => format!("{} at {}", found.version, found.path.display()),
+                None => format!("not installed; {}", find::mend(choice.target)),
+            },
+        },
+    }
+}
+
+/// A length as people say it; from a century on only that.
+fn words(time: Nanos) -> String {
+    match time >= CENTURY {
+        true => "more than 100 years".to_owned(),
+        false => rounded(time).to_string(),
+    }
+}
+
+const CENTURY: Nanos = Nanos::from_secs(100 * 31_557_600);
+
+/// In whole seconds: nobody can foresee more.
+fn rounded(time: Nanos) -> Nanos {
+    Nanos(time.0.div_ceil(1_000_000_000).saturating_mul(1_000_000_000))
+}

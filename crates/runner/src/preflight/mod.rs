@@ -1,0 +1,219 @@
+//! What is looked at before anything starts: whether the machine can do it, whether the targets
+//! may be loaded, whether one thread can see what it must.
+
+pub mod due;
+pub mod forecast;
+pub mod overhead;
+pub mod patience;
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::path::Path;
+
+use weigh_engine::schedule;
+use weigh_model::{Load, MeterChoice, Pattern};
+use weigh_protocols::passage::WHOLE_BYTES_MAX;
+use weigh_stage::catalogue::Catalogue;
+use weigh_stage::doctor::{self, Demand, Level};
+use weigh_stage::facts::Facts;
+use weigh_stage::pinning::CoreSet;
+
+use crate::case::Case;
+use crate::case::lanes::Against;
+use crate::exit::{Exit, Stop};
+
+/// Asks whether the targets of these cases may be loaded: a server beyond this machine belongs to
+/// somebody.
+///
+/// # Errors
+/// If one lies beyond it and nobody `is_allowed`, or if a host is unknown.
+pub fn may_load(cases: &[Case], is_allowed: bool) -> Result<(), Stop> {
+    let beneath = cases.iter().filter_map(|case| case.background.as_ref());
+    let lanes = cases.iter().map(|case| &case.lane).chain(beneath.map(|own| &own.lane));
+    let mut seen = BTreeSet::new();
+    for lane in lanes {
+        let Against::Foreign(endpoint) = &lane.against else { continue };
+        if is_allowed || !seen.insert(endpoint.host.clone()) {
+            continue;
+        }
+        if let Some(beyond) = beyond(&endpoint.host).map_err(|unknown| {
+            Stop::new(Exit::Target, format!("{endpoint}: {unknown}; check its name"))
+        })? {
+            return Err(Stop::usage(format!(
+                "{endpoint}: lies beyond this machine{beyond}, and a load test can put a server \
+                 out of service: add --i-may-load-this if you may"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a host is another machine than this one: `None` if all of its addresses are this one's
+/// own; else which of them is not, in words, where a name stands for it.
+///
+/// # Errors
+/// If it is unknown, in words.
+pub fn beyond(host: &str) -> Result<Option<String>, String> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok((!address.is_loopback()).then(String::new));
+    }
+    if host == "localhost" {
+        return Ok(None);
+    }
+    let found = (host, 0).to_socket_addrs();
+    let mut found = found.map_err(|error| format!("the host {host} is unknown: {error}"))?;
+    let other = found.find(|address| !address.ip().is_loopback());
+    Ok(other.map(|address| format!(" ({host} is {})", address.ip())))
+}
+
+/// Threads of the generator: those asked for, or as many as the connections need.
+pub fn shards(cases: &[Case], asked: Option<u32>) -> u32 {
+    let hard = weigh_engine::io::descriptors::limits().hard;
+    let connections = cases.iter().map(|case| standing(&case.load)).max().unwrap_or(0);
+    asked.unwrap_or_else(|| doctor::shards_needed(connections, hard))
+}
+
+/// Asks the doctor: what cannot work is refused now instead of dying midway.
+pub fn examine(catalogue: &Catalogue, cases: &[Case], shards: u32) -> Result<(), Stop> {
+    check_cores(cases)?;
+    let facts = Facts::gather(weigh_observe::host::facts(), catalogue);
+    let of_hosts = facts.on_a_host();
+    for case in cases {
+        let facts = if case.has_hosts { &of_hosts } else { &facts };
+        let fatal: Vec<String> = doctor::examine(&demand(case, shards), facts)
+            .into_iter()
+            .filter(|finding| finding.level == Level::Fatal)
+            .map(|finding| format!("{}: {}; {}", finding.check, finding.text, finding.fix))
+            .collect();
+        if !fatal.is_empty() {
+            return Err(Stop::usage(fatal.join("\n  ")));
+        }
+    }
+    check_shards(cases, shards)
+}
+
+/// A target that is to have more cores than there are would be weighed on something else.
+fn check_cores(cases: &[Case]) -> Result<(), Stop> {
+    let Ok(allowed) = CoreSet::allowed() else { return Ok(()) };
+    let there = allowed.count();
+    match cases.iter().find_map(|case| case.share.cores().filter(|asked| *asked > there)) {
+        None => Ok(()),
+        Some(asked) => Err(Stop::usage(format!(
+            "--target-cores {asked}: this machine has {there}, and the generator needs one of \
+             them: type --target-cores {} or less",
+            there.saturating_sub(1).max(1)
+        ))),
+    }
+}
+
+/// The log of a meter outside is read when a run is over: that it cannot be read then is said now.
+///
+/// # Errors
+/// If it cannot come to be there.
+pub fn check_log(meter: Option<&MeterChoice>) -> Result<(), Stop> {
+    let Some(MeterChoice::Log { file, .. }) = meter else { return Ok(()) };
+    let path = Path::new(file);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
+        return Err(Stop::usage(format!(
+            "--meter csv:{file}: it is no file, or its folder is not there: name the log that the \
+             meter's program writes"
+        )));
+    }
+    if !path.exists() {
+        eprintln!(
+            "weigh: {file} is not there yet: it is read when the run is over, so start the meter's \
+             program now, or interrupt and name its log"
+        );
+    }
+    Ok(())
+}
+
+fn demand(case: &Case, shards: u32) -> Demand {
+    let load = &case.load;
+    Demand {
+        connections: u64::from(load.connections),
+        subscribers: u64::from(load.subscribers),
+        shards,
+        target_shards: if matches!(case.lane.against, Against::Reference) { shards } else { 1 },
+        messages: load.messages,
+        duration: load.duration,
+        rate_per_s: schedule::rate_per_second_max(load),
+        connection_per_message: load.pattern == Pattern::Session
+            || case.lane.settings.text("keep_alive") == "false",
+        source_addresses: sources_max(case),
+        local: !matches!(case.lane.against, Against::Foreign(_)),
+        targets: started(case),
+    }
+}
+
+/// The real servers that a case starts.
+fn started(case: &Case) -> Vec<String> {
+    let lanes = std::iter::once(&case.lane).chain(case.background.iter().map(|own| &own.lane));
+    let managed = lanes.filter_map(|lane| match &lane.against {
+        Against::Managed(name) => Some(name.clone()),
+        Against::Pipeline(pipeline) => pipeline.assembly.broker.clone(),
+        _ => None,
+    });
+    let mut names: Vec<String> = managed.collect();
+    names.dedup();
+    names
+}
+
+/// A closed loop that waits for deliveries needs publishers and subscribers in one shard.
+fn check_shards(cases: &[Case], shards: u32) -> Result<(), Stop> {
+    let waits_for_delivery = |case: &Case| {
+        case.load.delivers()
+            && !case.load.arrival.is_open()
+            && case.lane.protocol.guarantee(&case.lane.settings)
+                == weigh_model::Guarantee::AtMostOnce
+    };
+    check_objects(cases, shards)?;
+    match cases.iter().find(|case| shards > 1 && waits_for_delivery(case)) {
+        None => Ok(()),
+        Some(case) => Err(Stop::usage(format!(
+            "--shards {shards}: a closed loop of unconfirmed {} messages waits for their \
+             delivery, which one thread must see; type --shards 1, give a rate (-R), or use \
+             fewer connections",
+            case.lane.protocol.name()
+        ))),
+    }
+}
+
+/// An object that is never whole in a reference server cannot be left for another of its threads.
+fn check_objects(cases: &[Case], shards: u32) -> Result<(), Stop> {
+    let is_large = |case: &Case| {
+        let bytes = case.load.size.map_or(case.material.object_bytes, |size| size.0);
+        case.load.pattern == Pattern::Transfer
+            && case.load.delivers()
+            && matches!(case.lane.against, Against::Reference)
+            && bytes > WHOLE_BYTES_MAX
+    };
+    match cases.iter().find(|case| shards > 1 && is_large(case)) {
+        None => Ok(()),
+        Some(case) => Err(Stop::usage(format!(
+            "--shards {shards}: the reference server of {} passes objects above 16 MiB on within \
+             one thread; type --shards 1, or a smaller size",
+            case.lane.protocol.name()
+        ))),
+    }
+}
+
+/// Local addresses that connections to a case's target may come from: several only on loopback. A
+/// host of ours has one.
+fn sources_max(case: &Case) -> u32 {
+    let is_on_loopback = match &case.lane.against {
+        _ if case.has_hosts => false,
+        Against::Reference | Against::Managed(_) | Against::Pipeline(_) => true,
+        Against::Foreign(endpoint) => {
+            let ip = endpoint.host.parse::<std::net::Ipv4Addr>();
+            endpoint.host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+        }
+    };
+    if is_on_loopback { crate::targets::addresses::SOURCES_MAX } else { 1 }
+}
+
+/// Connections that stand at once.
+fn standing(load: &Load) -> u64 {
+    u64::from(load.connections) + u64::from(load.subscribers)
+}

@@ -1,0 +1,118 @@
+//! What the producers of a trial did on the wire, device by device, for a model of their radios.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use weigh_engine::contents::Contents;
+use weigh_model::modelled::Activity;
+use weigh_model::protocol::Role;
+use weigh_model::units::parse_duration;
+use weigh_model::{tls, websocket};
+use weigh_wire::account::Connection;
+use weigh_wire::{Account, Traffic};
+
+use crate::case::lanes::Lane;
+use crate::probes::heard::{by_local_end, next};
+
+/// What the producers did: each stands for a device of its own. `None` where connections cannot all
+/// be told apart.
+pub fn of(
+    account: &Account,
+    contents: &Contents,
+    of_trial: (&str, u64),
+    lane: &Lane,
+) -> Option<Activity> {
+    if account.connections_folded > 0 || contents.connections_untold > 0 {
+        return None;
+    }
+    let counted = RefCell::new(by_local_end(contents));
+    let mut devices: BTreeMap<u32, Vec<&Connection>> = BTreeMap::new();
+    let (trial, messages) = (of_trial.0.to_owned(), of_trial.1);
+    let mut activity = Activity { trial, messages, ..Activity::default() };
+    for connection in &account.connections {
+        match next(&counted, connection) {
+            Some(content) if content.role == Role::Producer => {
+                devices.entry(content.index).or_default().push(connection);
+            }
+            _ => activity.other_packets += connection.total().packets,
+        }
+    }
+    activity.devices = devices.len() as u64;
+    note_keep_alive(&mut activity, lane);
+    devices.values().for_each(|own| note_device(&mut activity, own));
+    Some(activity)
+}
+
+/// What keeps a connection of this lane: PINGREQ and PINGRESP (MQTT 5.0, section 3.12), each with
+/// what TLS and WebSocket add, and an acknowledgement; else the probe of TCP, which is answered by
+/// an empty segment (RFC 9293, section 3.8.4).
+fn note_keep_alive(activity: &mut Activity, lane: &Lane) {
+    let settings = &lane.settings;
+    if lane.protocol.name() != PINGS {
+        (activity.keep_alive_up_bytes, activity.keep_alive_down_bytes) = (SEGMENT, SEGMENT);
+        return;
+    }
+    let tls = match settings.text("tls") {
+        _ if !tls::is_on(settings) => 0,
+        "1.2" => TLS_1_2,
+        _ => TLS_1_3,
+    };
+    let frames = if websocket::is_on(settings) { [6, 2] } else { [0, 0] };
+    let [up, down] = frames.map(|frame| SEGMENT + PING + frame + tls);
+    let after = parse_duration(settings.text("keep_alive")).unwrap_or_default();
+    activity.keep_alive_ns = after.0;
+    (activity.keep_alive_up_bytes, activity.keep_alive_down_bytes) = (up + SEGMENT, down);
+}
+
+/// The protocol with a ping of its own.
+const PINGS: &str = "mqtt";
+const PING: u64 = 2;
+
+/// Headers of IPv4 and TCP with timestamps (RFC 7323).
+const SEGMENT: u64 = 52;
+
+/// A record's header, tag and inner type, or explicit nonce (RFC 8446, section 5.2; RFC 5288).
+const TLS_1_3: u64 = 5 + 16 + 1;
+const TLS_1_2: u64 = 5 + 16 + 8;
+
+/// Adds what one device did over its connections, which come in the order of their first packets.
+fn note_device(activity: &mut Activity, connections: &[&Connection]) {
+    let on_air = |traffic: Traffic| traffic.bytes() - traffic.layers.link;
+    for connection in connections {
+        let (sent, received) = (connection.sent.total(), connection.received.total());
+        activity.connections += 1;
+        activity.up_bytes += on_air(sent);
+        activity.down_bytes += on_air(received);
+        activity.message_up_bytes += on_air(connection.sent.messages);
+        activity.message_down_bytes += on_air(connection.received.messages);
+        activity.up_packets += sent.packets;
+        activity.down_packets += received.packets;
+        activity.connected_ns += connection.last_at_ns - connection.first_at_ns;
+        activity.pauses.absorb(&connection.quiet.rest);
+    }
+    let (from_ns, to_ns, pauses) = quiet(connections);
+    activity.span_ns += to_ns - from_ns;
+    pauses.into_iter().for_each(|length_ns| activity.pauses.note(length_ns));
+}
+
+/// First and last packet of a device, and how long each pause was in which nothing went over any of
+/// its connections: the old one may still be closing while the next is opened.
+fn quiet(connections: &[&Connection]) -> (u64, u64, Vec<u64>) {
+    let mut busy: Vec<(u64, u64)> = Vec::new();
+    for connection in connections {
+        let mut from_ns = connection.first_at_ns;
+        for (begin_ns, end_ns) in &connection.quiet.placed {
+            busy.push((from_ns, *begin_ns));
+            from_ns = *end_ns;
+        }
+        busy.push((from_ns, connection.last_at_ns));
+    }
+    busy.sort_unstable();
+    let first_ns = busy.first().map_or(0, |(from_ns, _)| *from_ns);
+    let (mut until_ns, mut pauses) = (first_ns, Vec::new());
+    for (from_ns, to_ns) in busy {
+        pauses.extend(from_ns.checked_sub(until_ns));
+        until_ns = until_ns.max(to_ns);
+    }
+    (first_ns, until_ns, pauses)
+}

@@ -1,0 +1,580 @@
+//! The second workload beneath a trial: a generator of its own, in a process of its own, that is up
+//! before anything is measured and ends when everything is; and the proof that it was there.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{ChildStdin, ChildStdout};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use weigh_model::background::{self, BackgroundRan, Beside, OVERLAP_MIN, Sent, Sought};
+use weigh_model::endpoint::Credentials;
+use weigh_model::energy::Span;
+use weigh_model::event::{Interval, TrialFinished};
+use weigh_model::ledger::Cause;
+use weigh_model::plan::{Observe, Plan, Repeat};
+use weigh_model::{Doubt, Endpoint, Load, Nanos, Trial, tls};
+use weigh_observe::cpu::monotonic_ns;
+use weigh_observe::sampler::{Sampler, Usage};
+use weigh_plan::matrix;
+use weigh_stage::catalogue::Catalogue;
+use weigh_stage::doctor::shards_needed;
+use weigh_stage::pinning::CoreSet;
+use weigh_stage::process::{ManagedProcess, Start};
+use weigh_stage::reference::ReferenceServer;
+
+use crate::case::background::BackgroundCase;
+use crate::exit::{Exit, Stop};
+use crate::targets::kept::{Lease, Started, Targets};
+use crate::targets::running::{READY_WITHIN, Running};
+use crate::targets::secured::Vault;
+use crate::targets::stage::Stage;
+use crate::trial::measure::Surroundings;
+
+/// What the generator of a background tells whoever started it, when it has ended.
+#[derive(Serialize, Deserialize)]
+pub struct Told {
+    /// What the monotonic clock showed when its own stood at 0, nanoseconds.
+    pub epoch_ns: u64,
+    /// What it did, interval by interval.
+    pub intervals: Vec<Interval>,
+    /// Its record.
+    pub finished: TrialFinished,
+}
+
+/// The background of a trial.
+pub struct Asked<'a> {
+    /// What it is.
+    pub case: &'a BackgroundCase,
+    /// The real servers that can be started.
+    pub catalogue: &'a Catalogue,
+    /// Where its files lie while it runs.
+    pub folder: PathBuf,
+}
+
+/// A background that runs. Dropping it ends it.
+pub struct Underway<'a> {
+    asked: &'a Asked<'a>,
+    process: ManagedProcess,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    /// Who watches its generator, and its own target.
+    samplers: [Option<Sampler>; 2],
+    /// Its own target, where it has one.
+    own: Option<(Targets<'a>, Lease)>,
+    shares_core: bool,
+}
+
+/// A background that is over.
+pub struct Over {
+    ran: BackgroundRan,
+    doubts: Vec<Doubt>,
+    /// Load of its generator in percent of one core, and of its own target in percent of its cores.
+    percent: [Option<f64>; 2],
+    /// Processor time of its generator and its own target in the window, nanoseconds.
+    pub cpu_ns: u64,
+    is_at_same: bool,
+}
+
+impl<'a> Asked<'a> {
+    /// Starts its target and its generator, and waits until its connections stand, its first
+    /// message has left and its lead has passed.
+    ///
+    /// # Errors
+    /// If it does not come up, with the reason.
+    pub fn begin(
+        &'a self,
+        trial: &Trial,
+        around: &Surroundings<'_>,
+        (target, vault): (&Started, &Vault),
+    ) -> Result<Underway<'a>, Stop> {
+        self.start(trial, around, (target, vault))
+            .map_err(|stop| Stop::new(stop.exit(), format!("the background: {stop}")))
+    }
+
+    fn start(
+        &'a self,
+        trial: &Trial,
+        around: &Surroundings<'_>,
+        (target, vault): (&Started, &Vault),
+    ) -> Result<Underway<'a>, Stop> {
+        let own = self.own_target(around)?;
+        let (endpoint, vault) = match &own {
+            Some((targets, lease)) => (lease.target.running.endpoint().clone(), targets.vault()),
+            None => {
+                let scheme = self.case.lane.protocol.scheme();
+                (target.running.endpoint_for(scheme).clone(), vault)
+            }
+        };
+        let cores = &around.pinning.aside;
+        let shares_core =
+            around.pinning.generator.cores().iter().any(|core| cores.cores().contains(core));
+        let plan = self.write_plan(trial, &endpoint, vault)?;
+        let credentials = self.case.lane.credentials().or(endpoint.credentials);
+        let mut process = self.generator(plan, (cores, shares_core), credentials)?;
+        let stdin = process.take_stdin();
+        let no_stdout = || Stop::new(Exit::Internal, "its generator has no stdout");
+        let lines = read_lines(process.take_stdout().ok_or_else(no_stdout)?)?;
+        let pid = own.as_ref().and_then(|(_, lease)| lease.target.running.pids().first().copied());
+        let watch = |pid: u32, cores: u32| Sampler::start(pid, cores, LOOK_EVERY).ok();
+        let samplers = [
+            watch(process.pid(), 1),
+            pid.and_then(|pid| watch(pid, self.target_cores(around).count())),
+        ];
+        let mut underway =
+            Underway { asked: self, process, stdin, lines, samplers, own, shares_core };
+        underway.wait_until_up(around)?;
+        Ok(underway)
+    }
+
+    /// The cores of its own target.
+    fn target_cores<'s>(&self, around: &'s Surroundings<'_>) -> &'s CoreSet {
+        match self.case.asked.beside {
+            Beside::Target => &around.pinning.target,
+            Beside::Apart => &around.pinning.aside,
+        }
+    }
+
+    fn own_target(&self, around: &Surroundings<'_>) -> Result<Option<(Targets<'a>, Lease)>, Stop> {
+        if self.case.asked.is_at_same() {
+            return Ok(None);
+        }
+        let life = weigh_model::plan::TargetLife::Fresh;
+        let mut targets = Targets::new(life, self.catalogue, around.shards, self.folder.clone());
+        let cores = self.target_cores(around);
+        let lease = targets.lease(&self.case.lane, &Stage::default(), cores, "target")?;
+        Ok(Some((targets, lease)))
+    }
+
+    /// What the generator reads: one case against the target where it is.
+    fn write_plan(
+        &self,
+        trial: &Trial,
+        endpoint: &Endpoint,
+        vault: &Vault,
+    ) -> Result<PathBuf, Stop> {
+        let mut lane = self.case.lane.found_at(endpoint);
+        if let Some(authority) = vault.authority().filter(|_| tls::is_on(&lane.settings)) {
+            lane.given.insert("tls_ca".to_owned(), authority.display().to_string());
+        }
+        let asked = &self.case.asked.load;
+        let duration = asked.messages.is_none().then_some(LASTING);
+        let load = Load { duration, ..asked.clone() };
+        let (load, cases) = matrix::matrix(&[lane.with(load)])?;
+        let plan = Plan {
+            name: "background".to_owned(),
+            question: None,
+            seed: seed_beside(trial),
+            thresholds: Vec::new(),
+            load,
+            repeat: Repeat::exactly(1),
+            stop: BTreeMap::new(),
+            observe: Observe::default(),
+            energy: None,
+            background: None,
+            cases,
+        };
+        let text = toml::to_string(&plan).map_err(|error| Stop::new(Exit::Internal, error))?;
+        let path = self.folder.join("plan.toml");
+        let written =
+            std::fs::create_dir_all(&self.folder).and_then(|()| std::fs::write(&path, text));
+        written.map_err(|error| {
+            Stop::new(Exit::Record, format!("{}: cannot be written: {error}", path.display()))
+        })?;
+        std::path::absolute(path).map_err(Stop::from)
+    }
+
+    fn generator(
+        &self,
+        plan: PathBuf,
+        (cores, shares_core): (&CoreSet, bool),
+        credentials: Option<Credentials>,
+    ) -> Result<ManagedProcess, Stop> {
+        let load = &self.case.asked.load;
+        let standing = u64::from(load.connections) + u64::from(load.subscribers);
+        let shards = shards_needed(standing, weigh_engine::io::descriptors::limits().hard);
+        let mut arguments = vec!["background".into(), plan.clone().into_os_string()];
+        arguments.extend(["--shards".into(), shards.to_string().into()]);
+        arguments.extend(shares_core.then(|| "--shares-core".into()));
+        let mut environment = Vec::new();
+        if let Some(own) = credentials {
+            arguments.extend(["--user".into(), own.user.into()]);
+            environment.push(("WEIGH_PASSWORD".into(), own.password.into()));
+        }
+        let started = ManagedProcess::start(&Start {
+            program: std::env::current_exe()?,
+            arguments,
+            environment,
+            // Files that bodies are made of are named from where we are.
+            folder: std::env::current_dir()?,
+            log: Some(plan.with_extension("log")),
+            cores: Some(cores.clone()),
+            piped: true,
+            door: None,
+            enclosure: None,
+        });
+        started.map_err(|error| Stop::new(Exit::Target, error))
+    }
+}
+
+impl Underway<'_> {
+    fn wait_until_up(&mut self, around: &Surroundings<'_>) -> Result<(), Stop> {
+        let deadline = Instant::now() + UP_WITHIN;
+        loop {
+            if around.interrupts.exit().is_some() {
+                return Err(Stop::new(Exit::Interrupted, "interrupted before it was up"));
+            }
+            match self.lines.recv_timeout(LOOK_EVERY) {
+                Ok(line) if line == UP => break,
+                Ok(line) => {
+                    let why = line.strip_prefix(FAILED).unwrap_or(&line);
+                    return Err(Stop::new(Exit::Target, why));
+                }
+                Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    let text = format!(
+                        "no message of it had left after {} s: give it a higher rate, or look at \
+                         its target",
+                        UP_WITHIN.as_secs()
+                    );
+                    return Err(Stop::new(Exit::Target, text));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    let log = self.process.log_tail(LOG_LINES);
+                    return Err(Stop::new(Exit::Internal, format!("its generator ended: {log}")));
+                }
+            }
+        }
+        let lead = Instant::now() + Duration::from_nanos(self.asked.case.asked.lead.0);
+        while Instant::now() < lead && around.interrupts.exit().is_none() {
+            std::thread::sleep(lead.saturating_duration_since(Instant::now()).min(LOOK_EVERY));
+        }
+        Ok(())
+    }
+
+    /// Ends it, now that the trial whose window this was is over.
+    pub fn end(mut self, trial: &Trial, window: Span) -> Over {
+        self.samplers.iter().flatten().for_each(|sampler| drop(sampler.sample()));
+        // What it sends now is told with what it sent last in the window.
+        std::thread::sleep(Duration::from_nanos(INTERVAL.0));
+        let stopped_ns = monotonic_ns();
+        drop(self.stdin.take());
+        let told = self.last_words();
+        let usages = std::mem::take(&mut self.samplers).map(|sampler| used(sampler, window));
+        let asked = &self.asked.case.asked;
+        let mut doubts = Vec::new();
+        let mut target = "the measured target".to_owned();
+        let mut counted = None;
+        if let Some((mut targets, mut lease)) = self.own.take() {
+            target = lease.target.running.title(&self.asked.case.lane);
+            if let Some(ended) = lease.target.running.ended() {
+                doubts.push(Doubt::Background(
+                    "background-target-died",
+                    format!("the background's target ended before the trial: {ended}"),
+                    "read its log in the run folder, below background",
+                ));
+            }
+            if let (Ok(told), Running::Reference(server)) = (&told, &mut lease.target.running) {
+                counted = settled(server, told.finished.ledger.sent);
+            }
+            targets.give_back(lease, None);
+        }
+        let (told, error) = match told {
+            Ok(told) => (Some(told), None),
+            Err(error) => (None, Some(error)),
+        };
+        let window_ns = window.to_ns.saturating_sub(window.from_ns);
+        let intervals = told.as_ref();
+        let intervals = intervals.map_or_else(Vec::new, |told| sent(told, window, stopped_ns));
+        let offered_per_s = asked.offered_per_s();
+        let seconds = (window_ns as f64 / 1e9).max(f64::MIN_POSITIVE);
+        let (mut ledger, metrics) = told.map_or_else(Default::default, |told| {
+            doubts.extend(troubles(&told.finished));
+            (told.finished.ledger, told.finished.metrics)
+        });
+        if let Some(unique) = counted.filter(|_| ledger.delivered.is_none()) {
+            let lost = ledger.sent.saturating_sub(unique);
+            (ledger.delivered, ledger.lost) = (Some(ledger.sent - lost), Some(lost));
+            ledger.causes.extend((lost > 0).then_some((Cause::Unknown, lost)));
+        }
+        let ran = BackgroundRan {
+            trial: trial.id.clone(),
+            point: trial.point.clone(),
+            words: asked.words(),
+            target,
+            overlap_ratio: background::overlap(&intervals, window_ns, Sought::of(asked)),
+            window_ns,
+            offered_per_s,
+            sent_per_s: background::sent_within(&intervals, window_ns) / seconds,
+            shares_core: self.shares_core,
+            ledger,
+            metrics,
+            intervals,
+        };
+        doubts.extend(absence(&ran, error));
+        let cpu_ns = usages.iter().flatten().map(|usage| usage.cpu_ns).sum();
+        let percent = usages.map(|usage| usage.map(|usage| usage.percent_mean));
+        Over { ran, doubts, percent, cpu_ns, is_at_same: asked.is_at_same() }
+    }
+
+    /// What its generator says when it ends; or why it says nothing.
+    fn last_words(&mut self) -> Result<Told, String> {
+        let timeout = Duration::from_nanos(self.asked.case.asked.load.timeout.0);
+        let deadline = Instant::now() + timeout + END_WITHIN;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => {
+                    if let Some(json) = line.strip_prefix(RAN) {
+                        return serde_json::from_str(json).map_err(|error| error.to_string());
+                    }
+                    if let Some(why) = line.strip_prefix(FAILED) {
+                        return Err(why.to_owned());
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => return Err("it did not end".to_owned()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.process.wait_ended(END_WITHIN);
+                    let how = self.process.ended();
+                    return Err(how.map_or("it fell silent".to_owned(), |how| how.to_string()));
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        if let Some((mut targets, lease)) = self.own.take() {
+            targets.give_back(lease, None);
+        }
+    }
+}
+
+impl Over {
+    /// Puts its figures into the record of the trial, apart from those of what was measured, and
+    /// takes out what cannot be told from its own.
+    pub fn tell(mut self, finished: &mut TrialFinished) -> BackgroundRan {
+        let ran = &self.ran;
+        let mut add = |name: &str, value: Option<f64>| {
+            let value = value.filter(|value| value.is_finite());
+            finished.metrics.extend(value.map(|value| (format!("background.{name}"), value)));
+        };
+        add("overlap_ratio", Some(ran.overlap_ratio));
+        add("sent_per_s", Some(ran.sent_per_s));
+        add("send_lag_ns.p99", ran.metrics.get("send_lag_ns.p99").copied());
+        add("lost_messages", ran.ledger.lost.map(|lost| lost as f64));
+        add("generator_cpu_percent.mean", self.percent[0]);
+        add("target_cpu_percent.mean", self.percent[1]);
+        if self.is_at_same {
+            // The target worked for both.
+            finished.metrics.retain(|name, _| !is_of_both(name));
+        }
+        let own = finished.metrics.get("generator_cpu_percent.max");
+        self.doubts.extend(crowded(ran.shares_core, own.copied(), self.percent[0]));
+        finished.doubts.extend(self.doubts.iter().map(Doubt::record));
+        self.ran
+    }
+}
+
+/// What a sampler saw in the window.
+fn used(sampler: Option<Sampler>, window: Span) -> Option<Usage> {
+    sampler?.stop().ok()?.window(window.from_ns, window.to_ns)
+}
+
+/// How many different messages its own server has counted, once they stand still: what nobody
+/// confirms may still be on its way.
+fn settled(server: &mut ReferenceServer, sent: u64) -> Option<u64> {
+    let deadline = Instant::now() + SETTLED_WITHIN;
+    loop {
+        let unique = server.report(READY_WITHIN).ok()?.unique;
+        if unique >= sent || Instant::now() >= deadline {
+            return Some(unique);
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// The intervals by the clock of the measured window, up to the moment at which it was told to
+/// stop: from then on it only waits for answers.
+fn sent(told: &Told, window: Span, stopped_ns: u64) -> Vec<Sent> {
+    let at = |own_ns: u64| (told.epoch_ns + own_ns).min(stopped_ns) as i64 - window.from_ns as i64;
+    let interval = |own: &Interval| Sent {
+        from_ns: at(own.at_ns.saturating_sub(own.length_ns.unwrap_or(0))),
+        to_ns: at(own.at_ns),
+        sent: own.sent,
+        connections: own.connections,
+    };
+    told.intervals.iter().map(interval).filter(|own| own.from_ns < own.to_ns).collect()
+}
+
+/// What is doubtful about a background that was not there as it should have been.
+fn absence(ran: &BackgroundRan, error: Option<String>) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    if ran.overlap_ratio < OVERLAP_MIN {
+        let why = error.map_or(String::new(), |error| format!(": {error}"));
+        doubts.push(Doubt::Background(
+            "background-overlap",
+            format!(
+                "the background covered {:.1} % of the measured window{why}",
+                100.0 * ran.overlap_ratio
+            ),
+            "take no difference for its effect: see what ended or delayed it, or what kept it from \
+             half its rate",
+        ));
+    }
+    if let Some(offered) = ran.offered_per_s.filter(|own| ran.sent_per_s < RATE_MIN * own) {
+        doubts.push(Doubt::Background(
+            "background-rate",
+            format!(
+                "the background offered {offered:.0}/s and sent {:.0}/s in the measured window",
+                ran.sent_per_s
+            ),
+            "lower its rate, or give it a window, connections or cores enough",
+        ));
+    }
+    doubts
+}
+
+/// What went wrong by its own record.
+fn troubles(finished: &TrialFinished) -> Vec<Doubt> {
+    let told = finished.doubts.iter().filter(|doubt| TROUBLES.contains(&doubt.code.as_str()));
+    let doubt = |own: &weigh_model::doubt::DoubtRecord| {
+        Doubt::Background(
+            "background-troubled",
+            format!("of the background: {}", own.text),
+            "read the difference as that of a background which was in trouble itself",
+        )
+    };
+    told.map(doubt).collect()
+}
+
+/// Two generators on one core take from each other what would be put down to the target.
+fn crowded(shares_core: bool, own: Option<f64>, beside: Option<f64>) -> Option<Doubt> {
+    let together = own? + beside?;
+    (shares_core && together >= CROWDED_PERCENT).then(|| {
+        Doubt::Background(
+            "background-shares-core",
+            format!(
+                "both generators shared a core and used {together:.0} % of it: what one takes from \
+                 the other looks like the target's doing"
+            ),
+            "lower one of the rates, or use a machine with one more core",
+        )
+    })
+}
+
+/// Marks of one seed would be those of the measured trial too: the tags differ.
+fn seed_beside(trial: &Trial) -> u64 {
+    let tag = |seed: u64| Trial { seed, ..trial.clone() }.tag();
+    // TOML holds whole numbers below 2^63.
+    let seed = trial.seed >> 2;
+    if tag(seed) == trial.tag() { seed + 1 } else { seed }
+}
+
+fn read_lines(stdout: ChildStdout) -> Result<Receiver<String>, Stop> {
+    let (said, lines) = channel();
+    let reader = move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            if said.send(line).is_err() {
+                break;
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("weigh-background".to_owned())
+        .spawn(reader)
+        .map_err(|error| Stop::new(Exit::Internal, format!("no thread: {error}")))?;
+    Ok(lines)
+}
+
+/// The line of a generator whose connections stand and whose first message has left.
+pub const UP: &str = "up";
+
+/// What stands before its last words.
+pub const RAN: &str = "ran ";
+
+/// What stands before the reason why it does not run.
+pub const FAILED: &str = "failed ";
+
+/// How long its intervals are.
+pub const INTERVAL: Nanos = Nanos::from_millis(100);
+
+/// Longer than any trial: it is ended, and does not end.
+const LASTING: Nanos = Nanos::from_secs(30 * 86_400);
+
+/// How long it may take to come up: 1,000 connections inside TLS take seconds.
+const UP_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long its generator may take to write its record, beyond its time limit of messages.
+const END_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long what nobody confirms may take to reach its server.
+const SETTLED_WITHIN: Duration = Duration::from_secs(1);
+
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+const LOG_LINES: usize = 5;
+
+/// Below it a background has not done what was asked of it.
+const RATE_MIN: f64 = 0.95;
+
+/// Of a core that two generators share.
+const CROWDED_PERCENT: f64 = 80.0;
+
+/// True for a figure of a target, or of one of its stages, that says nothing of one of two loads.
+fn is_of_both(metric: &str) -> bool {
+    let is_of_stage = metric.starts_with("stage.");
+    metric == "target_cpu_us_per_message" || is_of_stage && metric.ends_with(".cpu_us_per_message")
+}
+
+/// Doubts about a background that are doubts about what lies above it.
+const TROUBLES: [&str; 3] = ["connections-lost", "error-answers", "generator-limited"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weigh_model::Ledger;
+
+    fn ran(overlap_ratio: f64, sent_per_s: f64) -> BackgroundRan {
+        BackgroundRan {
+            trial: String::new(),
+            point: BTreeMap::new(),
+            words: String::new(),
+            target: String::new(),
+            overlap_ratio,
+            window_ns: 1,
+            offered_per_s: Some(1_000.0),
+            sent_per_s,
+            shares_core: false,
+            ledger: Ledger::zero(),
+            metrics: BTreeMap::new(),
+            intervals: Vec::new(),
+        }
+    }
+
+    fn codes(doubts: &[Doubt]) -> Vec<String> {
+        doubts.iter().map(|doubt| doubt.record().code).collect()
+    }
+
+    #[test]
+    fn what_was_not_there_or_not_at_its_rate_is_doubtful() {
+        assert!(absence(&ran(0.995, 990.0), None).is_empty());
+        assert_eq!(codes(&absence(&ran(0.98, 990.0), None)), ["background-overlap"]);
+        assert_eq!(codes(&absence(&ran(1.0, 940.0), None)), ["background-rate"]);
+        let gone = absence(&ran(0.0, 0.0), Some("signal 9".to_owned()));
+        assert_eq!(codes(&gone), ["background-overlap", "background-rate"]);
+        assert!(gone[0].record().text.ends_with("0.0 % of the measured window: signal 9"));
+    }
+
+    #[test]
+    fn two_generators_are_crowded_on_one_full_core_only() {
+        assert!(crowded(true, Some(50.0), Some(31.0)).is_some());
+        assert!(crowded(true, Some(50.0), Some(29.0)).is_none());
+        assert!(crowded(false, Some(99.0), Some(99.0)).is_none());
+        assert!(crowded(true, None, Some(99.0)).is_none());
+    }
+}

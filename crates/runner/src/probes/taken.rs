@@ -1,0 +1,116 @@
+//! What a reference server had taken in when the load ended, where nobody else sees what arrives:
+//! messages that nobody confirms and nobody subscribes to.
+
+use std::sync::Mutex;
+use std::sync::mpsc::{Sender, channel};
+
+use weigh_engine::job::Job;
+use weigh_model::Nanos;
+use weigh_model::server::ServerReport;
+use weigh_observe::cpu::monotonic_ns;
+
+use crate::targets::running::{READY_WITHIN, Running};
+
+/// Rung when the load has ended.
+#[derive(Default)]
+pub struct Bell(Mutex<Option<Sender<()>>>);
+
+impl Bell {
+    /// The load has ended; only the first ring counts.
+    pub fn ring(&self) {
+        if let Ok(mut waits) = self.0.lock()
+            && let Some(waits) = waits.take()
+        {
+            // Whoever waited may have given up.
+            let _ = waits.send(());
+        }
+    }
+}
+
+/// A count of the server's, and when it was made.
+pub struct Taken {
+    report: ServerReport,
+    /// When it was asked for and when it came, on the monotonic clock.
+    between_ns: (u64, u64),
+}
+
+/// Does `work`, and asks a reference server for its count when `bell` rings meanwhile, if the load
+/// has nobody else who could tell what arrived.
+pub fn beside<T>(
+    target: &mut Running,
+    job: &Job,
+    bell: &Bell,
+    work: impl FnOnce() -> T,
+) -> (T, Option<Taken>) {
+    let Running::Reference(server) = target else { return (work(), None) };
+    let load = job.load();
+    let is_counted = !job.dial.confirms && !load.delivers() && load.arrival.is_open();
+    if !is_counted {
+        return (work(), None);
+    }
+    let (ring, rings) = channel();
+    if let Ok(mut waits) = bell.0.lock() {
+        *waits = Some(ring);
+    }
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(move || {
+            rings.recv().ok()?;
+            let asked_ns = monotonic_ns();
+            let report = server.report(READY_WITHIN).ok()?;
+            Some(Taken { report, between_ns: (asked_ns, monotonic_ns()) })
+        });
+        let done = work();
+        // Where the load never ended nobody is waited for.
+        if let Ok(mut waits) = bell.0.lock() {
+            *waits = None;
+        }
+        (done, asking.join().ok().flatten())
+    })
+}
+
+impl Taken {
+    /// Messages taken in within the window, which lies so on the monotonic clock, of `all` that
+    /// were taken in the end. The answer comes just after the window and counts for its length.
+    /// `None` where it took too long to say.
+    pub fn within(&self, before: &ServerReport, window: (Nanos, Nanos), all: u64) -> Option<u64> {
+        let (asked_ns, answered_ns) = self.between_ns;
+        let length = (window.1 - window.0).0 as f64;
+        let counted = self.report.unique.saturating_sub(before.unique);
+        let ended = answered_ns.max(window.1.0);
+        if length <= 0.0 || (ended - asked_ns.min(ended)) as f64 > SLACK * length {
+            return None;
+        }
+        if counted >= all {
+            return Some(all);
+        }
+        let watched = answered_ns.saturating_sub(window.0.0) as f64;
+        let share = (length / watched.max(1.0)).min(1.0);
+        Some((counted as f64 * share).round() as u64)
+    }
+}
+
+/// Share of the window that the asking may take.
+const SLACK: f64 = 0.02;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(unique: u64, between_ns: (u64, u64)) -> Taken {
+        Taken { report: ServerReport { unique, ..ServerReport::default() }, between_ns }
+    }
+
+    /// A server that took 1,000 in 1.01 s took 990 in the window of 1 s; one that had taken all
+    /// took all; and an answer that comes late says nothing.
+    #[test]
+    fn a_count_holds_for_the_window_it_was_made_after() {
+        let (before, window) = (ServerReport::default(), (Nanos(0), Nanos(1_000_000_000)));
+        let soon = (1_000_000_000, 1_010_000_000);
+        assert_eq!(taken(1000, soon).within(&before, window, 3000), Some(990));
+        assert_eq!(taken(1000, soon).within(&before, window, 1000), Some(1000));
+        let late = (1_000_000_000, 1_500_000_000);
+        assert_eq!(taken(1000, late).within(&before, window, 3000), None);
+        let before = ServerReport { unique: 400, ..ServerReport::default() };
+        assert_eq!(taken(1400, soon).within(&before, window, 3000), Some(990));
+    }
+}

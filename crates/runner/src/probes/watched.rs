@@ -1,0 +1,75 @@
+//! What is seen of a target while a trial runs: its processes are looked at from a thread of their
+//! own.
+
+use std::time::Duration;
+
+use weigh_engine::outcome::Outcome;
+use weigh_model::event::Interval;
+use weigh_model::{Load, Nanos};
+use weigh_observe::cpu::HostCpu;
+use weigh_observe::sampler::{Recording, Sampler, Usage};
+
+use crate::targets::relayed::Relayed;
+
+/// What was seen of a target while a trial ran.
+pub struct Watched {
+    recording: Recording,
+    /// What its clock showed when the trial's stood at 0.
+    epoch_ns: u64,
+    /// What resident memory exceeded proportional memory by: frequent samples know only the
+    /// former, and a report that shows both must not contradict itself.
+    shared_bytes: u64,
+}
+
+impl Watched {
+    /// From the samples, where their clock showed `epoch_ns` when the trial's stood at 0.
+    pub fn new(recording: Recording, epoch_ns: u64) -> Watched {
+        let known = recording.samples.iter().filter(|sample| sample.memory.pss_bytes.is_some());
+        let shared = known.map(|s| s.memory.rss_bytes.saturating_sub(s.memory.bytes())).min();
+        Watched { shared_bytes: shared.unwrap_or(0), recording, epoch_ns }
+    }
+
+    /// Puts the target's load and memory into an interval.
+    pub fn tell(&self, interval: &mut Interval) {
+        let to = self.epoch_ns + interval.at_ns;
+        let from = to.saturating_sub(interval.length_ns.unwrap_or(0));
+        if let Some(usage) = self.recording.window(from, to) {
+            interval.target_cpu_percent = Some(usage.percent_mean);
+            let bytes = usage.rss_bytes_max.saturating_sub(self.shared_bytes);
+            interval.target_memory_bytes = (usage.rss_bytes_max > 0).then_some(bytes);
+        }
+    }
+}
+
+/// Watches the relay, whose processor time is of one core.
+pub fn start_relay(relay: Option<&Relayed>, load: &Load) -> Option<Sampler> {
+    Sampler::start(relay?.pid(), 1, sample_every(load)).ok()
+}
+
+/// What the target used: processor time over the whole window, draining included, and load over
+/// the measured window alone. Beside it is what the host used in the latter.
+pub fn usage(
+    recording: Option<&Recording>,
+    outcome: &Outcome,
+    epoch_ns: u64,
+    (from, to): (Nanos, Nanos),
+) -> Option<(Usage, HostCpu)> {
+    let recording = recording?;
+    let whole = recording.window(epoch_ns + from.0, epoch_ns + to.0)?;
+    let (begin, end) = outcome.window_between().unwrap_or((from, to));
+    let within = recording.window(epoch_ns + begin.0, epoch_ns + end.min(to).0);
+    let Usage { percent_mean, percent_max, host, .. } = within.unwrap_or(whole);
+    Some((Usage { percent_mean, percent_max, ..whole }, host))
+}
+
+/// How often the target is looked at: every 50 ms, in trials longer than half an hour so seldom
+/// that there are no more than 36,000 samples.
+pub fn sample_every(load: &Load) -> Duration {
+    let whole = load.duration.unwrap_or_default() + load.warmup;
+    SAMPLE_EVERY.max(Duration::from_nanos(whole.0 / SAMPLES_MAX))
+}
+
+const SAMPLE_EVERY: Duration = Duration::from_millis(50);
+
+/// Samples of a trial of known length: 130 bytes each, 5 MB.
+const SAMPLES_MAX: u64 = 36_000;

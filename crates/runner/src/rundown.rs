@@ -1,0 +1,303 @@
+//! Runs a battery down: sessions without end, and where they stand written to the card every
+//! second.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use weigh_engine::job::Progress;
+use weigh_model::plan::{Plan, TargetLife};
+use weigh_model::{Load, Nanos, Trial};
+use weigh_observe::{boot, cpu};
+use weigh_rundown::DischargeLog;
+use weigh_rundown::entry::{EndReason, Entry, Standing};
+use weigh_rundown::log::LogError;
+use weigh_stage::catalogue::Catalogue;
+use weigh_stage::pinning::Pinning;
+
+use crate::case::Case;
+use crate::exit::{Exit, Stop};
+use crate::interrupts::Interrupts;
+use crate::probes::metering::Metering;
+use crate::probes::power::Power;
+use crate::targets::kept::Targets;
+use crate::targets::stage::Stage;
+use crate::targets::watching::Lookouts;
+use crate::trial::identity::Trials;
+use crate::trial::measure::{self as trial_run, Surroundings};
+
+/// What is run down, and on what.
+pub struct Rundown<'r> {
+    /// The plan.
+    pub plan: &'r Plan,
+    /// Its cases.
+    pub cases: &'r [Case],
+    /// Which of them.
+    pub place: usize,
+    /// The real servers that can be started.
+    pub catalogue: &'r Catalogue,
+    /// Who runs where.
+    pub pinning: Pinning,
+    /// Threads of the generator.
+    pub shards: u32,
+    /// Ends it after so long, for practice.
+    pub lasts: Option<Nanos>,
+    /// Where the power comes from.
+    pub power: Power,
+    /// Signals that may end it.
+    pub interrupts: &'r Interrupts,
+}
+
+/// How a rundown ended while there was power.
+pub struct RunDown {
+    /// Why.
+    pub reason: EndReason,
+    /// Where it stood.
+    pub standing: Standing,
+}
+
+impl Rundown<'_> {
+    /// Goes on until the power goes, or a reason comes to end before.
+    ///
+    /// # Errors
+    /// If the target was never reached, or the log cannot be written any more.
+    pub fn run(self, log: DischargeLog) -> Result<RunDown, Stop> {
+        let news = News::default();
+        let (sender, heard) = channel();
+        let scribe = Scribe {
+            log,
+            standing: Standing::default(),
+            began_ns: boot::clock_ns(),
+            power: &self.power,
+            interrupts: self.interrupts,
+            news: &news,
+        };
+        let folder = scribe.log.folder().join("targets");
+        let (made, kept) = std::thread::scope(|scope| {
+            let scribe = scope.spawn(move || scribe.keep_to_the_end(&heard));
+            // A panic waits until the log says that it was no power cut.
+            let made =
+                catch_unwind(AssertUnwindSafe(|| self.make_sessions(&folder, &news, sender)));
+            (made, scribe.join())
+        });
+        // Targets have no logs that matter here.
+        let _ = std::fs::remove_dir_all(&folder);
+        let internal = || Stop::new(Exit::Internal, "the thread that keeps the log panicked");
+        let (mut log, standing, early) = kept.map_err(|_| internal())?;
+        let at_ns = standing.at_ns;
+        let unreached = made.unwrap_or_else(|panic| {
+            log.give_up(at_ns);
+            resume_unwind(panic)
+        });
+        let reason = match early {
+            Some(Early::Unwritten(error)) => {
+                // The card may take again what it refused then.
+                log.give_up(at_ns);
+                return Err(Stop::new(Exit::Record, error));
+            }
+            Some(Early::Panicked) => {
+                log.give_up(at_ns);
+                return Err(internal());
+            }
+            Some(Early::Charger) => EndReason::Mains,
+            None if unreached.is_some() => EndReason::Unreached,
+            None => match self.interrupts.exit() {
+                Some(Exit::Terminated) => EndReason::Terminated,
+                Some(_) => EndReason::Interrupted,
+                None => EndReason::TimeOver,
+            },
+        };
+        let ended = log.note(&Entry::Ended { at_ns, reason });
+        match unreached {
+            Some(stop) => Err(stop),
+            None => ended
+                .map(|()| RunDown { reason, standing })
+                .map_err(|error| Stop::new(Exit::Record, error)),
+        }
+    }
+
+    /// Segment after segment. Returns why the target was never reached, if it was not.
+    fn make_sessions(
+        &self,
+        folder: &std::path::Path,
+        news: &News,
+        progress: std::sync::mpsc::Sender<(u32, Progress)>,
+    ) -> Option<Stop> {
+        let case = &self.cases[self.place];
+        let trials = Trials::new(self.plan, self.cases);
+        let folder = folder.to_owned();
+        let mut targets = Targets::new(TargetLife::Kept, self.catalogue, self.shards, folder);
+        // The battery is the meter.
+        let (unmetered, unwatched) = (Metering::default(), Lookouts::default());
+        let around = Surroundings {
+            pinning: &self.pinning,
+            shards: self.shards,
+            every: Some(TOLD_EVERY),
+            interrupts: self.interrupts,
+            progress,
+            messages: None,
+            metering: &unmetered,
+            lookouts: &unwatched,
+            stage: Stage { share: case.share, ..Stage::default() },
+            say: &|_| {},
+            emulate: &[],
+            background: None,
+        };
+        let began = Instant::now();
+        let mut segment = 0;
+        while self.interrupts.exit().is_none() {
+            let gone = Nanos(began.elapsed().as_nanos() as u64);
+            let length = self.lasts.map_or(SEGMENT, |lasts| lasts.since(gone).min(SEGMENT));
+            if length < SEGMENT_MIN {
+                break;
+            }
+            let load = endless(&case.load, length);
+            let trial = Trial { load, ..trials.trial(self.place, case, segment) };
+            match trial_run::run(&case.lane, trial, &case.material, &around, &mut targets) {
+                Ok(_) => segment += 1,
+                Err(stop) if self.interrupts.exit().is_some() => {
+                    eprintln!("weigh: {stop}");
+                }
+                // Nobody wants to find an empty battery and not one session.
+                Err(stop) if news.sessions.load(Ordering::SeqCst) == 0 => return Some(stop),
+                Err(stop) => {
+                    news.trouble(&stop.to_string());
+                    self.pause();
+                }
+            }
+        }
+        None
+    }
+
+    /// Before the target is tried again.
+    fn pause(&self) {
+        let end = Instant::now() + TRY_AGAIN_AFTER;
+        while Instant::now() < end && self.interrupts.exit().is_none() {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// The load of a segment: nothing is left out as warm-up, for it all comes from the battery.
+fn endless(load: &Load, length: Nanos) -> Load {
+    Load { messages: None, duration: Some(length), warmup: Nanos(0), ..load.clone() }
+}
+
+/// What the thread that makes sessions and the one that keeps the log tell each other.
+#[derive(Default)]
+struct News {
+    /// Messages that the target took so far.
+    sessions: AtomicU64,
+    trouble: Mutex<Option<String>>,
+}
+
+impl News {
+    fn trouble(&self, reason: &str) {
+        if let Ok(mut trouble) = self.trouble.lock() {
+            trouble.replace(reason.to_owned());
+        }
+    }
+}
+
+/// Why the log ended before the sessions did.
+enum Early {
+    Unwritten(LogError),
+    Charger,
+    Panicked,
+}
+
+/// Keeps the log.
+struct Scribe<'s> {
+    log: DischargeLog,
+    standing: Standing,
+    began_ns: u64,
+    power: &'s Power,
+    interrupts: &'s Interrupts,
+    news: &'s News,
+}
+
+impl Scribe<'_> {
+    /// Keeps the log, and gives it back even where that panics: it must say that no power went.
+    fn keep_to_the_end(
+        mut self,
+        heard: &Receiver<(u32, Progress)>,
+    ) -> (DischargeLog, Standing, Option<Early>) {
+        let kept = catch_unwind(AssertUnwindSafe(|| self.keep(heard)));
+        let early = kept.unwrap_or_else(|_| {
+            self.interrupts.ask();
+            // Nobody runs a battery down for figures that are not written.
+            heard.iter().for_each(drop);
+            Some(Early::Panicked)
+        });
+        (self.log, self.standing, early)
+    }
+
+    /// Writes down where it stands until the sessions end.
+    fn keep(&mut self, heard: &Receiver<(u32, Progress)>) -> Option<Early> {
+        let mut early = None;
+        let mut next = Instant::now();
+        loop {
+            match heard.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                Ok((_, progress)) => {
+                    self.take(&progress);
+                    continue;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            next = Instant::now() + WRITE_EVERY;
+            if early.is_none()
+                && let Err(reason) = self.write()
+            {
+                early = Some(reason);
+                self.interrupts.ask();
+            }
+        }
+        if early.is_none() {
+            early = self.write().err();
+        }
+        early
+    }
+
+    fn take(&mut self, progress: &Progress) {
+        let Progress::Interval(told) = progress else { return };
+        let (standing, more) = (&mut self.standing, &told.interval);
+        standing.sent += more.sent;
+        standing.acknowledged += more.acknowledged;
+        standing.delivered += more.delivered;
+        standing.errors += more.errors;
+        self.news.sessions.fetch_add(more.sent, Ordering::SeqCst);
+    }
+
+    fn write(&mut self) -> Result<(), Early> {
+        let at_ns = boot::clock_ns().saturating_sub(self.began_ns);
+        let reason = self.news.trouble.lock().ok().and_then(|mut trouble| trouble.take());
+        if let Some(reason) = reason {
+            self.log.note(&Entry::Trouble { at_ns, reason }).map_err(Early::Unwritten)?;
+        }
+        self.standing.at_ns = at_ns;
+        self.standing.cpu_ns = cpu::own_process_ns();
+        self.standing.gauge = self.power.gauge();
+        self.log.note(&Entry::Standing(self.standing)).map_err(Early::Unwritten)?;
+        match self.power.charger() {
+            Some(_) => Err(Early::Charger),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How often shards tell what they did, so that at most this much is not yet in a line.
+const TOLD_EVERY: Nanos = Nanos::from_millis(150);
+
+/// Together with [`TOLD_EVERY`], and the moment that a card takes, a second.
+const WRITE_EVERY: Duration = Duration::from_millis(800);
+
+/// The ledger of a trial grows with it: a rundown is made of trials of this length.
+const SEGMENT: Nanos = Nanos::from_secs(600);
+
+/// No trial is shorter.
+const SEGMENT_MIN: Nanos = Nanos::from_millis(10);
+
+const TRY_AGAIN_AFTER: Duration = Duration::from_secs(1);

@@ -1,0 +1,55 @@
+//! What a search looks for in every lane, however it was asked for: by the flags of `weigh limit`,
+//! or by the keys of a study's plan.
+
+use weigh_limit::{AxisKind, Search};
+use weigh_model::Nanos;
+use weigh_study::search::SearchAsked;
+
+use crate::case::Case;
+use crate::exit::Stop;
+use crate::search::axis_load as limit_load;
+use crate::search::goals::GoalsAsked;
+use crate::search::length::check_length;
+
+/// The searches that a plan of a study asks for, one for each of its cases, in their order.
+///
+/// # Errors
+/// If a case has no such axis, a goal cannot be read, or its trials are too short to say anything.
+pub fn of_plan(asked: &SearchAsked, cases: &[Case]) -> Result<Vec<Search>, Stop> {
+    let share = asked.budget.map(|budget| share(budget, cases.len()));
+    let goals = GoalsAsked::from(asked);
+    let search = |case: &Case| {
+        let (load, kind) = (&case.load, asked.kind());
+        let protocol = case.lane.protocol.name();
+        limit_load::check(kind, protocol, load.pattern, Some(load.topology))?;
+        limit_load::check_free(kind, load)?;
+        let mut search = Search::new(asked.axis, goals.goals(load)?);
+        search.budget = share;
+        check_length(&search, load, asked.budget)?;
+        Ok(search)
+    };
+    cases.iter().map(search).collect()
+}
+
+/// What each of so many lanes gets of the time for all.
+pub fn share(budget: Nanos, lanes: usize) -> Nanos {
+    Nanos(budget.0 / lanes.max(1) as u64)
+}
+
+/// The cases with the most connections that their searches may come to: what the machine must
+/// bear. No rate is refused before it was tried.
+pub fn largest(cases: &[Case], searches: &[Search]) -> Vec<Case> {
+    let at_end = |(case, search): (&Case, &Search)| {
+        let kind = search.axis.kind();
+        match kind {
+            AxisKind::Connections | AxisKind::Subscribers => {
+                let longest = search.goals.iter().map(|goal| goal.final_trial_duration).max();
+                let longest = longest.unwrap_or_default();
+                let load = limit_load::at(kind, &case.load, search.axis.max(), longest);
+                Case { load, ..case.clone() }
+            }
+            _ => case.clone(),
+        }
+    };
+    cases.iter().zip(searches).map(at_end).collect()
+}

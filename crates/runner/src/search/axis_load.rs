@@ -1,0 +1,97 @@
+//! What a load on the axis of a search means for a trial: whether there is such an axis, and how it
+//! is put into the load.
+
+use weigh_limit::AxisKind;
+use weigh_model::trial::Point;
+use weigh_model::units::Bytes;
+use weigh_model::{Arrival, Load, Nanos, Pattern, Rate, Topology};
+
+use crate::exit::Stop;
+
+/// Whether these arrivals come at a rate that can be searched.
+pub fn has_rate(arrival: &Arrival) -> bool {
+    matches!(arrival, Arrival::Constant | Arrival::Poisson | Arrival::Periodic)
+}
+
+/// Refuses an axis that a load of this protocol does not have.
+pub fn check(
+    kind: AxisKind,
+    protocol: &str,
+    pattern: Pattern,
+    topology: Option<Topology>,
+) -> Result<(), Stop> {
+    if kind != AxisKind::Subscribers {
+        return Ok(());
+    }
+    if pattern != Pattern::Deliver {
+        return Err(Stop::usage(format!(
+            "--axis subscribers: {protocol} has none in the pattern {pattern}: type --pattern \
+             deliver, or another axis"
+        )));
+    }
+    if topology == Some(Topology::Pairs) {
+        return Err(Stop::usage(
+            "--axis subscribers: pairs need as many publishers: type --topology fan-out or shared",
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses a load whose other keys leave nothing to search along this axis.
+pub fn check_free(kind: AxisKind, load: &Load) -> Result<(), Stop> {
+    if kind == AxisKind::Rate && !has_rate(&load.arrival) {
+        return Err(Stop::usage(format!(
+            "an arrival of {} has no rate that could be searched: name constant, poisson or \
+             periodic, or another axis",
+            load.arrival
+        )));
+    }
+    if kind != AxisKind::Burst && load.messages.is_some() {
+        return Err(Stop::usage(
+            "messages: a goal says how long its trials are: leave them out, or search a burst",
+        ));
+    }
+    Ok(())
+}
+
+/// The load of one trial of a search.
+pub fn at(kind: AxisKind, base: &Load, load: f64, duration: Nanos) -> Load {
+    let mut own = base.clone();
+    own.duration = Some(duration);
+    match kind {
+        AxisKind::Rate => own.rate = Some(Rate { per_second: load, per_client: false }),
+        AxisKind::Connections => own.connections = load as u32,
+        AxisKind::Burst => {
+            own.messages = Some(load as u64);
+            own.duration = None;
+        }
+        AxisKind::Subscribers => own.subscribers = load as u32,
+        AxisKind::MessageSize => own.size = Some(Bytes(load as u64)),
+    }
+    own
+}
+
+/// The point of a trial of a search: its lane, with its load and its length.
+pub fn point(kind: AxisKind, lane: &Point, load: &Load) -> Point {
+    let mut point = lane.clone();
+    let key = match kind {
+        AxisKind::Rate => "rate",
+        AxisKind::Connections => "connections",
+        AxisKind::Burst => "messages",
+        AxisKind::Subscribers => "subscribers",
+        AxisKind::MessageSize => "size",
+    };
+    let written = serde_json::to_value(load).unwrap_or_default();
+    for key in [key, "duration"] {
+        if let Some(value) = written.get(key) {
+            point.insert(format!("load.{key}"), value.clone());
+        }
+    }
+    point
+}
+
+/// True if a load lasts for a time and comes whether the target keeps up or not: then what has
+/// piled up at its end has not been done in time.
+pub fn can_pile_up(load: &Load) -> bool {
+    load.arrival.is_open() && load.arrival != Arrival::Burst && load.messages.is_none()
+}

@@ -1,0 +1,158 @@
+//! The goals of a search from their words: names of presets, or conditions.
+
+use weigh_limit::Goal;
+use weigh_limit::trial::BACKLOG_RATIO;
+use weigh_model::condition::{LOSS_RATIO, Limit, Operator};
+use weigh_model::{Load, Nanos};
+use weigh_plan::metrics;
+use weigh_study::search::SearchAsked;
+
+use crate::exit::Stop;
+use crate::search::axis_load;
+
+/// What must hold, as the words of a command line or of a study's plan say it.
+#[derive(Clone, Debug)]
+pub struct GoalsAsked {
+    /// Names of presets, or conditions; none for the preset itself.
+    pub goals: Vec<String>,
+    /// The preset whose trials goals of conditions have.
+    pub preset: String,
+    /// How close the bounds must come, as a share of the upper one.
+    pub width: Option<f64>,
+    /// How long a trial must be to decide a load.
+    pub trial: Option<Nanos>,
+    /// How much time in trials decides a load.
+    pub sum: Option<Nanos>,
+}
+
+impl From<&SearchAsked> for GoalsAsked {
+    fn from(asked: &SearchAsked) -> GoalsAsked {
+        GoalsAsked {
+            goals: asked.goals.clone(),
+            preset: asked.preset.clone(),
+            width: asked.width,
+            trial: asked.trial,
+            sum: asked.sum,
+        }
+    }
+}
+
+impl GoalsAsked {
+    /// True if the goals are those that a minute is enough for.
+    pub fn fit_a_minute(&self) -> bool {
+        let named = |text: &String| text.contains(['<', '>', '=']) || text.trim() == MINUTE;
+        let is_changed = self.width.is_some() || self.trial.is_some() || self.sum.is_some();
+        self.preset == MINUTE && !is_changed && self.goals.iter().all(named)
+    }
+
+    /// The goals for a lane with this load.
+    ///
+    /// # Errors
+    /// If there is no such preset, a condition cannot be read, or numbers contradict each other.
+    pub fn goals(&self, load: &Load) -> Result<Vec<Goal>, Stop> {
+        let preset = self.adjusted(preset("--preset", &self.preset)?);
+        let mut goals = Vec::new();
+        if self.goals.is_empty() {
+            goals.push(preset.clone());
+        }
+        for text in &self.goals {
+            goals.push(match text.contains(['<', '>', '=']) {
+                true => own(text, preset.clone())?,
+                false => self.adjusted(self::preset("--goal", text.trim())?),
+            });
+        }
+        for goal in &mut goals {
+            if axis_load::can_pile_up(load) {
+                let text = format!("{BACKLOG_RATIO} <= {}", goal.loss_ratio);
+                goal.conditions.push(text.parse().map_err(Stop::usage)?);
+            }
+            goal.check().map_err(in_flags)?;
+        }
+        Ok(goals)
+    }
+
+    fn adjusted(&self, mut goal: Goal) -> Goal {
+        if let Some(width) = self.width {
+            goal.width = width;
+        }
+        if let Some(trial) = self.trial {
+            let trials = goal.duration_sum.0 / goal.final_trial_duration.0;
+            goal.duration_sum = Nanos(trial.0.saturating_mul(trials));
+            goal.final_trial_duration = trial;
+            goal.initial_trial_duration = goal.initial_trial_duration.min(trial);
+        }
+        if let Some(sum) = self.sum {
+            goal.duration_sum = sum;
+        }
+        goal
+    }
+}
+
+/// The preset that is proven within a minute.
+pub const MINUTE: &str = "minute";
+
+fn preset(flag: &str, name: &str) -> Result<Goal, Stop> {
+    Goal::preset(name).map_err(|invalid| {
+        let or = match flag {
+            "--goal" => ", or conditions such as \"loss == 0, p99 < 10ms\"",
+            _ => "",
+        };
+        Stop::usage(format!("{flag}: {}; {}{or}", invalid.problem, invalid.mend))
+    })
+}
+
+/// A goal of conditions with the trials of `preset`. What it says of loss takes the place of the
+/// preset's loss ratio.
+fn own(text: &str, preset: Goal) -> Result<Goal, Stop> {
+    let wrong = |said: String| Stop::usage(format!("--goal {text:?}: {said}"));
+    let mut goal = Goal { name: text.to_owned(), conditions: Vec::new(), ..preset };
+    for part in text.split(',') {
+        let part = part.trim();
+        let condition = metrics::absolute(part)
+            .map_err(|said| wrong(format!("{}; {}", said.text, said.mend)))?;
+        match (condition.metric.as_str(), condition.operator, condition.limit) {
+            (LOSS_RATIO, Operator::LessOrEqual | Operator::Equal, Limit::Value(most)) => {
+                goal.loss_ratio = most;
+            }
+            (LOSS_RATIO, Operator::Less, Limit::Value(bound)) => {
+                goal.loss_ratio = bound;
+                goal.conditions.push(condition);
+            }
+            _ => goal.conditions.push(condition),
+        }
+    }
+    Ok(goal)
+}
+
+/// What is wrong with the numbers of a goal, by the flag that gave them.
+fn in_flags(invalid: weigh_model::protocol::Invalid) -> Stop {
+    let flag = match invalid.place.rsplit('.').next() {
+        Some("final_trial_duration" | "initial_trial_duration") => "--trial",
+        Some("duration_sum") => "--sum",
+        Some("width") => "--width",
+        _ => "--goal",
+    };
+    Stop::usage(format!("{flag}: {}; {}", invalid.problem, invalid.mend))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_goal_speaks_the_language_of_all_conditions() {
+        let goal = own("loss <= 0.1%, p99 <= 1.5ms, cpu < 90%", Goal::quick()).expect("a goal");
+        assert_eq!(goal.loss_ratio, 0.001);
+        let metrics: Vec<&str> = goal.conditions.iter().map(|own| own.metric.as_str()).collect();
+        assert_eq!(metrics, ["latency_time_ns.p99", "target_cpu_percent.mean"]);
+        for (text, part) in [
+            ("p99 < NaN", "finite number"),
+            ("p99 < -1ms", "is negative"),
+            ("p99 > +5%", "weigh diff"),
+            ("respons_time p(99) < 5ms", "did you mean response_time?"),
+        ] {
+            let said = own(text, Goal::quick()).expect_err(text).to_string();
+            assert!(said.contains(part) && said.contains("--goal"), "{said}");
+        }
+    }
+}

@@ -1,0 +1,461 @@
+//! From the record of a trial to what its search is told of it.
+
+use std::collections::BTreeMap;
+
+use weigh_limit::trial::BACKLOG_RATIO;
+use weigh_limit::{Goal, TrialEnd, TrialRequest, TrialResult};
+use weigh_model::Condition;
+use weigh_model::condition::{Limit, resolve};
+use weigh_model::doubt::{DoubtRecord, Severity};
+use weigh_model::event::{Interval, TrialFinished};
+use weigh_model::ledger::NotSentCause;
+use weigh_model::protocol::Guarantee;
+use weigh_model::{Load, Nanos, Pattern};
+
+use crate::search::axis_load as limit_load;
+use crate::search::length::messages_needed;
+
+/// A trial that is over.
+pub struct Over<'o> {
+    /// What was asked for.
+    pub request: &'o TrialRequest,
+    /// Its load.
+    pub load: &'o Load,
+    /// Its result.
+    pub finished: &'o TrialFinished,
+    /// Its time series.
+    pub intervals: &'o [Interval],
+    /// What it took altogether.
+    pub elapsed: Nanos,
+}
+
+impl Over<'_> {
+    /// What the search for these goals is told.
+    pub fn result(&self, goals: &[Goal]) -> TrialResult {
+        let (forwarded, lost) = self.counts();
+        TrialResult {
+            load: self.request.load,
+            duration: self.request.duration,
+            elapsed: self.elapsed,
+            forwarded,
+            lost,
+            figures: self.figures(goals),
+            end: self.end(goals),
+        }
+    }
+
+    /// Messages that arrived in time, and those that did not; where connections only stand, these.
+    fn counts(&self) -> (u64, u64) {
+        let ledger = &self.finished.ledger;
+        if self.load.pattern == Pattern::Hold {
+            let asked = u64::from(self.load.connections);
+            let held = self.finished.metrics.get("connections_held").copied().unwrap_or(0.0) as u64;
+            return (held.min(asked), asked.saturating_sub(held));
+        }
+        let refused: u64 = [NotSentCause::WindowFull, NotSentCause::ConnectionClosed]
+            .iter()
+            .filter_map(|cause| ledger.not_sent_causes.get(cause))
+            .sum();
+        let lost = ledger.lost.unwrap_or(0) + ledger.late + refused;
+        (ledger.delivered.unwrap_or(0), lost)
+    }
+
+    /// The figures that the goals speak of.
+    fn figures(&self, goals: &[Goal]) -> BTreeMap<String, f64> {
+        let names = goals.iter().flat_map(|goal| &goal.conditions).map(|own| own.metric.as_str());
+        let figure = |name: &str| match name {
+            BACKLOG_RATIO => Some(backlog_ratio(self.load, self.finished, self.intervals)),
+            _ => self.finished.figure(name),
+        };
+        names.filter_map(|name| Some((name.to_owned(), figure(name)?))).collect()
+    }
+
+    fn end(&self, goals: &[Goal]) -> TrialEnd {
+        let doubts = &self.finished.doubts;
+        if let Some(died) = doubts.iter().find(|doubt| doubt.code == "target-died") {
+            return TrialEnd::TargetDied(died.text.clone());
+        }
+        let ruined = doubts.iter().find(|doubt| doubt.severity == Severity::Invalid);
+        if let Some(doubt) = ruined {
+            return TrialEnd::Invalid(format!("{}; {}", doubt.text, doubt.advice));
+        }
+        if self.load.pattern != Pattern::Hold && self.finished.ledger.lost.is_none() {
+            let why = "nobody knows what arrived: use the pattern deliver, or QoS 1";
+            return TrialEnd::Invalid(why.to_owned());
+        }
+        match self.spoilt(goals) {
+            Some(doubt) => TrialEnd::Invalid(format!("{}; {}", doubt.text, doubt.advice)),
+            None => self.too_few(goals).unwrap_or(TrialEnd::Completed),
+        }
+    }
+
+    /// Where a goal that was not missed by loss speaks of a quantile for which there were too few
+    /// messages. A burst has as many as it has.
+    fn too_few(&self, goals: &[Goal]) -> Option<TrialEnd> {
+        if self.load.messages.is_some() {
+            return None;
+        }
+        let (forwarded, lost) = self.counts();
+        let loss_ratio = lost as f64 / (forwarded + lost).max(1) as f64;
+        let open = goals.iter().filter(|goal| loss_ratio <= goal.loss_ratio);
+        open.flat_map(|goal| &goal.conditions).find_map(|condition| {
+            let needed = messages_needed(&condition.metric)?;
+            let samples = &self.finished.samples;
+            let family = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+            let named = resolve(&condition.metric, |name| samples.contains_key(&family(name)));
+            let had = samples.get(&family(&named)).copied().unwrap_or(0);
+            let had = had + self.finished.ledger.lost.unwrap_or(0);
+            // A long trial without a single one would not be helped by a longer one.
+            if had == 0 && self.request.duration >= LONG_ENOUGH {
+                return None;
+            }
+            let metric = named.into_owned();
+            (had < needed).then_some(TrialEnd::TooFew { metric, had, needed })
+        })
+    }
+
+    /// What spoils the trial though nothing but chance was at its end: the generator was late, just
+    /// where that decides. The same load may be tried once more.
+    pub fn spoilt(&self, goals: &[Goal]) -> Option<DoubtRecord> {
+        let doubts = &self.finished.doubts;
+        // What could not be sent to a target that had gone is no lateness.
+        let is_ruined = doubts
+            .iter()
+            .any(|doubt| doubt.severity == Severity::Invalid || doubt.code == "target-died");
+        let conditions = goals.iter().flat_map(|goal| &goal.conditions);
+        let mut decided = conditions.filter_map(|condition| self.lag_decides(condition));
+        let text = decided.find(|_| !is_ruined)?;
+        Some(DoubtRecord {
+            code: "generator-lag".to_owned(),
+            severity: Severity::Doubt,
+            text,
+            advice: "stop other programs and repeat, or change the limit of the goal".to_owned(),
+        })
+    }
+
+    /// Why the generator's lateness decides the condition: the figure misses its limit by no more
+    /// than the lateness in it. A time that meets its limit meets it without the lateness too, and
+    /// one that exceeds it by more misses it without. What was not sent, though nothing held it up,
+    /// has piled up in the generator.
+    fn lag_decides(&self, condition: &Condition) -> Option<String> {
+        let metric = |name: &str| self.finished.metrics.get(name).copied();
+        let differs = |figure: f64, without: f64| {
+            let [with, without] = [figure, without].map(|value| condition.holds(value));
+            with != without
+        };
+        if condition.metric == BACKLOG_RATIO {
+            let piled_up = backlog_ratio(self.load, self.finished, self.intervals);
+            let held_up = metric("held_up_ratio").unwrap_or(0.0);
+            let unsent = unsent_ratio(self.load, self.finished, self.intervals);
+            // Without a connection nobody can be on time.
+            let is_cut_off =
+                self.finished.ledger.not_sent_causes.contains_key(&NotSentCause::ConnectionClosed);
+            let own = if is_cut_off { 0.0 } else { (unsent - held_up).max(0.0) };
+            return differs(piled_up, (piled_up - own).max(0.0)).then(|| {
+                let percent = 100.0 * own;
+                format!("the generator itself had not sent {percent:.1} % of what was due")
+            });
+        }
+        let metrics = &self.finished.metrics;
+        let named = resolve(&condition.metric, |name| metrics.contains_key(name));
+        let (time, part) = named.split_once('.')?;
+        let lag = metric(&format!("{}_lag_ns.{part}", time.strip_suffix("_ns")?))?;
+        let (Limit::Value(_), Some(figure)) =
+            (condition.limit, self.finished.figure(&condition.metric))
+        else {
+            return None;
+        };
+        differs(figure, figure - lag).then(|| {
+            let [figure, lag] = [figure, lag].map(|ns| weigh_report::figures::time(ns, false));
+            format!(
+                "{named} is {figure}, and up to {lag} of it is the generator's lateness: the limit \
+                 lies between"
+            )
+        })
+    }
+}
+
+/// What had piled up when the last message was due, as a share of what was due: a target that only
+/// queues loses nothing in a short trial and keeps up no better. What is always under way does not
+/// count: a message on every connection, or 0.2 % of what was due, whichever is more, since a pause
+/// of 2 ms in a second is what machines do.
+///
+/// Counted to the message where the trial says what arrived within its window. In records from
+/// before that was counted, seen from the intervals of the series: what was confirmed (where it
+/// goes to subscribers: delivered) from the beginning of the window to its end, against what was
+/// due in that time less what was lost. Where nobody confirms and nobody subscribes, what was
+/// handed over: then a target that does not read is seen when the sockets are full. Late
+/// confirmations of the warm-up count: a target that keeps up has as much under way at the
+/// beginning as at the end.
+pub fn backlog_ratio(load: &Load, finished: &TrialFinished, intervals: &[Interval]) -> f64 {
+    let is_answered =
+        finished.guarantee != Guarantee::AtMostOnce || finished.ledger.acknowledged > 0;
+    let done = |interval: &Interval| match (load.delivers(), is_answered) {
+        (true, _) => interval.delivered,
+        (false, true) => interval.acknowledged,
+        (false, false) => interval.sent,
+    };
+    let lost = finished.ledger.lost.unwrap_or(0) as f64;
+    let under_way = (u64::from(load.connections) * load.copies()) as f64;
+    let allowance = |due: f64, cover: f64| lost * cover + under_way.max(due * UNDER_WAY);
+    let due = finished.ledger.scheduled as f64;
+    match counted(finished).filter(|_| limit_load::can_pile_up(load) && due > 0.0) {
+        Some(out) => ((due - out - allowance(due, 1.0)) / due).max(0.0),
+        None => missing_ratio(load, finished, intervals, done, allowance),
+    }
+}
+
+/// Messages that came out within the window, in a trial that says what came after it.
+fn counted(finished: &TrialFinished) -> Option<f64> {
+    let metric = |name: &str| finished.metrics.get(name).copied();
+    let rate = metric("throughput_out_per_s").filter(|_| metric("drained_after_s").is_some());
+    Some(rate? * metric("window_s")?)
+}
+
+/// The share of what was due that was not yet handed over when the last message was due.
+fn unsent_ratio(load: &Load, finished: &TrialFinished, intervals: &[Interval]) -> f64 {
+    let sent = |interval: &Interval| interval.sent * load.copies();
+    missing_ratio(load, finished, intervals, sent, |_, _| 0.0)
+}
+
+/// The share of what was due within the window that is missing from `done` at its end, beyond an
+/// allowance for what was due and the share of the window that the intervals cover.
+fn missing_ratio(
+    load: &Load,
+    finished: &TrialFinished,
+    intervals: &[Interval],
+    done: impl Fn(&Interval) -> u64,
+    allowance: impl Fn(f64, f64) -> f64,
+) -> f64 {
+    if !limit_load::can_pile_up(load) {
+        return 0.0;
+    }
+    let (Some(duration), measured) = (load.duration, intervals.iter().filter(|own| !own.warmup))
+    else {
+        return 0.0;
+    };
+    let measured: Vec<&Interval> = measured.collect();
+    let Some(first) = measured.first() else { return 0.0 };
+    let start = first.at_ns.saturating_sub(first.length_ns.unwrap_or(0));
+    let end = start + duration.0 + duration.0 / EDGE;
+    let within: Vec<&Interval> =
+        measured.into_iter().take_while(|interval| interval.at_ns <= end).collect();
+    let Some(last) = within.last() else { return 0.0 };
+    let cover = ((last.at_ns - start) as f64 / duration.0 as f64).min(1.0);
+    let out: u64 = within.iter().map(|interval| done(interval)).sum();
+    let due = finished.ledger.scheduled as f64 * cover;
+    let missing = due - out as f64 - allowance(due, cover);
+    if due > 0.0 { (missing / due).max(0.0) } else { 0.0 }
+}
+
+/// A trial of this length has had its chance.
+const LONG_ENOUGH: Nanos = Nanos::from_secs(30);
+
+/// An interval ends within the window if it exceeds it by less than this part.
+const EDGE: u64 = 50;
+
+/// The share of what was due that may be under way at the end.
+const UNDER_WAY: f64 = 0.002;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use weigh_limit::Purpose;
+    use weigh_model::ledger::Ledger;
+
+    /// 3,000/s over 8 connections, for a second.
+    fn load() -> Load {
+        serde_json::from_value(json!({
+            "pattern": "request", "connections": 8, "subscribers": 0, "topology": "fan-in",
+            "duration": "1s", "warmup": "500ms", "arrival": "constant", "rate": "3000/s",
+            "think": "0s", "split": "exact", "body": "readings", "timeout": "5s",
+        }))
+        .unwrap()
+    }
+
+    /// A trial in which 3,000 were due and none was lost, but for what `changed` says.
+    fn finished(changed: Value) -> TrialFinished {
+        let mut trial = json!({
+            "trial": "1", "point": {}, "repetition": 0, "seed": 1, "guarantee": "at least once",
+            "target": "test", "metrics": {}, "samples": { "response_time_ns": 3000 },
+            "doubts": [], "granted": {},
+            "ledger": Ledger {
+                messages: 3000, scheduled: 3000, sent: 3000, delivered: Some(3000), lost: Some(0),
+                ..Ledger::default()
+            },
+            "histograms": {},
+        });
+        for (key, value) in changed.as_object().unwrap() {
+            trial[key] = value.clone();
+        }
+        serde_json::from_value(trial).unwrap()
+    }
+
+    /// Ten intervals of 100 ms after half a second of warm-up, with so many answers each.
+    fn intervals(answers: u64) -> Vec<Interval> {
+        let interval = |number: u64| Interval {
+            at_ns: (number + 1) * 100_000_000,
+            length_ns: Some(100_000_000),
+            warmup: number < 5,
+            acknowledged: answers,
+            ..Interval::default()
+        };
+        // What is answered after the window's end does not count.
+        (0..20).map(interval).collect()
+    }
+
+    #[test]
+    fn what_piles_up_is_a_share_of_what_was_due() {
+        let ratio = |answers| backlog_ratio(&load(), &finished(json!({})), &intervals(answers));
+        assert_eq!(ratio(300), 0.0);
+        assert_eq!(ratio(310), 0.0, "the warm-up's backlog is worked off");
+        // 8 messages may be under way, one on each connection; 0.2 % would be 6.
+        assert_eq!(ratio(299), (10.0 - 8.0) / 3000.0);
+        assert_eq!(ratio(270), (300.0 - 8.0) / 3000.0);
+        let burst = Load { messages: Some(3000), duration: None, ..load() };
+        assert_eq!(backlog_ratio(&burst, &finished(json!({})), &intervals(0)), 0.0);
+    }
+
+    /// A trial that counted what arrived within its window is judged by that, whatever the borders
+    /// of its intervals.
+    #[test]
+    fn what_piled_up_is_counted_where_the_trial_counts_it() {
+        let ratio = |out: f64| {
+            let metrics = json!({
+                "throughput_out_per_s": out, "window_s": 1.0, "drained_after_s": 0.4,
+            });
+            backlog_ratio(&load(), &finished(json!({ "metrics": metrics })), &intervals(300))
+        };
+        assert_eq!(ratio(2995.0), 0.0);
+        assert_eq!(ratio(1500.0), (1500.0 - 8.0) / 3000.0);
+    }
+
+    /// Nobody confirms at QoS 0: what arrived at subscribers is what is done.
+    #[test]
+    fn a_transfer_to_subscribers_is_done_when_it_arrived() {
+        let mut arrived = intervals(0);
+        arrived.iter_mut().for_each(|interval| interval.delivered = 300);
+        let ratio = |load: &Load| backlog_ratio(load, &finished(json!({})), &arrived);
+        let heard = Load { pattern: Pattern::Transfer, subscribers: 1, ..load() };
+        assert_eq!(ratio(&heard), 0.0);
+        assert!(ratio(&Load { subscribers: 0, ..heard }) > 0.9);
+    }
+
+    /// Nobody confirms at QoS 0, and nobody subscribes: what was handed over is done, and what the
+    /// sockets did not take has piled up.
+    #[test]
+    fn a_publish_that_nobody_confirms_is_done_when_it_is_handed_over() {
+        let mut sent = intervals(0);
+        sent.iter_mut().for_each(|interval| interval.sent = 300);
+        let ratio = |guarantee: &str, sent: &[Interval]| {
+            backlog_ratio(&load(), &finished(json!({ "guarantee": guarantee })), sent)
+        };
+        assert_eq!(ratio("at most once", &sent), 0.0);
+        assert!(ratio("at least once", &sent) > 0.9, "there a confirmation is owed");
+        sent.iter_mut().for_each(|interval| interval.sent = 100);
+        assert!(ratio("at most once", &sent) > 0.6);
+    }
+
+    fn end(trial: &TrialFinished, goal: &str) -> TrialEnd {
+        end_of(trial, goal, &intervals(300))
+    }
+
+    fn end_of(trial: &TrialFinished, goal: &str, intervals: &[Interval]) -> TrialEnd {
+        told(trial, goal, intervals, |over, goals| over.result(goals).end)
+    }
+
+    fn told<T>(
+        trial: &TrialFinished,
+        goal: &str,
+        intervals: &[Interval],
+        of: impl FnOnce(&Over<'_>, &[Goal]) -> T,
+    ) -> T {
+        let conditions = vec![goal.parse().unwrap()];
+        let goals = [Goal { conditions, ..Goal::quick() }];
+        let duration = Nanos::from_secs(1);
+        let purpose = Purpose::Search;
+        let request = TrialRequest { load: 3000.0, duration, goal: 0, purpose, restart: false };
+        let load = load();
+        let over =
+            Over { request: &request, load: &load, finished: trial, intervals, elapsed: duration };
+        of(&over, &goals)
+    }
+
+    #[test]
+    fn a_quantile_without_its_messages_asks_for_a_longer_trial() {
+        let with = |samples: u64, lost: u64| {
+            let ledger = Ledger {
+                scheduled: 400,
+                sent: 400,
+                delivered: Some(400 - lost),
+                lost: Some(lost),
+                ..Ledger::default()
+            };
+            let metrics = json!({ "response_time_ns.p99": 8e6 });
+            let samples = json!({ "response_time_ns": samples });
+            let trial = json!({ "metrics": metrics, "samples": samples, "ledger": ledger });
+            let named = end(&finished(trial.clone()), "response_time_ns.p99 < 9ms");
+            assert_eq!(end(&finished(trial), "p99 < 9ms"), named, "the headline latency");
+            named
+        };
+        assert_eq!(with(400, 0), TrialEnd::Completed);
+        let metric = "response_time_ns.p99".to_owned();
+        assert_eq!(with(120, 0), TrialEnd::TooFew { metric, had: 120, needed: 368 });
+        assert_eq!(with(120, 200), TrialEnd::Completed, "it is missed by its loss anyway");
+    }
+
+    /// A lag of 1 ms decides nothing beside a p99 of 8 ms unless the limit lies between 7 and 8.
+    #[test]
+    fn a_late_generator_spoils_only_what_hangs_on_its_lag() {
+        let metrics = json!({ "response_time_ns.p99": 8e6, "response_time_lag_ns.p99": 1e6,
+            "send_lag_ns.p999": 5e6 });
+        let trial = finished(json!({ "metrics": metrics }));
+        for goal in ["p99 < 9ms", "p99 < 6ms", "loss == 0"] {
+            let goal = goal.replace("p99", "response_time_ns.p99");
+            assert_eq!(end(&trial, &goal), TrialEnd::Completed, "{goal}");
+        }
+        let decided_by_lag = end(&trial, "response_time_ns.p99 < 7500us");
+        let TrialEnd::Invalid(why) = decided_by_lag else { panic!("{decided_by_lag:?}") };
+        assert!(why.contains("is 8.00 ms, and up to 1.00 ms of it is"), "{why}");
+    }
+
+    /// What a late generator has not sent has not piled up at the target, unless the target held it
+    /// up.
+    #[test]
+    fn a_backlog_of_the_generator_says_nothing_about_the_target() {
+        let piled_up = |held_up: f64, sent: u64| {
+            let metrics = json!({ "held_up_ratio": held_up });
+            let trial = finished(json!({ "metrics": metrics }));
+            let mut intervals = intervals(270);
+            intervals.iter_mut().for_each(|interval| interval.sent = sent);
+            end_of(&trial, "backlog_ratio <= 0.01", &intervals)
+        };
+        assert!(matches!(piled_up(0.0, 270), TrialEnd::Invalid(why) if why.contains("not sent")));
+        assert_eq!(piled_up(0.5, 270), TrialEnd::Completed);
+        assert_eq!(piled_up(0.0, 300), TrialEnd::Completed);
+        // What could not be sent to a target that had gone is not the generator's.
+        let died =
+            json!({ "code": "target-died", "severity": "doubt", "text": "x", "advice": "y" });
+        let trial = finished(json!({ "doubts": [died] }));
+        let spoilt = told(&trial, "backlog_ratio <= 0.01", &intervals(270), |over, goals| {
+            over.spoilt(goals)
+        });
+        assert_eq!(spoilt, None);
+    }
+
+    #[test]
+    fn what_says_nothing_about_the_target_is_invalid_and_death_is_a_result() {
+        let doubt = |code: &str, severity: &str| {
+            let doubt = json!({ "code": code, "severity": severity, "text": "x", "advice": "y" });
+            finished(json!({ "doubts": [doubt] }))
+        };
+        let limited = doubt("generator-limited", "invalid");
+        assert_eq!(end(&limited, "loss == 0"), TrialEnd::Invalid("x; y".to_owned()));
+        let died = doubt("target-died", "doubt");
+        assert_eq!(end(&died, "loss == 0"), TrialEnd::TargetDied("x".to_owned()));
+        let mut unknown = finished(json!({}));
+        (unknown.ledger.delivered, unknown.ledger.lost) = (None, None);
+        assert!(matches!(end(&unknown, "loss == 0"), TrialEnd::Invalid(_)));
+    }
+}

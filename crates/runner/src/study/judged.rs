@@ -1,0 +1,162 @@
+//! Several runs of one study judged together.
+
+use std::path::{Component, Path, PathBuf};
+
+use weigh_report::study_folder::{PAGE, StudyFolder};
+use weigh_study::occasion::{is_same_machine, longest, machine};
+use weigh_study::outcome::Outcome;
+use weigh_study::study::About;
+use weigh_study::{Occasion, RunState, Study};
+
+use crate::exit::{Exit, Stop};
+use crate::study::kept;
+
+/// Several runs of one study, the oldest first.
+pub struct Several {
+    /// The study's name.
+    pub study: String,
+    folders: Vec<StudyFolder>,
+    all: Vec<(About, Occasion)>,
+}
+
+impl Several {
+    /// Finds these runs below `runs`, or where they are named by their folders.
+    ///
+    /// # Errors
+    /// If one is not there, cannot be read or is named twice, or if they are of several studies.
+    pub fn find(runs: &Path, names: &[String]) -> Result<Several, Stop> {
+        let mut found: Vec<(StudyFolder, About, Occasion, String)> = Vec::new();
+        for name in names {
+            let folder = StudyFolder::find(runs, name).map_err(Stop::usage)?;
+            if found.iter().any(|(known, ..)| known.id() == folder.id()) {
+                return Err(Stop::usage(format!(
+                    "{} is named twice: a run is evidence once",
+                    folder.id()
+                )));
+            }
+            let study = kept::document(&folder)?.study;
+            let (about, occasion) = kept::evidence(&folder)?;
+            found.push((folder, about, occasion, study));
+        }
+        found.sort_by(|left, right| left.1.started.cmp(&right.1.started));
+        let Some((_, _, _, study)) = found.first() else {
+            return Err(Stop::usage("no run is named: weigh runs lists the runs of studies"));
+        };
+        if let Some((folder, _, _, other)) = found.iter().find(|(.., other)| other != study) {
+            return Err(Stop::usage(format!(
+                "{} is a run of {other} and {} of {study}: name runs of one study",
+                folder.id(),
+                found[0].0.id()
+            )));
+        }
+        let study = study.clone();
+        let mut several = Several { study, folders: Vec::new(), all: Vec::new() };
+        for (folder, about, occasion, _) in found {
+            several.folders.push(folder);
+            several.all.push((about, occasion));
+        }
+        Ok(several)
+    }
+
+    /// The folder of the newest.
+    pub fn newest(&self) -> &StudyFolder {
+        self.folders.last().expect("one at least was found")
+    }
+
+    /// The folder of targets and studies that the newest was started with.
+    pub fn data(&self) -> Option<PathBuf> {
+        self.all.last().and_then(|(about, _)| about.data.clone()).map(PathBuf::from)
+    }
+
+    /// Refuses runs of different machines.
+    ///
+    /// # Errors
+    /// If there are, with their names.
+    pub fn check_machines(&self) -> Result<(), Stop> {
+        let of = |(_, own): &(About, Occasion)| {
+            let machines: Vec<_> = own.machines().into_iter().cloned().collect();
+            (own.run.clone(), machines)
+        };
+        let all: Vec<_> = self.all.iter().map(of).collect();
+        let mut machines = all.iter().flat_map(|(_, machines)| machines);
+        let Some(first) = machines.next() else { return Ok(()) };
+        if machines.all(|other| is_same_machine(first, other)) {
+            return Ok(());
+        }
+        let words = |(run, machines): &(String, Vec<_>)| {
+            let machines: Vec<String> = machines.iter().map(machine).collect();
+            format!("  {run}: {}", machines.join("; "))
+        };
+        let list: Vec<String> = all.iter().map(words).collect();
+        Err(Stop::usage(format!(
+            "the runs were made on different machines:\n{}\nhelp: judge the runs of one machine, \
+             or type --across-machines: then the differences of machines widen every interval",
+            list.join("\n")
+        )))
+    }
+
+    /// The answers of all of them together, with links that lead there from the folder `from`.
+    pub fn outcome(&self, study: &Study, from: &Path) -> Outcome {
+        let mut occasions: Vec<Occasion> = self.all.iter().map(|(_, own)| own.clone()).collect();
+        for (folder, occasion) in self.folders.iter().zip(&mut occasions) {
+            let way = relative(from, folder.path());
+            for state in occasion.runs.values_mut() {
+                let folder = match state {
+                    RunState::Made(made) => &mut made.folder,
+                    RunState::Tool(made) => &mut made.folder,
+                    RunState::Skipped(_) => continue,
+                };
+                *folder = way.join(&*folder).display().to_string();
+            }
+        }
+        let main = longest(&occasions).run.clone();
+        let about = self.all.iter().map(|(about, _)| about).find(|about| about.id == main);
+        study.outcome(about.expect("it is one of them"), &occasions)
+    }
+}
+
+/// Writes the answers and the page into a folder, which is made if need be.
+///
+/// # Errors
+/// If they cannot be written.
+pub fn write(folder: &Path, study: &Study, outcome: &Outcome) -> Result<(), Stop> {
+    let page = weigh_study::page::page(study, outcome);
+    let files = [(DOCUMENT, outcome.to_json()), (PAGE, page)];
+    let write = || {
+        std::fs::create_dir_all(folder)?;
+        files.iter().try_for_each(|(name, text)| std::fs::write(folder.join(name), text))
+    };
+    write().map_err(|error| {
+        Stop::new(Exit::Record, format!("{}: cannot be written: {error}", folder.display()))
+    })
+}
+
+/// The way from one folder to another; the absolute path where there is none.
+fn relative(from: &Path, to: &Path) -> PathBuf {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let (from, to) = (absolute(from), absolute(to));
+    let parts = |path: &Path| -> Vec<String> {
+        let of = |part: Component<'_>| part.as_os_str().to_string_lossy().into_owned();
+        path.components().map(of).collect()
+    };
+    let (from, to) = (parts(&from), parts(&to));
+    let same = from.iter().zip(&to).take_while(|(left, right)| left == right).count();
+    let up = std::iter::repeat_n("..", from.len() - same);
+    up.chain(to[same..].iter().map(String::as_str)).collect()
+}
+
+/// What `weigh study judge` writes: as `study.json` of a run, and no run.
+pub const DOCUMENT: &str = "judged.json";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_lead_from_the_page_to_the_runs() {
+        let of = |from: &str, to: &str| relative(Path::new(from), Path::new(to));
+        assert_eq!(of("runs/judged-x", "runs/a-study-x"), Path::new("../a-study-x"));
+        assert_eq!(of("out", "runs/a-study-x"), Path::new("../runs/a-study-x"));
+        assert_eq!(of("/a/b", "/a/b/c"), Path::new("c"));
+    }
+}

@@ -1,0 +1,101 @@
+//! The studies that there are: those built in, and those of a folder that take their place.
+
+use std::io::IsTerminal;
+use std::path::Path;
+
+use weigh_protocols as registry;
+use weigh_stage::catalogue::Catalogue;
+use weigh_study::{Study, StudyTexts};
+
+use crate::case::known::Known;
+use crate::exit::Stop;
+
+/// The texts of every study there is, by name.
+pub struct Studies {
+    texts: Vec<StudyTexts>,
+}
+
+impl Studies {
+    /// The studies built in, and those of `DATA/studies/*/`, which replace built-in ones of the
+    /// same name.
+    ///
+    /// # Errors
+    /// If a folder was given and cannot be read.
+    pub fn load(data: Option<&Path>) -> Result<Studies, Stop> {
+        let mut texts = StudyTexts::built_in();
+        let folder = data.map(|data| data.join("studies")).filter(|folder| folder.is_dir());
+        for own in folder.map(|folder| below(&folder)).transpose()?.unwrap_or_default() {
+            texts.retain(|other| other.name != own.name);
+            texts.push(own);
+        }
+        texts.sort_by(|left, right| left.name.cmp(&right.name));
+        Ok(Studies { texts })
+    }
+
+    /// All of them, by name.
+    pub fn all(&self) -> &[StudyTexts] {
+        &self.texts
+    }
+
+    /// The one of this name.
+    ///
+    /// # Errors
+    /// If there is none, with those that there are.
+    pub fn find(&self, name: &str) -> Result<&StudyTexts, Stop> {
+        let found = self.texts.iter().find(|study| study.name == name);
+        found.ok_or_else(|| {
+            let names = || self.texts.iter().map(|study| study.name.as_str());
+            let near = registry::nearest(name, names());
+            let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
+            let all: Vec<&str> = names().collect();
+            let there_are = match all.is_empty() {
+                true => "there are none".to_owned(),
+                false => format!("there are {}", all.join(", ")),
+            };
+            Stop::usage(format!("{name:?} is no study: {near}{there_are}"))
+        })
+    }
+}
+
+/// Reads a study and holds its files against each other.
+///
+/// # Errors
+/// Everything that is wrong with them, as compilers say it.
+pub fn read(texts: &StudyTexts, catalogue: &Catalogue) -> Result<Study, Stop> {
+    Study::read(texts, &Known::new(catalogue)).map_err(|problems| {
+        let has_colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let count = problems.len();
+        let errors = if count == 1 { "1 error".to_owned() } else { format!("{count} errors") };
+        let rendered = problems.render(texts, has_colour);
+        Stop::usage(format!("{}: {errors}; nothing was started\n\n{rendered}", texts.place))
+    })
+}
+
+/// The studies of a folder: every folder in it that has the file of a study.
+fn below(folder: &Path) -> Result<Vec<StudyTexts>, Stop> {
+    let unreadable = |path: &Path, error: std::io::Error| {
+        Stop::usage(format!("{}: cannot be read: {error}", path.display()))
+    };
+    let mut studies = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(|error| unreadable(folder, error))? {
+        let own = entry.map_err(|error| unreadable(folder, error))?.path();
+        if own.join("study.toml").is_file() {
+            studies.push(of_folder(&own).map_err(|(path, error)| unreadable(&path, error))?);
+        }
+    }
+    Ok(studies)
+}
+
+/// The study of a folder.
+fn of_folder(folder: &Path) -> Result<StudyTexts, (std::path::PathBuf, std::io::Error)> {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut files = Vec::new();
+    for file in StudyTexts::FILES {
+        let path = folder.join(file);
+        if path.is_file() {
+            let text = std::fs::read_to_string(&path).map_err(|error| (path, error))?;
+            files.push((file, text));
+        }
+    }
+    Ok(StudyTexts::of(&name, &folder.display().to_string(), files))
+}

@@ -1,0 +1,284 @@
+//! One sitting of a study's run: plan after plan, each an ordinary run with a journal of its own,
+//! and at the end what came of the study.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use weigh_model::Nanos;
+use weigh_model::event::Setup;
+use weigh_stage::catalogue::Catalogue;
+use weigh_study::{Outcome, Study};
+
+use crate::case::{Secrets, decide};
+use crate::exit::{Exit, Stop};
+use crate::interrupts::Interrupts;
+use crate::preflight;
+use crate::run::experiment::{Circumstances, Experiment, Finished, Place};
+use crate::run::resumption::{self, Begun};
+use crate::search::trials as limit_search;
+use crate::study::kept::{DONE, FAILED, INTERRUPTED, Kept, RUNNING, has_begun};
+use crate::study::parts::{Ground, Part};
+use crate::study::tools::LookedTool;
+use crate::study::tried::Tried;
+use crate::targets::stage::Footing;
+use crate::watcher::{Watch, rough};
+
+/// What all sittings of a command line have in common.
+pub struct Around<'a> {
+    /// The real servers that there are, and whose.
+    pub ground: Ground<'a>,
+    /// Whether generator and target can be hosts.
+    pub footing: Footing,
+    /// Signals that may end it early.
+    pub interrupts: Arc<Interrupts>,
+    /// Says nothing on the way.
+    pub is_quiet: bool,
+    /// Who is told how its plans go.
+    pub watch: Watch,
+}
+
+/// Where a sitting stands among all that was asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// The study's number, from 1.
+    pub study: usize,
+    /// How many studies there are.
+    pub studies: usize,
+    /// How long the studies after this one take, at least.
+    pub after: Nanos,
+}
+
+/// What a sitting came to.
+pub struct Sat {
+    /// What came of the study.
+    pub outcome: Outcome,
+    /// How the program ends if nothing else was done.
+    pub exit: Exit,
+    /// Why not everything could be recorded; the outcome holds it all the same.
+    pub unrecorded: Option<Stop>,
+}
+
+/// A part of a study, and why it is not run here, if it is not.
+pub type Looked = (Part, Option<String>);
+
+impl Around<'_> {
+    /// Does what is left of a study's run, and says what came of it: also where the record could
+    /// not be written any more.
+    pub fn sit(
+        &self,
+        study: &Study,
+        (parts, tools): (&[Looked], &[LookedTool]),
+        kept: &mut Kept,
+        progress: Progress,
+    ) -> Sat {
+        let carried_out = self.carry_out(study, (parts, tools), kept, progress);
+        let interrupted = self.interrupts.exit();
+        let (exit, unrecorded) = match carried_out {
+            Ok(exit) => (interrupted.unwrap_or(exit), None),
+            Err(stop) => (stop.exit(), Some(stop)),
+        };
+        kept.about.state = match (&unrecorded, interrupted) {
+            (Some(_), _) => FAILED,
+            (None, Some(_)) => INTERRUPTED,
+            (None, None) => DONE,
+        }
+        .to_owned();
+        let mut outcome = kept.outcome(study);
+        let unwritten = kept.write(study, &outcome).err();
+        if unwritten.is_some() {
+            outcome.state = FAILED.to_owned();
+        }
+        let exit = unwritten.as_ref().map_or(exit, Stop::exit);
+        Sat { outcome, exit, unrecorded: unrecorded.or(unwritten) }
+    }
+
+    /// Plan after plan. One that fails is noted, and ends nothing.
+    fn carry_out(
+        &self,
+        study: &Study,
+        (parts, tools): (&[Looked], &[LookedTool]),
+        kept: &mut Kept,
+        progress: Progress,
+    ) -> Result<Exit, Stop> {
+        let mut exit = Exit::Done;
+        kept.about.state = RUNNING.to_owned();
+        let names = parts.iter().map(|(part, _)| &part.name);
+        let names = names.chain(tools.iter().map(|(part, _)| &part.tool.name));
+        for name in names.filter(|name| !kept.has(name)).collect::<Vec<_>>() {
+            kept.skip(name, "it was not begun: resume with weigh study run --resume");
+        }
+        kept.note(study)?;
+        let mut tried = Tried::default();
+        for (number, (part, obstacle)) in parts.iter().enumerate() {
+            if self.interrupts.exit().is_some() {
+                break;
+            }
+            if let Some(why) = obstacle {
+                // What an earlier sitting measured stays.
+                if !kept.take(&part.name)? {
+                    kept.skip(&part.name, why);
+                }
+                continue;
+            }
+            if !kept.is_done(&part.name) {
+                self.announce(study, parts, number, progress);
+                let folder = kept.place(&format!("{}-start", part.name));
+                if let Some(why) = tried.obstacle(self, part, &folder) {
+                    eprintln!("weigh: {} is not run: {why}", part.name);
+                    if !kept.take(&part.name)? {
+                        kept.skip(&part.name, &why);
+                    }
+                    exit = graver(exit, Exit::Target);
+                    continue;
+                }
+            }
+            exit = match self.part(study, part, kept) {
+                Ok(own) => graver(exit, own),
+                Err(stop) if stop.exit() == Exit::Record => {
+                    // What there is of it counts.
+                    let _ = kept.take(&part.name);
+                    return Err(stop);
+                }
+                Err(stop) => {
+                    self.note_failure(part, kept, &stop);
+                    graver(exit, stop.exit())
+                }
+            };
+            kept.note(study)?;
+        }
+        Ok(graver(exit, self.carry_out_tools(study, tools, kept)?))
+    }
+
+    /// One plan: begun, gone on with, or done already.
+    fn part(&self, study: &Study, part: &Part, kept: &mut Kept) -> Result<Exit, Stop> {
+        let place = kept.place(&part.name);
+        let finished = match begun(&place)? {
+            Some(begun) => self.go_on(part, begun)?,
+            None => self.begin(study, part, &place)?,
+        };
+        kept.take(&part.name)?;
+        let exit = finished.exit();
+        finished.unrecorded.map_or(Ok(exit), Err)
+    }
+
+    fn begin(&self, study: &Study, part: &Part, place: &Path) -> Result<Finished, Stop> {
+        let (shards, data) = (part.shards(), self.ground.data);
+        let setup = resumption::setup(shards, data, &part.secrets, &part.cases)?;
+        // Which conditions there were when it began stands in its journal.
+        let setup = Setup { study_hash: Some(study.hash.clone()), ..setup };
+        let (plan, cases) = (part.plan.clone(), part.cases.clone());
+        let around = self.circumstances(part, place);
+        let experiment = Experiment::new(plan, cases, setup, around)?;
+        let experiment = Experiment { energy: part.energy.clone(), ..experiment };
+        let Some(searches) = &part.searches else { return experiment.run() };
+        experiment.run_with(|experiment: &_, folder: &_, interrupts: &_, chronicle: &mut _| {
+            limit_search::begin(experiment, searches, false, folder, interrupts, chronicle)
+        })
+    }
+
+    /// Everything is as it was when it was begun, by its journal.
+    fn go_on(&self, part: &Part, begun: Begun) -> Result<Finished, Stop> {
+        let (plan, setup) = (begun.started.plan.clone(), begun.started.setup.clone());
+        let secrets = Secrets { settings: part.secrets.settings.clone(), ..Secrets::default() };
+        let cases = decide(&plan, self.ground.catalogue, &secrets)?;
+        begun.check_material(&cases)?;
+        let shards = begun.shards().unwrap_or_else(|| part.shards());
+        preflight::examine(self.ground.catalogue, &cases, shards)?;
+        let place = begun.folder.path().to_owned();
+        let around = self.circumstances(part, &place);
+        Experiment::new(plan, cases, Setup { shards, ..setup }, around)?.resume(begun)
+    }
+
+    fn circumstances<'p>(&'p self, part: &Part, place: &'p Path) -> Circumstances<'p> {
+        let has_hosts = part.cases.iter().any(|case| case.has_hosts);
+        let catalogue: &'p Catalogue = self.ground.catalogue;
+        Circumstances {
+            catalogue,
+            place: Place::At(place),
+            interrupts: Arc::clone(&self.interrupts),
+            footing: if has_hosts { self.footing.clone() } else { Footing::Loopback },
+            is_quiet: self.is_quiet,
+            watch: self.watch,
+        }
+    }
+
+    /// A plan that could not be done: what its journal has is used, and where there is nothing the
+    /// reason stands in its place.
+    fn note_failure(&self, part: &Part, kept: &mut Kept, stop: &Stop) {
+        eprintln!("weigh: {}: {stop}", part.name);
+        if !kept.take(&part.name).is_ok_and(|is_there| is_there) {
+            let mend = "mend that, and go on with weigh study run --resume";
+            kept.skip(&part.name, &format!("it could not be run: {stop}; {mend}"));
+        }
+    }
+
+    fn announce(&self, study: &Study, parts: &[Looked], number: usize, progress: Progress) {
+        if self.is_quiet {
+            return;
+        }
+        let left = parts[number..].iter().filter(|(_, obstacle)| obstacle.is_none());
+        let left = left.fold(progress.after, |sum, (part, _)| sum + part.time);
+        let part = &parts[number].0;
+        eprintln!(
+            "weigh: study {} of {} ({}), plan {} of {}: {}, {}; about {} left in all",
+            progress.study,
+            progress.studies,
+            study.name,
+            number + 1,
+            parts.len(),
+            part.name,
+            part.length(),
+            rough(left),
+        );
+    }
+}
+
+/// The run in this folder, if it was begun. What was left before its first line was whole is no
+/// run: it makes room.
+fn begun(place: &Path) -> Result<Option<Begun>, Stop> {
+    if !has_begun(place) {
+        if place.is_dir() {
+            std::fs::remove_dir_all(place).map_err(|error| {
+                let place = place.display();
+                Stop::new(Exit::Record, format!("{place}: cannot be removed: {error}"))
+            })?;
+        }
+        return Ok(None);
+    }
+    let runs = place.parent().unwrap_or(place);
+    Begun::open(runs, &place.display().to_string()).map(Some)
+}
+
+/// Which of two ends of a plan the program tells: our own fault before a target that was not there,
+/// that before a threshold.
+pub fn graver(one: Exit, other: Exit) -> Exit {
+    let order = [
+        Exit::Record,
+        Exit::Interrupted,
+        Exit::Terminated,
+        Exit::Internal,
+        Exit::Usage,
+        Exit::Target,
+        Exit::Finding,
+        Exit::Undecided,
+        Exit::Done,
+    ];
+    let place = |exit: Exit| order.iter().position(|known| *known == exit);
+    if place(one) <= place(other) { one } else { other }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_graver_end_is_told() {
+        assert_eq!(graver(Exit::Done, Exit::Finding), Exit::Finding);
+        assert_eq!(graver(Exit::Finding, Exit::Undecided), Exit::Finding);
+        assert_eq!(graver(Exit::Undecided, Exit::Done), Exit::Undecided);
+        assert_eq!(graver(Exit::Target, Exit::Finding), Exit::Target);
+        assert_eq!(graver(Exit::Target, Exit::Internal), Exit::Internal);
+        assert_eq!(graver(Exit::Interrupted, Exit::Internal), Exit::Interrupted);
+        assert_eq!(graver(Exit::Record, Exit::Terminated), Exit::Record);
+    }
+}

@@ -1,0 +1,85 @@
+//! The tools of a study's run: each real program that is asked for with its target, decided and
+//! looked at, or why it cannot be run here.
+
+use weigh_model::Nanos;
+use weigh_stage::catalogue::Catalogue;
+use weigh_stage::find::on_path;
+use weigh_study::tools::{Tool, ToolPlanned};
+use weigh_study::{Study, Way};
+
+use crate::case::{Case, Secrets, decide};
+use crate::exit::Stop;
+use crate::study::parts::{Asked, Ground, missing};
+use crate::targets::stage::Footing;
+use crate::watcher::rough;
+
+/// A tool of a study that can be run.
+pub struct ToolPart {
+    /// What is run.
+    pub tool: Tool,
+    /// How much of it.
+    pub planned: ToolPlanned,
+    /// Its target and what lies between the two; `None` where no target is started.
+    pub case: Option<Case>,
+    /// How long it takes, about.
+    pub time: Nanos,
+}
+
+/// The tools of a study that are asked for, in the order of the file.
+///
+/// # Errors
+/// If one asks for what there is not.
+pub fn tools(study: &Study, asked: &Asked, ground: &Ground<'_>) -> Result<Vec<ToolPart>, Stop> {
+    if !asked.ways.contains(&Way::Tools) {
+        return Ok(Vec::new());
+    }
+    let is_asked = |tool: &&Tool| {
+        asked.only.is_empty() || tool.experiments.iter().any(|id| asked.only.contains(id))
+    };
+    let named = study.tools.iter().filter(is_asked);
+    named.map(|tool| ToolPart::of(study, tool, asked, ground)).collect()
+}
+
+impl ToolPart {
+    fn of(study: &Study, tool: &Tool, asked: &Asked, ground: &Ground<'_>) -> Result<Self, Stop> {
+        let said = |stop: Stop| {
+            let (file, entry) = (Way::Tools.file(), &tool.entry);
+            Stop::new(stop.exit(), format!("{}/{file}: {entry}: {stop}", study.name))
+        };
+        let planned = tool.at(asked.scale).clone();
+        let decided = planned.resolved.as_ref().map(|resolved| {
+            let secrets = Secrets { settings: resolved.secrets.clone(), ..Secrets::default() };
+            decide(&resolved.plan, ground.catalogue, &secrets)
+        });
+        let cases = decided.transpose().map_err(|wrong| said(wrong.into()))?;
+        let case = cases.and_then(|cases| cases.into_iter().next());
+        let doubled = if tool.emulation.is_empty() { 1 } else { 2 };
+        let each = Nanos(planned.lasts.0.saturating_mul(doubled) + OVERHEAD.0);
+        let time = Nanos(each.0.saturating_mul(u64::from(planned.repetitions)));
+        Ok(ToolPart { tool: tool.clone(), planned, case, time })
+    }
+
+    /// `10 repetitions of 50 messages, about 12s`.
+    pub fn length(&self) -> String {
+        let ToolPlanned { repetitions, messages, .. } = self.planned;
+        let plural = |number: u64| if number == 1 { "" } else { "s" };
+        format!(
+            "{repetitions} repetition{} of {messages} message{}, about {}",
+            plural(u64::from(repetitions)),
+            plural(messages),
+            rough(self.time)
+        )
+    }
+
+    /// Why it cannot be run here; `None` where it can.
+    pub fn obstacle(&self, catalogue: &Catalogue, footing: &Footing) -> Option<String> {
+        let absent = self.tool.programs().into_iter().find(|program| on_path(program).is_none());
+        if let Some(program) = absent {
+            return Some(format!("{program} is not on PATH: {}", self.tool.install));
+        }
+        self.tool.needs.iter().find_map(|need| missing(need, catalogue, footing))
+    }
+}
+
+/// What starting and stopping a target takes beside a repetition.
+const OVERHEAD: Nanos = Nanos::from_millis(300);

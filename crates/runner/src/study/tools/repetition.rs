@@ -1,0 +1,409 @@
+//! One repetition of a real program: its target is started, what must be there beforehand is done,
+//! the program is started and watched, and the same load is made by `weigh` where that is asked.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use weigh_model::Doubt;
+use weigh_model::plan::TargetLife;
+use weigh_observe::cpu::{CpuTree, HostCpu};
+use weigh_report::run_folder::rfc3339;
+use weigh_stage::find::on_path;
+use weigh_stage::pinning::{CoreSet, Pinning};
+use weigh_stage::programs::{ProgramError, ProgramOrder, ProgramRun, ProgramUse};
+use weigh_stage::programs::{printed, standard_output};
+use weigh_study::tools::{EMULATED, Starts, Step, ToolRepetition, figures_in, filled};
+use weigh_wire::Account;
+use weigh_wire::account::Notes;
+
+use crate::case::Case;
+use crate::exit::{Exit, Stop};
+use crate::probes::hearing::{Hearing, missed};
+use crate::study::sitting::Around;
+use crate::study::tool_parts::ToolPart;
+use crate::study::tools::emulation;
+use crate::targets::addresses::resolve;
+use crate::targets::kept::{Lease, Targets};
+use crate::targets::stage::{GENERATOR, Stage};
+use crate::trial::identity::Trials;
+
+/// What all repetitions of a tool have in common.
+pub struct Repeater<'r> {
+    /// What a study is run under.
+    pub around: &'r Around<'r>,
+    /// The tool.
+    pub part: &'r ToolPart,
+    /// The folder of its run, absolute.
+    pub folder: &'r Path,
+}
+
+/// Why a repetition has no result.
+pub enum Failed {
+    /// The user wants no more.
+    Interrupted,
+    /// The record cannot be written.
+    Record(Stop),
+    /// It failed, and why.
+    Told(String),
+}
+
+/// A target, ready for programs.
+struct Ready {
+    lease: Option<Lease>,
+    /// The values of places.
+    values: BTreeMap<&'static str, String>,
+    /// The target as it reports itself.
+    title: String,
+    port: u16,
+}
+
+/// What a program did.
+struct Watched {
+    used: ProgramUse,
+    heard: Option<Account>,
+    warnings: Vec<String>,
+}
+
+impl Repeater<'_> {
+    /// Makes repetition `number`.
+    ///
+    /// # Errors
+    /// If it failed, with the end of what the program printed.
+    pub fn repeat(&self, number: u32) -> Result<ToolRepetition, Failed> {
+        let folder = self.folder.join(format!("repetition-{number}"));
+        let targets = self.folder.join("targets");
+        let catalogue = self.around.ground.catalogue;
+        let mut targets = Targets::new(TargetLife::Fresh, catalogue, 1, targets);
+        let pinning = self.pinning()?;
+        let mut ready = self.ready(number, &folder, &pinning, &mut targets)?;
+        let measured = self.measured(number, &folder, &pinning, &ready);
+        let emulated = measured.and_then(|(figures, warnings)| {
+            let emulated = self.emulated(&folder, &pinning, &ready)?;
+            Ok((figures.into_iter().chain(emulated).collect(), warnings))
+        });
+        let ended = ready.lease.as_mut().and_then(|lease| lease.target.running.ended());
+        if let Some(lease) = ready.lease.take() {
+            targets.give_back(lease, None);
+        }
+        let (figures, warnings) = emulated.map_err(|failed| match (failed, ended) {
+            (Failed::Told(error), Some(how)) => {
+                Failed::Told(format!("its target ended with {how}; {error}"))
+            }
+            (failed, _) => failed,
+        })?;
+        // What programs and targets left explains failures, and there was none.
+        let _ = std::fs::remove_dir_all(self.folder.join("targets"));
+        let _ = std::fs::remove_dir_all(&folder);
+        let (at, target) = (rfc3339(SystemTime::now()), ready.title);
+        Ok(ToolRepetition { repetition: number, at, target, figures, warnings })
+    }
+
+    /// The program's figures, and what weakens them.
+    fn measured(
+        &self,
+        number: u32,
+        folder: &Path,
+        pinning: &Pinning,
+        ready: &Ready,
+    ) -> Result<(BTreeMap<String, f64>, Vec<String>), Failed> {
+        for (at, step) in self.part.tool.before.iter().enumerate() {
+            self.before(step, &folder.join(format!("before-{at}")), pinning, ready)?;
+        }
+        let own = folder.join("program");
+        let Watched { used, heard, mut warnings } = self.watched(number, &own, pinning, ready)?;
+        let mut figures = measured_figures(&used, self.part.planned.messages);
+        if let Some(account) = heard {
+            figures.extend(heard_figures(&account, self.part.planned.messages));
+            // Which layer a byte belongs to changes no packet and no sum.
+            let lost = missed(&account, "").into_iter();
+            let lost = lost.filter(|doubt| matches!(doubt, Doubt::CaptureLoss(..)));
+            warnings.extend(lost.map(|doubt| doubt.record().text));
+        }
+        let text = standard_output(&own).map_err(|error| Failed::Record(error.into()))?;
+        let reported = figures_in(self.part.tool.prints, &text);
+        let reported =
+            reported.map_err(|said| Failed::Told(format!("{said}; {}", printed(&own))))?;
+        figures.extend(reported);
+        if pinning.shared {
+            warnings.push("the program and its target share a core".to_owned());
+        }
+        Ok((figures, warnings))
+    }
+
+    /// Starts the target and fills in the places.
+    fn ready(
+        &self,
+        number: u32,
+        folder: &Path,
+        pinning: &Pinning,
+        targets: &mut Targets<'_>,
+    ) -> Result<Ready, Failed> {
+        let planned = &self.part.planned;
+        let each = planned.messages / u64::from(planned.clients.max(1));
+        let mut values = BTreeMap::from([
+            ("messages", planned.messages.to_string()),
+            ("clients", planned.clients.to_string()),
+            ("each", each.to_string()),
+            ("dir", folder.display().to_string()),
+        ]);
+        let mut ready =
+            Ready { lease: None, values: BTreeMap::new(), title: String::new(), port: 0 };
+        if let Some(case) = &self.part.case {
+            let lease =
+                targets.lease(&case.lane, &self.stage(case), &pinning.target, &number.to_string());
+            let lease = lease.map_err(failed)?;
+            let endpoint = lease.target.running.endpoint();
+            let address = resolve(endpoint).map_err(failed)?;
+            values.insert("url", endpoint.to_string());
+            values.insert("host", address.ip().to_string());
+            values.insert("port", address.port().to_string());
+            let authority = targets.vault().authority();
+            values.insert("ca", authority.map_or(String::new(), |path| path.display().to_string()));
+            ready.title = lease.target.running.title(&case.lane);
+            ready.port = address.port();
+            ready.lease = Some(lease);
+        }
+        ready.values = values;
+        let write = || -> std::io::Result<()> {
+            std::fs::create_dir_all(folder)?;
+            self.part.tool.files.iter().try_for_each(|(name, text)| {
+                std::fs::write(folder.join(name), filled(text, &ready.values))
+            })
+        };
+        write().map_err(|error| {
+            let folder = folder.display();
+            Failed::Record(Stop::new(Exit::Record, format!("{folder}: cannot be written: {error}")))
+        })?;
+        Ok(ready)
+    }
+
+    /// A step that is not measured.
+    fn before(
+        &self,
+        step: &Step,
+        folder: &Path,
+        pinning: &Pinning,
+        ready: &Ready,
+    ) -> Result<(), Failed> {
+        let order = self.order(&step.program, &step.arguments, folder, ready)?;
+        let messages = self.part.planned.messages;
+        let input = step.line.as_ref().map(|line| (filled(line, &ready.values), messages));
+        let used = self.started(&ProgramOrder { input, ..order }, pinning, ready);
+        match used {
+            Err(Failed::Told(error)) => {
+                Err(Failed::Told(format!("{}, which is run before it: {error}", step.program)))
+            }
+            other => other.map(drop),
+        }
+    }
+
+    /// The program while its packets are counted and the machine is watched.
+    fn watched(
+        &self,
+        number: u32,
+        folder: &Path,
+        pinning: &Pinning,
+        ready: &Ready,
+    ) -> Result<Watched, Failed> {
+        let tool = &self.part.tool;
+        let messages = self.part.planned.messages;
+        let (starts, lines) = match tool.starts {
+            Starts::EachMessage => (messages, 1),
+            Starts::Once => (1, messages),
+        };
+        let input = tool.line.as_ref().map(|line| (filled(line, &ready.values), lines));
+        let order = self.order(&tool.program, &tool.arguments, folder, ready)?;
+        let order = ProgramOrder { starts, input, ..order };
+        let hearing = self.hearing(number, ready)?;
+        let before = Machine::look();
+        let used = self.started(&order, pinning, ready);
+        let disturbed = before.and_then(Machine::disturbed);
+        let mut warnings: Vec<String> = disturbed.into_iter().collect();
+        let mut heard = None;
+        if let Some(hearing) = hearing {
+            std::thread::sleep(LINGER);
+            let (account, doubts) = hearing.stop();
+            warnings.extend(doubts.iter().map(|doubt| doubt.record().text));
+            heard = account.map(|heard| heard.account);
+        }
+        Ok(Watched { used: used?, heard, warnings })
+    }
+
+    /// Begins to count packets, where that is asked and the machine allows it.
+    fn hearing(&self, number: u32, ready: &Ready) -> Result<Option<Hearing>, Failed> {
+        let (Some(case), Some(lease)) = (&self.part.case, &ready.lease) else { return Ok(None) };
+        let Some(scene) = &lease.target.scene else { return Ok(None) };
+        let resolved = self.part.planned.resolved.as_ref();
+        let plan = &resolved.expect("a case is of a plan").plan;
+        let trial = Trials::new(plan, std::slice::from_ref(case)).trial(0, case, number);
+        scene.begin(trial.seed);
+        let is_secured = weigh_model::tls::is_on(&case.lane.settings);
+        let asked = (is_secured, Notes::default(), &trial.load);
+        let stage = self.stage(case);
+        let begin = || Hearing::begin(scene, ready.port, &stage, asked);
+        stage.is_heard.then(begin).transpose().map_err(failed)
+    }
+
+    /// The same load, made by `weigh`.
+    fn emulated(
+        &self,
+        folder: &Path,
+        pinning: &Pinning,
+        ready: &Ready,
+    ) -> Result<Vec<(String, f64)>, Failed> {
+        let words = &self.part.tool.emulation;
+        if words.is_empty() {
+            return Ok(Vec::new());
+        }
+        let runs = folder.join("emulated");
+        let program = std::env::current_exe().map_err(|error| failed(error.into()))?;
+        let own = words.iter().map(|word| filled(word, &ready.values));
+        let own =
+            own.chain(["--quiet".to_owned(), "--runs".to_owned(), runs.display().to_string()]);
+        let order = ProgramOrder {
+            program,
+            arguments: own.collect(),
+            environment: Vec::new(),
+            folder: folder.join("emulation"),
+            starts: 1,
+            input: None,
+        };
+        let told =
+            |said: String| Failed::Told(format!("its emulation, weigh {}: {said}", words[0]));
+        match self.started(&order, pinning, ready) {
+            Err(Failed::Told(said)) => return Err(told(said)),
+            other => drop(other?),
+        }
+        let figures = emulation::figures(words, &runs).map_err(told)?;
+        Ok(figures.into_iter().map(|(name, value)| (format!("{EMULATED}{name}"), value)).collect())
+    }
+
+    fn order(
+        &self,
+        program: &str,
+        arguments: &[String],
+        folder: &Path,
+        ready: &Ready,
+    ) -> Result<ProgramOrder, Failed> {
+        let gone = || Failed::Told(format!("{program} is not on PATH: {}", self.part.tool.install));
+        let program: PathBuf = on_path(program).ok_or_else(gone)?;
+        let arguments = arguments.iter().map(|text| filled(text, &ready.values)).collect();
+        let environment = self.part.tool.environment.iter();
+        let environment =
+            environment.map(|(name, text)| (name.clone(), filled(text, &ready.values))).collect();
+        let folder = folder.to_owned();
+        Ok(ProgramOrder { program, arguments, environment, folder, starts: 1, input: None })
+    }
+
+    /// Carries out an order on the generator's core and host.
+    fn started(
+        &self,
+        order: &ProgramOrder,
+        pinning: &Pinning,
+        ready: &Ready,
+    ) -> Result<ProgramUse, Failed> {
+        let executable = std::env::current_exe().map_err(|error| failed(error.into()))?;
+        let scene = ready.lease.as_ref().and_then(|lease| lease.target.scene.as_ref());
+        let door = scene.and_then(|scene| Some(scene.host(GENERATOR).ok()?.door()));
+        let run = ProgramRun::start(&executable, order, Some(&pinning.generator), door);
+        let within = Duration::from_nanos(self.part.planned.within.0);
+        let is_over = || self.around.interrupts.exit().is_some();
+        run.and_then(|run| run.wait(within, is_over)).map_err(|error| match error {
+            ProgramError::Interrupted => Failed::Interrupted,
+            error @ ProgramError::Unwritable { .. } => {
+                Failed::Record(Stop::new(Exit::Record, error))
+            }
+            error => Failed::Told(error.to_string()),
+        })
+    }
+
+    fn stage(&self, case: &Case) -> Stage {
+        let resolved = self.part.planned.resolved.as_ref();
+        Stage {
+            footing: self.around.footing.clone(),
+            path: case.path.clone(),
+            offloads: case.offloads,
+            is_heard: resolved.is_some_and(|resolved| resolved.plan.observe.wire),
+            share: case.share,
+            ..Stage::default()
+        }
+    }
+
+    /// The target's cores, and the program's.
+    fn pinning(&self) -> Result<Pinning, Failed> {
+        let allowed = CoreSet::allowed().map_err(|error| failed(error.into()))?;
+        Ok(match &self.part.case {
+            Some(case) => case.share.pinning(&allowed, 1),
+            None => Pinning::divide(&allowed, 1, 1),
+        })
+    }
+}
+
+/// Processor time of the machine, and of this program with all that it has started.
+struct Machine {
+    host: HostCpu,
+    tree: CpuTree,
+    at: std::time::Instant,
+}
+
+impl Machine {
+    fn look() -> Option<Machine> {
+        let tree = CpuTree::new(std::process::id()).ok()?;
+        Some(Machine { host: HostCpu::read().ok()?, tree, at: std::time::Instant::now() })
+    }
+
+    /// That other processes used the machine since then; `None` where they did not, or where the
+    /// time was too short to say.
+    fn disturbed(mut self) -> Option<String> {
+        let wall = self.at.elapsed();
+        let busy_ns = HostCpu::read().ok()?.since(&self.host).busy_ns();
+        let others_ns = busy_ns.saturating_sub(self.tree.read().cpu_ns);
+        let percent = 100.0 * others_ns as f64 / wall.as_nanos() as f64;
+        (wall >= DISTURBED_WALL_MIN && percent > DISTURBED_PERCENT_MAX)
+            .then(|| format!("other processes used {percent:.0} % of a core while it ran"))
+    }
+}
+
+fn measured_figures(used: &ProgramUse, messages: u64) -> BTreeMap<String, f64> {
+    let (wall_s, cpu_s) = (used.wall_ns as f64 / 1e9, (used.user_ns + used.system_ns) as f64 / 1e9);
+    let count = messages as f64;
+    let named = [
+        ("messages", count),
+        ("wall_s", wall_s),
+        ("wall_s_per_message", wall_s / count),
+        ("messages_per_s", count / wall_s),
+        ("cpu_s", cpu_s),
+        ("cpu_s_per_message", cpu_s / count),
+        ("max_rss_bytes", used.max_rss_bytes as f64),
+    ];
+    named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn heard_figures(account: &Account, messages: u64) -> Vec<(String, f64)> {
+    let both = account.sent.total() + account.received.total();
+    let each = |name: &str, value: u64| {
+        (format!("wire_{name}_per_message"), value as f64 / messages as f64)
+    };
+    vec![
+        each("packets", both.packets),
+        each("bytes", both.bytes()),
+        each("connections", account.sessions()),
+    ]
+}
+
+fn failed(stop: Stop) -> Failed {
+    match stop.exit() {
+        Exit::Record => Failed::Record(stop),
+        _ => Failed::Told(stop.to_string()),
+    }
+}
+
+/// How long packets that are under way when the program ends may take.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// As of a trial: shorter times hold too few ticks of the machine's own account.
+const DISTURBED_WALL_MIN: Duration = Duration::from_millis(500);
+
+/// As of a trial: share of a core that other processes may use.
+const DISTURBED_PERCENT_MAX: f64 = 15.0;

@@ -1,0 +1,50 @@
+//! Real servers that plans of a study name: each is started once before the first plan that needs
+//! it, so that one that does not start costs a moment and not every trial of its plans.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use weigh_model::plan::TargetLife;
+use weigh_stage::pinning::CoreSet;
+
+use crate::case::lanes::{Against, Lane};
+use crate::exit::Stop;
+use crate::study::parts::Part;
+use crate::study::sitting::Around;
+use crate::targets::kept::Targets;
+use crate::targets::running::Running;
+use crate::targets::stage::Stage;
+
+/// What became of the servers that were started so far, by how each is started.
+#[derive(Default)]
+pub struct Tried(BTreeMap<String, Option<String>>);
+
+impl Tried {
+    /// Why a server of this plan does not start; `None` where all do. Their files lie in `folder`
+    /// meanwhile.
+    pub fn obstacle(&mut self, around: &Around<'_>, part: &Part, folder: &Path) -> Option<String> {
+        let is_managed = |lane: &&Lane| matches!(lane.against, Against::Managed(_));
+        let lanes = part.cases.iter().map(|case| &case.lane).filter(is_managed);
+        lanes.into_iter().find_map(|lane| {
+            let key = Running::key(lane, 1);
+            let tried = self.0.entry(key).or_insert_with(|| start(around, lane, folder).err());
+            tried.clone()
+        })
+    }
+}
+
+/// Starts a server and stops it again.
+fn start(around: &Around<'_>, lane: &Lane, folder: &Path) -> Result<(), String> {
+    let said = |stop: Stop| stop.to_string();
+    let mut targets =
+        Targets::new(TargetLife::Fresh, around.ground.catalogue, 1, folder.to_owned());
+    let started = CoreSet::allowed().map_err(|error| error.to_string()).and_then(|cores| {
+        let lease = targets.lease(lane, &Stage::default(), &cores, "tried").map_err(said)?;
+        targets.give_back(lease, None);
+        Ok(())
+    });
+    if started.is_ok() {
+        let _ = std::fs::remove_dir_all(folder);
+    }
+    started
+}

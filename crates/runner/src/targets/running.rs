@@ -1,0 +1,251 @@
+//! The target of a trial while it runs: a reference server, a real one, or somebody else's.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use weigh_model::{Endpoint, tls, websocket};
+use weigh_protocols::fields;
+use weigh_stage::catalogue::Catalogue;
+use weigh_stage::managed::{Layers, ManagedServer, ServerError};
+use weigh_stage::pipeline::PipelineServer;
+use weigh_stage::process::{Ended, ProcessError};
+use weigh_stage::reference::{ReferenceError, ReferenceServer};
+use weigh_stage::site::Site;
+
+use crate::case::lanes::{Against, Lane};
+use crate::exit::{Exit, Stop};
+use crate::targets::secured::Vault;
+
+/// A target that runs.
+pub enum Running {
+    /// The reference server of the protocol.
+    Reference(ReferenceServer),
+    /// A real server that was started.
+    Managed(ManagedServer),
+    /// The stages of the pipeline.
+    Pipeline(Box<PipelineServer>),
+    /// A server that somebody else runs, where it listens.
+    Foreign(Endpoint),
+}
+
+impl Running {
+    /// Starts it, or finds out where it is.
+    pub fn start(
+        lane: &Lane,
+        catalogue: &Catalogue,
+        site: &Site<'_>,
+        shards: u32,
+        (folder, vault): (&Path, &Vault),
+    ) -> Result<Running, Stop> {
+        match &lane.against {
+            Against::Reference => {
+                let program = std::env::current_exe()?;
+                let mut arguments = serve_arguments(lane, shards);
+                arguments.extend(vault.serve_arguments(lane)?);
+                ReferenceServer::start_in(&program, &arguments, folder, site, READY_WITHIN)
+                    .map(Running::Reference)
+                    .map_err(|error| {
+                        let process = match &error {
+                            ReferenceError::Process(process) => Some(process),
+                            _ => None,
+                        };
+                        not_started(process, &error)
+                    })
+            }
+            Against::Managed(name) => {
+                let choice = catalogue.choose(name).map_err(Stop::usage)?;
+                let tls = vault.files(lane)?;
+                let layers = Layers { tls, websocket: websocket::is_on(&lane.settings) };
+                let protocol = Some(lane.protocol.name());
+                ManagedServer::start_in(choice, protocol, folder, site, layers)
+                    .map(Running::Managed)
+                    .map_err(|error| {
+                        let process = match &error {
+                            ServerError::Process(process) => Some(process),
+                            _ => None,
+                        };
+                        not_started(process, &error)
+                    })
+            }
+            Against::Pipeline(pipeline) => {
+                let program = std::env::current_exe()?;
+                let assembly = &pipeline.assembly;
+                let broker = assembly.broker.as_deref().map(|name| catalogue.choose(name));
+                let broker = broker.transpose().map_err(Stop::usage)?;
+                let words = broker_words(lane, shards);
+                // A subscription at QoS 2 lowers nothing of what others publish.
+                let is_entry = lane.protocol.name() == SPOKEN_BY_BROKERS;
+                let qos = if is_entry { lane.settings.integer("qos") as u8 } else { 2 };
+                let broker = (broker, &words[..], qos);
+                PipelineServer::start_in(&program, assembly, broker, folder, site, READY_WITHIN)
+                    .map(|server| Running::Pipeline(Box::new(server)))
+                    .map_err(|error| not_started(error.process(), &error))
+            }
+            Against::Foreign(endpoint) => Ok(Running::Foreign(endpoint.clone())),
+        }
+    }
+
+    /// What tells the targets of a run apart: lanes with the same key may share one.
+    pub fn key(lane: &Lane, shards: u32) -> String {
+        match &lane.against {
+            Against::Reference => {
+                let words = serve_arguments(lane, shards).into_iter();
+                words.map(|word| format!(" {}", word.to_string_lossy())).collect()
+            }
+            Against::Managed(name) => {
+                let settings = &lane.settings;
+                let tls = (tls::is_on(settings), settings.flag("tls_mutual"));
+                let layers = (tls, websocket::is_on(settings));
+                format!("{name} {} {layers:?}", lane.protocol.name())
+            }
+            Against::Pipeline(pipeline) => {
+                let words = serve_arguments(lane, shards).into_iter();
+                let words: String =
+                    words.map(|word| format!(" {}", word.to_string_lossy())).collect();
+                format!("{:?}{words}", pipeline.assembly)
+            }
+            Against::Foreign(endpoint) => endpoint.to_string(),
+        }
+    }
+
+    /// Where it listens.
+    pub fn endpoint(&self) -> &Endpoint {
+        match self {
+            Running::Reference(server) => server.endpoint(),
+            Running::Managed(server) => server.endpoint(),
+            Running::Pipeline(server) => server.endpoint(),
+            Running::Foreign(endpoint) => endpoint,
+        }
+    }
+
+    /// The same for whoever speaks this scheme, which a pipeline may take in at another stage.
+    pub fn endpoint_for(&self, scheme: &str) -> &Endpoint {
+        match self {
+            Running::Pipeline(server) => {
+                server.endpoint_for(scheme).unwrap_or_else(|| server.endpoint())
+            }
+            _ => self.endpoint(),
+        }
+    }
+
+    /// The processes that it was started as; none where somebody else runs it.
+    pub fn pids(&self) -> Vec<u32> {
+        match self {
+            Running::Reference(server) => vec![server.pid()],
+            Running::Managed(server) => vec![server.pid()],
+            Running::Pipeline(server) => server.pids().into_iter().map(|(_, pid)| pid).collect(),
+            Running::Foreign(_) => Vec::new(),
+        }
+    }
+
+    /// What the record calls it, with its version where that is known.
+    pub fn title(&self, lane: &Lane) -> String {
+        match self {
+            Running::Reference(_) => {
+                format!("weigh {} reference {}", env!("CARGO_PKG_VERSION"), lane.protocol.name())
+            }
+            Running::Managed(server) => format!("{} ({})", server.title(), server.profile()),
+            Running::Pipeline(server) => {
+                format!("weigh {} pipeline: {}", env!("CARGO_PKG_VERSION"), server.words())
+            }
+            Running::Foreign(endpoint) => endpoint.to_string(),
+        }
+    }
+
+    /// How it ended, if it has, or a part of it.
+    pub fn ended(&mut self) -> Option<String> {
+        match self {
+            Running::Pipeline(server) => server.ended().map(|part| part.to_string()),
+            _ => self.ended_with().map(|ended| ended.to_string()),
+        }
+    }
+
+    /// Why it cannot be measured, where it has ended by itself.
+    pub fn died(&mut self, lane: &Lane) -> Option<Stop> {
+        let how = self.ended()?;
+        let want = match self.ended_with()? {
+            Ended::Signal(SIGKILL) => {
+                "; the kernel ends so what asks for more memory than there is: give it more \
+                 (--target-memory)"
+            }
+            _ => "",
+        };
+        let log = match self {
+            Running::Managed(server) => format!("; the end of its log:\n{}", server.log_tail(12)),
+            Running::Reference(_) | Running::Pipeline(_) | Running::Foreign(_) => String::new(),
+        };
+        let title = self.title(lane);
+        Some(Stop::new(Exit::Target, format!("{title} ended with {how}{want}{log}")))
+    }
+
+    fn ended_with(&mut self) -> Option<Ended> {
+        match self {
+            Running::Reference(server) => server.ended(),
+            Running::Managed(server) => server.ended(),
+            Running::Pipeline(server) => server.ended().map(|part| part.ended),
+            Running::Foreign(_) => None,
+        }
+    }
+
+    /// Ends it, unless somebody else runs it.
+    pub fn stop(self) {
+        match self {
+            Running::Reference(server) => drop(server.stop(STOP_WITHIN)),
+            Running::Managed(server) => drop(server.stop()),
+            Running::Pipeline(server) => server.stop(STOP_WITHIN),
+            Running::Foreign(_) => {}
+        }
+    }
+}
+
+/// A target that could not be started; where its folder in the run could not be written, it is
+/// the record that failed.
+fn not_started(process: Option<&ProcessError>, error: &dyn std::fmt::Display) -> Stop {
+    let exit = match process {
+        Some(ProcessError::Unwritable { .. }) => Exit::Record,
+        _ => Exit::Target,
+    };
+    Stop::new(exit, error)
+}
+
+/// The words after `weigh serve` that make the lane's reference server.
+fn serve_arguments(lane: &Lane, shards: u32) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = vec![
+        lane.protocol.name().into(),
+        "--control".into(),
+        "--shards".into(),
+        shards.to_string().into(),
+    ];
+    // What clients say is nothing to the server, and a list of processes is read by everybody.
+    let of_clients = [fields::HEADERS.key, fields::SECRET_HEADERS.key];
+    for (key, value) in lane.given.iter().filter(|(key, _)| !of_clients.contains(&&***key)) {
+        arguments.push("--set".into());
+        arguments.push(format!("{}.{key}={value}", lane.protocol.name()).into());
+    }
+    arguments
+}
+
+/// What is said to the pipeline's broker: where the lane enters there, its settings too.
+fn broker_words(lane: &Lane, shards: u32) -> Vec<OsString> {
+    if lane.protocol.name() == SPOKEN_BY_BROKERS {
+        return serve_arguments(lane, shards).split_off(BROKER_WORDS_FROM);
+    }
+    vec!["--shards".into(), shards.to_string().into()]
+}
+
+/// What the broker of a pipeline speaks.
+const SPOKEN_BY_BROKERS: &str = "mqtt";
+
+/// Where the words begin that say how a broker is set: before them are its protocol and that it is
+/// controlled.
+const BROKER_WORDS_FROM: usize = 2;
+
+/// signal(7): what the kernel sends where memory runs out.
+const SIGKILL: i32 = 9;
+
+/// How long a server may take to be ready or to answer.
+pub const READY_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a server may take to end.
+pub const STOP_WITHIN: Duration = Duration::from_secs(2);
