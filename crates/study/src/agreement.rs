@@ -62,8 +62,8 @@ pub(crate) fn of_occasion(own: &Occasion, judged_hash: &str) -> Vec<String> {
     match (disturbed.count(), cells().count()) {
         (0, _) => {}
         (some, all) => warnings.push(format!(
-            "Other programs disturbed {some} of {all} cells of {run}: no answer rests on these \
-             alone."
+            "Other programs disturbed {some} of {all} cells of {run}: these cells alone \
+             decide no answer."
         )),
     }
     warnings
@@ -90,8 +90,8 @@ pub(crate) fn warnings(study: &Study, occasions: &[Occasion]) -> Vec<String> {
     }
     if first.boot.is_some() && others.iter().all(|own| own.boot == first.boot) {
         warnings.push(format!(
-            "The {} runs were made in one boot of the machine: no interval holds what changes from \
-             boot to boot.",
+            "The {} runs were made in one boot of the machine: the intervals do not include \
+             variation between boots.",
             occasions.len()
         ));
     }
@@ -113,6 +113,9 @@ impl ClaimOutcome {
             .collect();
         let rest = match (others.len(), firm.is_empty()) {
             (0, _) => String::new(),
+            _ if *same == 0 && firm.is_empty() => {
+                return Some(format!("No run decides it alone; the {of} together do."));
+            }
             (1, true) => "; the other alone leaves it open".to_owned(),
             (_, true) => "; the others alone leave it open".to_owned(),
             _ => format!("; {}", firm.join("; ")),

@@ -7,7 +7,7 @@ use super::front::{day, ways};
 use super::numbers::with_interval;
 use super::prose::{and, counted, prose};
 use crate::answers::{Printed, Replayed, Why};
-use crate::outcome::{ClaimOutcome, ComparedShown, Outcome};
+use crate::outcome::{ClaimOutcome, ComparedShown, Outcome, Replay};
 
 /// The six sentences, with how to read the answers beside them.
 pub(super) fn section(outcome: &Outcome) -> String {
@@ -123,7 +123,30 @@ fn replayed(claims: &[ClaimOutcome]) -> String {
         1 => format!(", and {} is contradicted", contradicted[0]),
         _ => format!(", and {} are contradicted", all_of(&contradicted)),
     };
-    format!("The replays leave {}{on}{contradicted}.", listed(&parts))
+    format!("The replays leave {}{on}{contradicted}{}.", listed(&parts), on_named(claims))
+}
+
+/// What came of further replays on the software that the paper names, beside those on stand-ins.
+fn on_named(claims: &[ClaimOutcome]) -> String {
+    let of = |answer| {
+        let is_it = |own: &Replay| own.is_same && own.answer == answer;
+        by(claims, |claim| claim.replays.iter().skip(1).any(is_it))
+    };
+    let parts = [
+        group(&of(Replayed::Reproduced), "reproduced"),
+        group(&of(Replayed::NotReproduced), "not reproduced"),
+        group(&of(Replayed::Undecided), "undecided"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    match parts.len() {
+        0 => String::new(),
+        _ => {
+            format!(
+                "; second replays on the software that the paper names leave {}",
+                listed(&parts)
+            )
+        }
+    }
 }
 
 fn why(claims: &[ClaimOutcome]) -> String {

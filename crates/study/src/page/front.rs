@@ -110,7 +110,11 @@ fn replay(outcome: &Outcome) -> String {
                 0 => String::new(),
                 boots => format!(" on {}", counted(boots, "boot", "boots")),
             };
-            format!("{number} runs{boots}, {} to {}", days[0], days[number - 1])
+            let when = match days.iter().all(|day| *day == days[0]) {
+                true => days[0].to_owned(),
+                false => format!("{} to {}", days[0], days[number - 1]),
+            };
+            format!("{number} runs{boots}, {when}")
         }
     };
     let version = escape(&outcome.version);
@@ -122,9 +126,10 @@ pub(super) fn day(time: &str) -> &str {
     time.split_once('T').map_or(time, |(day, _)| day)
 }
 
-/// In which ways it was run.
+/// In which ways it was run; real programs only where the study has some.
 pub(super) fn ways(outcome: &Outcome) -> String {
-    let names: Vec<&str> = outcome.ways.iter().map(|way| way_name(*way)).collect();
+    let ways = outcome.ways.iter().filter(|way| **way != Way::Tools || !outcome.tools.is_empty());
+    let names: Vec<&str> = ways.map(|way| way_name(*way)).collect();
     and(&names)
 }
 

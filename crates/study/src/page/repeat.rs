@@ -13,15 +13,27 @@ use crate::study::Study;
 /// Commands, and what they rest on.
 pub(super) fn section(study: &Study, outcome: &Outcome) -> String {
     let html = format!(
-        "<pre tabindex=\"0\">{}\nweigh report {}/{}\nweigh study show {}</pre>\n<p class=\"note\">\
+        "<pre tabindex=\"0\">{}\n{}\nweigh study show {}</pre>\n<p class=\"note\">\
          The first command runs it again, the second makes this page again from the journals, the \
          third shows the study with all its plans. Type them where the run was started.</p>\n",
         escape(&command(outcome)),
-        escape(outcome.runs.as_deref().unwrap_or("runs")),
-        escape(&outcome.id),
+        escape(&page_again(outcome)),
         escape(&outcome.study),
     );
     html + &fold("Versions, runs and seeds", &facts(study, outcome))
+}
+
+/// The command that makes the page again: of one run, or of several that were judged together.
+fn page_again(outcome: &Outcome) -> String {
+    match &outcome.occasions[..] {
+        [] | [_] => {
+            format!("weigh report {}/{}", outcome.runs.as_deref().unwrap_or("runs"), outcome.id)
+        }
+        several => {
+            let runs: Vec<&str> = several.iter().map(|one| one.run.as_str()).collect();
+            format!("weigh study judge {}", runs.join(" "))
+        }
+    }
 }
 
 fn facts(study: &Study, outcome: &Outcome) -> String {

@@ -27,8 +27,8 @@ struct Recorded {
 }
 
 impl Recorded {
-    /// All that are built in. A study whose plans changed is run again on a quiet machine before the
-    /// change lands: without a recording nothing would hold its answers.
+    /// All that are built in. A study whose plans changed is run again on a quiet machine before
+    /// the change lands: without a recording nothing would hold its answers.
     fn all() -> Vec<Recorded> {
         let mut studies: Vec<Recorded> = world::studies()
             .into_iter()
