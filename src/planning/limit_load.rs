@@ -1,4 +1,5 @@
-//! The axis of a search in the flags of `weigh limit`: its ends, and which flag it takes the place of.
+//! The axis of a search in the flags of `weigh limit`: its ends, and which flag it takes the place
+//! of.
 
 use weigh_limit::{Axis, AxisKind};
 use weigh_model::units::{parse_rate, parse_size};

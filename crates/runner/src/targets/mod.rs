@@ -1,5 +1,5 @@
-//! What is loaded: servers that are started, kept, watched and asked for their own counts, and where
-//! they stand.
+//! What is loaded: servers that are started, kept, watched and asked for their own counts, and
+//! where they stand.
 
 pub mod addresses;
 #[cfg_attr(not(feature = "tls"), path = "agentless.rs")]
