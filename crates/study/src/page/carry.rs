@@ -11,7 +11,15 @@ use crate::outcome::{Link, Outcome};
 /// The section; empty where the study does not ask.
 pub(super) fn section(outcome: &Outcome) -> String {
     let mut number = pictures::numbered(outcome);
-    outcome.carry.iter().map(|carry| of_one(carry, &mut number)).collect()
+    let answers: String = outcome.carry.iter().map(|carry| of_one(carry, &mut number)).collect();
+    match outcome.occasions.len() {
+        0 | 1 => answers,
+        _ if answers.is_empty() => answers,
+        _ => {
+            "<p class=\"note\">This section rests on the newest run alone.</p>\n".to_owned()
+                + &answers
+        }
+    }
 }
 
 /// A question with its answer; its charts are numbered after `number`.

@@ -80,7 +80,7 @@ fn warnings(runs: &[&RunOutcome]) -> String {
         let takes: BTreeSet<&str> = kind.iter().map(|(_, doubt)| doubt.takes.as_str()).collect();
         let takes: Vec<&str> = takes.into_iter().filter(|takes| !takes.is_empty()).collect();
         let title = match takes.is_empty() {
-            true => "To be known".to_owned(),
+            true => "Note".to_owned(),
             false => format!("<span class=\"bad\">Not used: {}</span>", and(&takes)),
         };
         let _ = write!(

@@ -40,6 +40,10 @@ pub(super) fn section(outcome: &Outcome) -> String {
                  marks: measured here, with 95 % intervals where there are enough repetitions. A \
                  cross: a result that must not be used. Lines join three points or more; thin \
                  dotted lines are least-squares fits.</p>\n";
+        if outcome.occasions.len() > 1 {
+            html += "<p class=\"note\">Figures show the newest run alone; the answers rest on all \
+                     runs.</p>\n";
+        }
         html += &format!("<div class=\"figures\">\n{}</div>\n", figures.concat());
     }
     let undrawn: String = outcome

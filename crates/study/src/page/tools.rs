@@ -33,7 +33,7 @@ pub(super) fn section(outcome: &Outcome) -> String {
             html,
             "<p class=\"note\">Processor time is that of the program and its children, start-up \
              included. Intervals are 95 %; a difference is the program less Weighbridge. \
-             study.json has all figures.</p>\n<div class=\"wide\" tabindex=\"0\" \
+             The JSON beside this page has all figures.</p>\n<div class=\"wide\" tabindex=\"0\" \
              role=\"region\" aria-label=\"Real programs\"><table>\n<thead><tr>{}</tr></thead>\n\
              {rows}</table></div>",
             heads.concat()
