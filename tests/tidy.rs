@@ -488,6 +488,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "report",
             "audit",
             "plan",
+            "probe",
             "study",
             "limit",
             "seal",

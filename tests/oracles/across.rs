@@ -11,7 +11,7 @@ use weigh_model::{Nanos, Pattern};
 use weigh_stage::hosts::{Ground, HostSpec, Scene, SceneSpec};
 use weigh_stats::histogram::Histogram;
 
-use crate::gate::{gate, is_late};
+use crate::gate::{GATE_OPENS_MS, gate, is_late};
 use crate::queueing::{Service, Stamps, queue, theory};
 use crate::rig::{Seen, Setup, assert_near};
 
@@ -75,12 +75,14 @@ fn the_gate_is_the_gate_and_the_path_on_virtual_time() {
     }
 }
 
-/// Tried again while the generator is late; without an undisturbed run there is no verdict
-/// about what it may not exceed, but nothing may ever be too early.
+/// In one of four runs, as near as on sockets without a path ([`GATE_OPENS_MS`]); where the
+/// generator or the path was late in all of them there is no verdict about what it may not exceed.
+/// Nothing may ever be too early.
 #[test]
 fn the_gate_is_the_gate_and_the_path_between_hosts() {
     let Some(scene) = scene("the_gate_is_the_gate_and_the_path_between_hosts") else { return };
     let setup = at_the_gate(3);
+    let mut on_time = Vec::new();
     for attempt in 1..=4 {
         let seen = setup.scripted_across(&scene, gate(Nanos(0)));
         assert_eq!(seen.ledger().delivered, Some(3000));
@@ -96,15 +98,17 @@ fn the_gate_is_the_gate_and_the_path_between_hosts() {
         for (q, alone) in GATE_QUANTILES_MS {
             let (value, expected) = (quantile_ms(&seen, q), alone + ROUND_TRIP_MS);
             println!("between hosts, run {attempt}: quantile {q} is {value:.2} ms of {expected}");
-            if (value - expected).abs() > 1.0 + 0.01 * expected {
+            if (value - expected).abs() > GATE_OPENS_MS + 0.01 * expected {
                 outside.push(format!("quantile {q} {value:.2} ms, not {expected}"));
             }
         }
         if outside.is_empty() {
             return;
         }
-        assert!(is_refused || is_bent, "{outside:?}, though nothing refuses the run");
+        println!("DISTURBED: run {attempt}: {outside:?}");
+        on_time.extend((!is_refused && !is_bent).then_some(outside));
     }
+    assert!(on_time.is_empty(), "{on_time:?}, though nothing refuses these runs");
     println!("DISTURBED: every run was refused, so there is no verdict");
 }
 

@@ -57,7 +57,7 @@ fn pattern_of(protocol: &str) -> Pattern {
 }
 
 /// What the gate itself may add on sockets, milliseconds.
-const GATE_OPENS_MS: f64 = 3.0;
+pub const GATE_OPENS_MS: f64 = 3.0;
 
 const PROTOCOLS: &[(&str, &[(&str, &str)])] = &[
     ("tcp", &[]),

@@ -3,20 +3,20 @@
 //! The order in which they begin and end is part of what they measure, and is kept
 //! (`trial/measure.rs` is the only caller):
 //!
-//! | probe | before the target is asked | target up, no load yet | borders of the window | load over | record |
-//! |---|---|---|---|---|---|
-//! | counters by URL (`targets/watching`) | 1 asked | | | asked again (12) | 13 |
-//! | energy (`metering`) | 2 rests, begins | | read at both | rests, ends (11) | last |
-//! | `background` | | 3 begins, up | | ends (10) | after the target is given back |
-//! | `emulated` | | 4 begins (htop's phase is waited for) | | last look (9) | 13 |
-//! | TLS, WebSocket, sealing (`layers`) | | 5 | | | 13 |
-//! | cpu, memory (`targets/watching`, `watched`) | | 6 begins, looks | looks at begin, end of load and end | ends (8) | 13 |
-//! | `staged`, `hop_files`, `departures` | | 7 | | waits until all is kept (7) | 14 |
-//! | `messages` | | 8 | | ends (6) | 14 |
-//! | room: descriptors, ports | | 9 | looks at both | | 13 |
-//! | relay | | 10 | | ends (5) | 14 |
-//! | path, capture, tcp (`crossing`, `hearing`) | | 11 begins | | waits for the last packets, ends (5) | 13 |
-//! | what a reference server took in (`taken`) | | | asked when the load ends | | 13 |
+//! | phase | in this order |
+//! |---|---|
+//! | before the trial | the counters of an external target are asked; `metering` rests, begins |
+//! | target up, no load | `background`, `emulated` (waits for htop's phase), `layers`, |
+//! | | CPU and memory (`targets/watching`), `staged`, `departures`, `messages`, |
+//! | | room (descriptors, ports), relay, `crossing` (path, capture, TCP) |
+//! | window begins | CPU and memory look, `metering` reads, room |
+//! | load ends | `taken` asks a reference server; CPU and memory look |
+//! | window ends | CPU and memory look, `metering` reads, room |
+//! | generator done | `crossing` waits for the last packets, `messages`, `staged` waits until |
+//! | | all is kept, CPU and memory end, `emulated` looks a last time |
+//! | target idle | `background` ends, `metering` rests, ends; external counters are asked |
+//! | record | counters, `emulated`, `layers`, CPU and memory, `crossing`, relay, `staged`, |
+//! | | `messages`, share of the target, `background`, `metering` |
 
 pub mod activity;
 pub mod background;
