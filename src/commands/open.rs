@@ -9,6 +9,7 @@ use weigh_seal::{Opened, OpenerKey, PlainPart, SignatureKey, open};
 use crate::sealing::files;
 use crate::sealing::text::printable;
 use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::sealed_bodies::now_s;
 
 /// The flags of `weigh open`.
 #[derive(Args)]
@@ -42,7 +43,7 @@ impl Open {
         });
         let signer = signer.transpose()?;
         let object = files::bytes(&self.file)?;
-        let opened = open(&object, &key, signer.as_ref(), files::now_s());
+        let opened = open(&object, &key, signer.as_ref(), now_s());
         let opened = opened.map_err(files::stop_at(&self.file))?;
         let part = self.wanted(&opened)?;
         files::put(&part.content, self.output.as_ref(), true)?;

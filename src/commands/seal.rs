@@ -8,6 +8,7 @@ use weigh_seal::{ONLY, PlainPart, Policy, RecipientKey, Sealing, SignerKey};
 
 use crate::sealing::files;
 use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::sealed_bodies::now_s;
 
 /// The flags of `weigh seal`.
 #[derive(Args)]
@@ -48,7 +49,7 @@ impl Seal {
         let signer = signer.transpose()?;
         let policy = self.policy.as_ref().map(|path| {
             let text = files::text(path)?;
-            Policy::from_toml(&text, files::now_s()).map_err(files::stop_at(path))
+            Policy::from_toml(&text, now_s()).map_err(files::stop_at(path))
         });
         let policy = policy.transpose()?;
         let parts = self.files.iter().map(|word| part(word));

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{IsTerminal, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use weigh_seal::{SealError, Zeroizing};
 
@@ -80,12 +79,6 @@ pub fn put(bytes: &[u8], to: Option<&PathBuf>, is_secret: bool) -> Result<(), St
         let name = path.display();
         Stop::new(Exit::Record, format!("{name} cannot be written: {error}; name another file"))
     })
-}
-
-/// Seconds since 1970.
-pub fn now_s() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
 /// The end of the program for what is wrong with an object, its keys or its policy.

@@ -28,6 +28,7 @@ mod limit_curve;
 pub mod limit_text;
 pub mod limits;
 pub mod lint;
+pub mod marks;
 mod meeting;
 mod metric;
 pub mod modelled;

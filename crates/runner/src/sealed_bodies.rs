@@ -21,8 +21,8 @@ pub fn sealer(load: &Load) -> Result<Option<Arc<BodySealer>>, Stop> {
     made.map(|sealer| Some(Arc::new(sealer))).map_err(|error| Stop::new(Exit::Internal, error))
 }
 
-/// Seconds since 1970.
-fn now_s() -> i64 {
+/// Seconds since 1970, which policies of seals are held against.
+pub fn now_s() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }

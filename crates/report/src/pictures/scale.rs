@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::marks::{mark_at_most, next_mark, nice};
+
 /// An axis for figures from `low` to `high` (both from values, not intervals): from zero where
 /// they are of one size, by powers of ten where they are not. `reach` is the end of the widest
 /// interval: the scale follows it as far as it does not press the values together.
@@ -60,29 +62,6 @@ pub fn drop_unplaceable(option: &mut Value) {
         if let Some(data) = series.get_mut("data").and_then(Value::as_array_mut) {
             data.retain(is_placeable);
         }
-    }
-}
-
-/// The next number above `value` of the form 1, 2, 2.5 or 5 times a power of ten.
-fn nice(value: f64) -> f64 {
-    let power = 10f64.powf(value.log10().floor());
-    let steps = [1.0, 2.0, 2.5, 5.0, 10.0];
-    let fits = steps.iter().find(|step| *step * power >= value * (1.0 - 1e-9));
-    fits.unwrap_or(&10.0) * power
-}
-
-fn mark_at_most(value: f64) -> f64 {
-    let power = 10f64.powf(value.log10().floor());
-    let fits = [5.0, 2.0, 1.0].iter().find(|step| *step * power <= value * (1.0 + 1e-9)).copied();
-    fits.unwrap_or(1.0) * power
-}
-
-fn next_mark(mark: f64) -> f64 {
-    let power = 10f64.powf((mark * (1.0 + 1e-9)).log10().floor());
-    match (mark / power).round() as u32 {
-        1 => 2.0 * power,
-        2 => 5.0 * power,
-        _ => 10.0 * power,
     }
 }
 

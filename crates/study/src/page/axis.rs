@@ -1,6 +1,7 @@
 //! The axes of a chart: from where to where they go, and which numbers stand beside them.
 
 use weigh_report::figures::count;
+use weigh_report::marks::{mark_at_most, next_mark, nice};
 
 /// An axis of a chart.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,28 +128,6 @@ pub(super) fn short(value: f64) -> String {
         return count(value as u64);
     }
     shortest(value)
-}
-
-/// The next number from `value` up of the form 1, 2, 2.5 or 5 times a power of ten.
-fn nice(value: f64) -> f64 {
-    let power = 10f64.powf(value.log10().floor());
-    let fits = [1.0, 2.0, 2.5, 5.0].iter().find(|step| *step * power >= value * (1.0 - 1e-9));
-    fits.unwrap_or(&10.0) * power
-}
-
-fn mark_at_most(value: f64) -> f64 {
-    let power = 10f64.powf(value.log10().floor());
-    let fits = [5.0, 2.0, 1.0].iter().find(|step| *step * power <= value * (1.0 + 1e-9));
-    fits.unwrap_or(&1.0) * power
-}
-
-fn next_mark(mark: f64) -> f64 {
-    let power = 10f64.powf((mark * (1.0 + 1e-9)).log10().floor());
-    match (mark / power).round() as u32 {
-        1 => 2.0 * power,
-        2 => 5.0 * power,
-        _ => 10.0 * power,
-    }
 }
 
 /// Steps of a linear axis, about.
