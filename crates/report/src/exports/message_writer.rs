@@ -16,7 +16,7 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 use weigh_model::message::{LossCause, MessageRow, MessageState};
 
-use crate::record_error::RecordError;
+use crate::journal::RecordError;
 
 /// The version of the file's format, in its metadata under `schema`.
 pub const MESSAGES_SCHEMA: &str = "weigh/messages/1";
