@@ -16,8 +16,8 @@
 //!  results ──► summary.json, report.html, cells.csv, hdr/ in the folder of the run
 //! ```
 //!
-//! Rooms meet at [`Summary`] alone. Below all of them lie `figures` (numbers as text) and `terminal`
-//! (width, colours, ruled tables), which know no run.
+//! Rooms meet at [`Summary`] alone. Below all of them are `figures` (numbers as text) and
+//! `terminal` (width, colours, ruled tables), which know no run.
 
 pub mod checks;
 pub mod diff;

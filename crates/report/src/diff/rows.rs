@@ -160,7 +160,7 @@ impl Pair<'_> {
 }
 
 /// Why the cell's result in this metric must not be used.
-pub(crate) fn invalid(name: &str, cell: &Cell, metric: &str) -> Option<String> {
+fn invalid(name: &str, cell: &Cell, metric: &str) -> Option<String> {
     match cell.spoilt_by(metric) {
         Some(doubt) => Some(format!("invalid in {name} ({}): {}", doubt.code, doubt.text)),
         None => (!cell.valid).then(|| format!("invalid in {name}: see the doubts of that run")),

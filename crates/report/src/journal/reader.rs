@@ -191,18 +191,6 @@ mod tests {
         Event::RunFinished { outcome: "done".to_owned() }
     }
 
-    /// `/dev/full` takes every open and no byte, as a full disk does.
-    #[test]
-    fn a_full_disk_is_reported_with_the_mend() {
-        let path = PathBuf::from("/dev/full");
-        let file = OpenOptions::new().write(true).open(&path).unwrap();
-        let mut writer = Writer { file, path, length_bytes: 0 };
-        let error = writer.write(&finished()).unwrap_err();
-        assert_eq!(error.problem.kind(), io::ErrorKind::StorageFull);
-        let text = error.to_string();
-        assert!(text.starts_with("/dev/full: ") && text.contains("--runs DIR"), "{text}");
-    }
-
     #[test]
     fn bad_lines_are_named_and_a_torn_last_one_is_forgiven() {
         let line = serde_json::to_string(&finished()).unwrap();

@@ -144,3 +144,20 @@ fn whole_lines_bytes(file: &mut File) -> io::Result<u64> {
 const LOCK_TRIES: u32 = 40;
 
 const LOCK_PAUSE: Duration = Duration::from_millis(25);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `/dev/full` takes every open and no byte, as a full disk does.
+    #[test]
+    fn a_full_disk_is_reported_with_the_mend() {
+        let path = PathBuf::from("/dev/full");
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        let mut writer = Writer { file, path, length_bytes: 0 };
+        let error = writer.write(&Event::RunFinished { outcome: "done".to_owned() }).unwrap_err();
+        assert_eq!(error.problem.kind(), io::ErrorKind::StorageFull);
+        let text = error.to_string();
+        assert!(text.starts_with("/dev/full: ") && text.contains("--runs DIR"), "{text}");
+    }
+}

@@ -6,10 +6,10 @@ use weigh_limit::scalability::EXTRAPOLATION_MAX;
 
 use super::picture::{Kind, Picture, lean};
 use super::scale;
+use crate::summary::Limit;
 use crate::summary::Summary;
 use crate::summary::ladder::HoldShown;
 use crate::summary::limit_curve::{PlateauShown, ScalabilityShown};
-use crate::summary::limits::Limit;
 
 /// A picture for every lane of a search and for every load in steps, of two loads or more.
 pub(crate) fn pictures(summary: &Summary) -> Vec<Picture> {

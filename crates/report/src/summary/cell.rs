@@ -71,3 +71,6 @@ pub struct Failure {
     /// What went wrong.
     pub error: String,
 }
+
+/// Key of a trial's scene: the result of asking a server given by URL for its own counters.
+pub const COUNTERS_ASKED: &str = "counters";

@@ -47,7 +47,7 @@ pub(crate) fn build(
             of_point.sort_by_key(|trial| trial.repetition);
             let failed = failures.iter().filter(|failure| text_of(&failure.point) == key);
             let name = name(&of_point[0].point, &varied);
-            cell(name, &of_point, failed.collect(), (plan, courses, energies))
+            cell(name, &of_point, failed.collect(), plan, courses, energies)
         })
         .collect();
     for cell in &mut cells {
@@ -67,7 +67,9 @@ pub(crate) fn cell(
     name: String,
     trials: &[&TrialFinished],
     failed: Vec<&Failure>,
-    (plan, courses, energies): (&Plan, &Courses, &Energies<'_>),
+    plan: &Plan,
+    courses: &Courses,
+    energies: &Energies<'_>,
 ) -> Cell {
     let first = trials[0];
     let mut ledger = Ledger::zero();

@@ -16,7 +16,7 @@ pub(crate) struct Courses<'a> {
 }
 
 /// How many repetitions took which course.
-pub(crate) type Counts = BTreeMap<String, u32>;
+type Counts = BTreeMap<String, u32>;
 
 impl<'a> Courses<'a> {
     /// Collects the measured intervals of every trial; those of one that was begun anew after a
@@ -126,7 +126,7 @@ const WINDOWS_MIN: usize = 20;
 const MESSAGES_MIN: f64 = 25.0;
 
 /// The word for a trial of too few windows.
-pub(crate) const TOO_SHORT: &str = "too short to tell";
+const TOO_SHORT: &str = "too short to tell";
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ use super::cell::{Cell, Failure};
 use super::comparison::{Comparison, Multiplicity};
 use super::interference::Interference;
 use super::ladder::Ladder;
-use super::limits::Limit;
+use super::limit::Limit;
 use super::modelled::Modelled;
 use super::shape::{HostShape, MeterShape};
 use super::threshold::Threshold;

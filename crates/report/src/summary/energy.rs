@@ -151,7 +151,7 @@ fn spread(metric: &Metric) -> Option<BudgetLine> {
 }
 
 /// True for joules and milliampere hours that a meter measured.
-pub(crate) fn is_measured(name: &str) -> bool {
+fn is_measured(name: &str) -> bool {
     name.starts_with("energy_") && !name.contains("voltage") && !name.contains("idle_power")
 }
 
@@ -164,7 +164,7 @@ pub(crate) fn meter(events: &[Event]) -> Option<MeterChosen> {
 }
 
 /// What is said of an interval that the meter has widened.
-pub(crate) const WIDENED: &str = ", widened by the meter's budget";
+const WIDENED: &str = ", widened by the meter's budget";
 
 /// Two standard uncertainties cover 95 % (JCGM 100, 6.3.3).
 const COVERAGE: f64 = 2.0;

@@ -99,7 +99,7 @@ pub(crate) fn judge(condition: &Condition, cell: &Cell) -> (Answer, Judged) {
 }
 
 /// How much of a figure may be the generator's.
-pub(crate) fn lag_words(metric: &str, lag: f64) -> String {
+fn lag_words(metric: &str, lag: f64) -> String {
     let lag = if unit_of(metric) == "ns" { time(lag, false) } else { three_digits(lag) };
     format!("up to {lag} of it is the generator's own lag, and the limit is within that")
 }

@@ -103,7 +103,7 @@ pub(crate) fn without_lag(cell: &Cell, metric: &str) -> Option<Vec<f64>> {
 }
 
 /// True if `doubt` takes the figure `metric` of `cell` away because the generator was late.
-pub(crate) fn takes_away(doubt: &DoubtRecord, cell: &Cell, metric: &str) -> bool {
+fn takes_away(doubt: &DoubtRecord, cell: &Cell, metric: &str) -> bool {
     if names(metric).is_none() {
         return false;
     }

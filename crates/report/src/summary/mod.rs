@@ -1,5 +1,5 @@
-//! From the events of a run to its [`Summary`]: cells with estimates, comparisons, thresholds, limits
-//! and broken rules. Everything that is shown or exported is made from it.
+//! From the events of a run to its [`Summary`]: cells with estimates, comparisons, thresholds,
+//! limits and broken rules. Everything that is shown or exported is made from it.
 
 mod build;
 pub mod cell;
@@ -16,9 +16,10 @@ pub mod interference;
 pub mod judging;
 pub mod ladder;
 pub mod lateness;
+pub mod limit;
 pub(crate) mod limit_beside;
 pub(crate) mod limit_curve;
-pub mod limits;
+mod limits;
 pub mod lint;
 pub(crate) mod matrix;
 pub(crate) mod metric;
@@ -35,12 +36,12 @@ pub mod unmeasured;
 pub(crate) mod wire_bytes;
 
 pub use build::NotARun;
-pub use cell::{Cell, Failure, REPETITIONS_MIN};
+pub use cell::{COUNTERS_ASKED, Cell, Failure, REPETITIONS_MIN};
 pub use comparison::{Comparison, Difference, Multiplicity, Ratio, Shift, Verdict};
 pub use document::{Run, SUMMARY_SCHEMA, Summary};
 pub use headlines::HEADLINES;
 pub use interference::Interference;
-pub use limits::{COUNTERS_ASKED, Limit};
+pub use limit::Limit;
 pub(crate) use matrix::Matrix;
 pub use metric::{Bounds, BudgetLine, Median, Metric, Normality, possible};
 pub use threshold::{Answer, Judged, Threshold};

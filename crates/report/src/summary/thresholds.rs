@@ -8,7 +8,7 @@ use weigh_model::plan::Plan;
 use super::cell::{Cell, Failure};
 use super::cell_name::point_name;
 use super::judging;
-use super::limits::{Limit, LimitGoal, LimitTrial};
+use super::limit::{Limit, LimitGoal, LimitTrial};
 use super::threshold::{Answer, Judged, Threshold};
 
 impl Threshold {
@@ -341,17 +341,6 @@ mod tests {
         assert_eq!(found.undecided.len(), 1);
         assert_eq!(found.undecided[0].reason.as_deref(), Some("not done"));
         assert_eq!(found.answer(), Answer::Undecided);
-    }
-
-    #[test]
-    fn a_sentence_says_what_it_met_in_the_unit_of_the_metric() {
-        let said =
-            |threshold: Threshold, cells: Vec<Cell>| sentence(&threshold, cells.len(), false);
-        let text =
-            said(judged("response_time p(95) < 5ms", &[fast(), slow()]), vec![fast(), slow()]);
-        assert_eq!(text, "response_time p(95) < 5ms; fails in 1 of 2: slow 6.00 ms");
-        let text = said(judged("loss == 0", &[slow()]), vec![slow()]);
-        assert_eq!(text, "loss == 0; fails in 1 of 1: slow 1.00 %");
     }
 
     const P95: &str = "response_time_ns.p95";

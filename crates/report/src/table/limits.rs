@@ -8,8 +8,8 @@ use weigh_limit::scalability::EXTRAPOLATION_MAX;
 use weigh_model::Nanos;
 
 use crate::summary::Summary;
+use crate::summary::limit::{Limit, LimitTrial};
 use crate::summary::limit_curve::PlateauShown;
-use crate::summary::limits::{Limit, LimitTrial};
 use crate::terminal::Style;
 
 /// All limits of the run; empty where it searched for none.

@@ -5,7 +5,7 @@ use crate::figures::{count, time};
 use crate::summary::{Cell, Summary};
 
 /// The metric of the slowest late message of a repetition.
-pub(crate) const SLOWEST: &str = "late_time_ns.max";
+const SLOWEST: &str = "late_time_ns.max";
 
 /// Whether any message was late.
 pub(crate) fn is_any(summary: &Summary) -> bool {

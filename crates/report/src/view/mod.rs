@@ -1,5 +1,5 @@
-//! What table and page both show, made from a [`Summary`](crate::Summary) without layout: rows, columns
-//! and sentences.
+//! What table and page both show, made from a [`Summary`](crate::Summary) without layout: rows,
+//! columns and sentences.
 
 pub(crate) mod columns;
 pub(crate) mod energy;

@@ -4,7 +4,7 @@
 use weigh_model::ledger::Cause;
 
 use crate::figures::{bytes, count, share, time};
-use crate::summary::limits::COUNTERS_ASKED;
+use crate::summary::COUNTERS_ASKED;
 use crate::summary::{Cell, Summary};
 
 /// A sentence for each cell whose subscribers stalled; empty where none did.

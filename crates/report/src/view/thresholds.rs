@@ -47,3 +47,35 @@ fn sentence(threshold: &Threshold, all: usize, is_ascii: bool) -> String {
 
 /// Cells that a sentence names.
 const NAMES_MAX: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_says_what_it_met_in_the_unit_of_the_metric() {
+        for (condition, metric, figure, text) in [
+            (
+                "response_time p(95) < 5ms",
+                "response_time_ns.p95",
+                6e6,
+                "response_time p(95) < 5ms; fails in 1 of 2: slow 6.00 ms",
+            ),
+            ("loss == 0", "loss_ratio", 0.01, "loss == 0; fails in 1 of 2: slow 1.00 %"),
+        ] {
+            let slow = "slow".to_owned();
+            let failed =
+                Judged { cell: slow, figure: Some(figure), low: None, high: None, reason: None };
+            let threshold = Threshold {
+                condition: condition.to_owned(),
+                metric: metric.to_owned(),
+                holds: false,
+                reason: None,
+                failed: vec![failed],
+                undecided: Vec::new(),
+                close: Vec::new(),
+            };
+            assert_eq!(sentence(&threshold, 2, false), text);
+        }
+    }
+}
