@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use weigh_model::event::{Event, TrialFinished};
 
-use super::message_reader::MessageReader;
+use super::MessageReader;
 use crate::journal::{RecordError, RunFolder};
 use crate::summary::Summary;
 use crate::summary::trials::finished_trials;
