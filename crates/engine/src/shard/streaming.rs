@@ -4,10 +4,10 @@
 use std::sync::atomic::Ordering;
 
 use weigh_model::Nanos;
+use weigh_model::connection::Ticket;
 use weigh_model::mark::Mark;
 use weigh_model::pieces::BodyMaker;
 use weigh_model::protocol::Lifetime;
-use weigh_model::wire::Ticket;
 
 use super::{Phase, Shard};
 use crate::io::Io;
@@ -91,11 +91,11 @@ impl Shard {
     /// share of one turn goes.
     pub(super) fn send_on(&mut self, index: u32, io: &mut dyn Io) {
         for _ in 0..PIECES_PER_TURN {
-            let Link { wire, state } = &mut self.links[index as usize];
+            let Link { connection, state } = &mut self.links[index as usize];
             if state.is_blocked || state.is_lost || state.out_bytes() > 0 {
                 return;
             }
-            let Some(wire) = wire else { return };
+            let Some(connection) = connection else { return };
             let Some(object) = &mut state.traffic_mut().outgoing else { return };
             self.body.clear();
             if let Err(why) = make(&self.job, &mut object.maker, &mut self.body) {
@@ -106,7 +106,9 @@ impl Shard {
             let is_last = object.maker.left() == 0;
             let (ticket, is_unanswered) = (object.ticket, object.is_unanswered);
             let mut staged = self.spare.lend(state);
-            wire.more(&self.body, now, &mut staged.out);
+            if let Some(transfer) = connection.transfer() {
+                transfer.more(&self.body, now, &mut staged.out);
+            }
             self.spare.settle(state, staged);
             if is_last {
                 state.traffic_mut().outgoing = None;
@@ -120,7 +122,7 @@ impl Shard {
         self.streaming.push(index);
     }
 
-    /// The last byte of an object went to the wire: where nobody answers, that ends it.
+    /// The last byte of an object went to the connection: where nobody answers, that ends it.
     fn object_left(&mut self, index: u32, ticket: Ticket, is_unanswered: bool, now: Nanos) {
         // Another may follow while the answer is awaited, where the window allows it.
         self.desk.stirred.push(index);

@@ -3,11 +3,11 @@
 #![allow(dead_code, reason = "each test binary uses its own part of the world")]
 
 use weigh_model::body::BodySource;
+use weigh_model::connection::Signal;
 use weigh_model::endpoint::Endpoint;
 use weigh_model::protocol::{Dial, Protocol};
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
 use weigh_model::trial::{Settings, Trial};
-use weigh_model::wire::Signal;
 use weigh_model::{Arrival, Load, Nanos, Pattern, Split, Topology};
 use weigh_protocols::mqtt::Mqtt;
 use weigh_protocols::mqtt::codec::{
@@ -328,7 +328,7 @@ pub(crate) fn dial(trial: &Trial) -> Dial {
     Mqtt.dial(trial).map_err(|error| error.to_string()).unwrap()
 }
 
-/// A signal of a wire, kept.
+/// A signal of a connection, kept.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Said {
     Ready,
@@ -353,7 +353,7 @@ pub(crate) fn keep(said: &mut Vec<Said>, signal: Signal<'_>) {
         Signal::Alive => Said::Alive,
         Signal::Head { .. } | Signal::Piece(_) => unreachable!("no transfer is tested here"),
         Signal::Answered(_) => unreachable!("MQTT has nothing to ask for"),
-        Signal::Closing => unreachable!("MQTT wires never ask to be closed"),
+        Signal::Closing => unreachable!("MQTT connections never ask to be closed"),
     });
 }
 
