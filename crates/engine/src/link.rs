@@ -118,8 +118,8 @@ impl Staged {
 pub(crate) struct Tick(u32);
 
 impl Tick {
-    /// How late a connection may be woken. What asks for it are keep-alives and patience, in seconds;
-    /// at 100,000 connections and a keep-alive of 60 s, 33 of them share one.
+    /// How late a connection may be woken. What asks for it are keep-alives and patience, in
+    /// seconds; at 100,000 connections and a keep-alive of 60 s, 33 of them share one.
     pub(crate) const LENGTH: Nanos = Nanos::from_millis(20);
 
     /// No moment that comes.

@@ -164,20 +164,18 @@ impl Shard {
         let mine = |count: u32| (index..count).step_by(job.shards as usize);
         let (consumers, producers) = (mine(load.subscribers).len(), mine(load.connections).len());
         let mut links = Vec::with_capacity(consumers + producers);
+        let idle = |state| Link { connection: None, state };
         let mut desk = Desk::new(Arc::clone(&job), consumers, producers);
         for seat in mine(load.subscribers) {
             let account = desk.open_consumer(seat);
-            links.push(Link {
-                connection: None,
-                state: LinkState::new(seat, account, Role::Consumer),
-            });
+            links.push(idle(LinkState::new(seat, account, Role::Consumer)));
         }
         let (mut streams, mut owed) = (Vec::new(), 0);
         for producer in mine(load.connections) {
             let state = producer_state(&job, producer, desk.open_producer(producer));
             owed += state.traffic().quota + state.traffic().burst_left;
             streams.extend(Schedule::client(load, job.trial.seed, producer));
-            links.push(Link { connection: None, state });
+            links.push(idle(state));
         }
         Shard {
             links,

@@ -4,9 +4,10 @@ use weigh_model::Nanos;
 use weigh_model::connection::{Fault, Signal};
 use weigh_model::protocol::Role;
 
+use super::waking::Woken;
 use super::{Phase, Shard};
 use crate::io::{Happening, Io, Token};
-use crate::link::{Link, LinkPhase, LinkState, Staged};
+use crate::link::{Link, LinkPhase, LinkState, Staged, Tick};
 
 /// Why a connection is lost.
 #[derive(Clone, Debug)]
@@ -236,6 +237,56 @@ impl Shard {
             // What came in before is reported first, then how the connection ended.
             Err(_) => state.is_blocked = true,
         }
+    }
+
+    /// Asks a connection when it wants to be woken.
+    pub(super) fn note_wake(&mut self, index: u32, now: Nanos) {
+        let Link { connection, state } = &mut self.links[index as usize];
+        let (Some(connection), Some(_)) = (connection, state.token) else { return };
+        if let Some(at) = connection.next_wake() {
+            self.waking.note(index, state, at.max(now + Nanos(1)));
+        }
+    }
+
+    /// Lets the connections whose time has come speak.
+    pub(super) fn wake_connections(&mut self, now: Nanos) {
+        while let Some(Woken { link, tick }) = self.waking.pop(now) {
+            let state = &mut self.links[link as usize].state;
+            if let Some(at) = tick {
+                if state.wake_at != at {
+                    continue;
+                }
+                state.wake_at = Tick::NEVER;
+            }
+            self.wake_connection(link, now);
+        }
+    }
+
+    fn wake_connection(&mut self, index: u32, now: Nanos) {
+        let Link { connection, state } = &mut self.links[index as usize];
+        let (Some(connection), Some(_)) = (connection, state.token) else { return };
+        if state.is_lost {
+            return;
+        }
+        let is_due = connection.next_wake().is_some_and(|at| at <= now);
+        if is_due {
+            let mut staged = self.spare.lend(state);
+            let before = staged.out.len();
+            let desk = &mut self.desk;
+            let result = connection.wake(now, &mut staged.out, &mut |signal| {
+                desk.signal(index, state, now, signal);
+            });
+            let has_spoken = staged.out.len() > before;
+            self.spare.settle(state, staged);
+            if has_spoken {
+                self.desk.note_sign_of_life(self.phase == Phase::Measuring);
+                self.mark_dirty(index);
+            }
+            if let Err(fault) = result {
+                return self.lose_by_fault(index, &fault);
+            }
+        }
+        self.note_wake(index, now);
     }
 
     /// True for a consumer, whose loss nobody mends.

@@ -8,7 +8,7 @@ use weigh_model::protocol::{Lifetime, Role};
 use weigh_model::{Arrival, Nanos, Pattern, Topology, Writes};
 
 use super::backlog::RELEASED_MAX;
-use super::streaming::{Composed, compose};
+use super::streaming::compose;
 use super::{PACE_CREDIT, Phase, QUANTUM, Shard, Timer};
 use crate::accounts::ProducerAccount;
 use crate::io::Io;
@@ -364,15 +364,7 @@ impl Shard {
         let flight = Flight { due, sent, own_lag, number, copies, batch, warmup, is_expired };
         let ticket = traffic.flights.start(flight);
         let op = Op { ticket, body: &self.body };
-        let reply = match &composed {
-            Composed::Whole => connection.send(&op, sent, &mut staged.out),
-            Composed::Part(maker) => match connection.transfer() {
-                Some(transfer) => transfer.begin(&op, maker.left(), sent, &mut staged.out),
-                // Its protocol does not offer the pattern: see `Protocol::patterns`.
-                None => Reply::Awaited,
-            },
-            Composed::Nothing(_) => Reply::Awaited,
-        };
+        let reply = composed.hand_to(connection, &op, sent, &mut staged.out);
         count_sent(traffic, account, &mut self.owed, (sent, warmup));
         if !warmup {
             self.desk.last_due = self.desk.last_due.max(due);

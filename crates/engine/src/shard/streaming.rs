@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use weigh_model::Nanos;
-use weigh_model::connection::Ticket;
+use weigh_model::connection::{Connection, Op, Outbox, Reply, Ticket};
 use weigh_model::mark::Mark;
 use weigh_model::pieces::BodyMaker;
 use weigh_model::protocol::Lifetime;
@@ -33,6 +33,26 @@ pub(super) enum Object {
 }
 
 impl Composed {
+    /// Hands the message to its connection.
+    #[inline]
+    pub(super) fn hand_to(
+        &self,
+        connection: &mut Box<dyn Connection>,
+        op: &Op<'_>,
+        now: Nanos,
+        out: &mut Outbox,
+    ) -> Reply {
+        match self {
+            Composed::Whole => connection.send(op, now, out),
+            Composed::Part(maker) => match connection.transfer() {
+                Some(transfer) => transfer.begin(op, maker.left(), now, out),
+                // Its protocol does not offer the pattern: see `Protocol::patterns`.
+                None => Reply::Awaited,
+            },
+            Composed::Nothing(_) => Reply::Awaited,
+        }
+    }
+
     /// What is left to do for the object; `None` for a message that is whole.
     pub(super) fn object(self, ticket: Ticket, is_unanswered: bool) -> Option<Object> {
         match self {

@@ -7,8 +7,7 @@ use std::collections::BinaryHeap;
 use weigh_model::Nanos;
 use weigh_model::connection::Timing;
 
-use super::{Phase, Shard};
-use crate::link::{Link, LinkState, Tick};
+use crate::link::{LinkState, Tick};
 
 /// When which connection is to be woken.
 pub(super) struct Waking {
@@ -61,7 +60,7 @@ impl Waking {
     }
 
     /// Notes that a link is to be woken at `at`, unless it will be before.
-    fn note(&mut self, link: u32, state: &mut LinkState, at: Nanos) {
+    pub(super) fn note(&mut self, link: u32, state: &mut LinkState, at: Nanos) {
         if !self.is_exact() {
             let tick = Tick::at(at);
             if tick < state.wake_at {
@@ -81,7 +80,7 @@ impl Waking {
     }
 
     /// Takes a link whose time may have come; `None` if no other has.
-    fn pop(&mut self, now: Nanos) -> Option<Woken> {
+    pub(super) fn pop(&mut self, now: Nanos) -> Option<Woken> {
         if let Some(Reverse((at, link))) = self.ticks.peek().copied()
             && at.moment() <= now
         {
@@ -103,60 +102,8 @@ impl Waking {
 }
 
 /// A link whose time may have come.
-struct Woken {
-    link: u32,
+pub(super) struct Woken {
+    pub(super) link: u32,
     /// The tick it was noted for; stale where the link knows another.
-    tick: Option<Tick>,
-}
-
-impl Shard {
-    /// Asks a connection when it wants to be woken.
-    pub(super) fn note_wake(&mut self, index: u32, now: Nanos) {
-        let Link { connection, state } = &mut self.links[index as usize];
-        let (Some(connection), Some(_)) = (connection, state.token) else { return };
-        if let Some(at) = connection.next_wake() {
-            self.waking.note(index, state, at.max(now + Nanos(1)));
-        }
-    }
-
-    /// Lets the connections whose time has come speak.
-    pub(super) fn wake_connections(&mut self, now: Nanos) {
-        while let Some(Woken { link, tick }) = self.waking.pop(now) {
-            let state = &mut self.links[link as usize].state;
-            if let Some(at) = tick {
-                if state.wake_at != at {
-                    continue;
-                }
-                state.wake_at = Tick::NEVER;
-            }
-            self.wake_connection(link, now);
-        }
-    }
-
-    fn wake_connection(&mut self, index: u32, now: Nanos) {
-        let Link { connection, state } = &mut self.links[index as usize];
-        let (Some(connection), Some(_)) = (connection, state.token) else { return };
-        if state.is_lost {
-            return;
-        }
-        let is_due = connection.next_wake().is_some_and(|at| at <= now);
-        if is_due {
-            let mut staged = self.spare.lend(state);
-            let before = staged.out.len();
-            let desk = &mut self.desk;
-            let result = connection.wake(now, &mut staged.out, &mut |signal| {
-                desk.signal(index, state, now, signal);
-            });
-            let has_spoken = staged.out.len() > before;
-            self.spare.settle(state, staged);
-            if has_spoken {
-                self.desk.note_sign_of_life(self.phase == Phase::Measuring);
-                self.mark_dirty(index);
-            }
-            if let Err(fault) = result {
-                return self.lose_by_fault(index, &fault);
-            }
-        }
-        self.note_wake(index, now);
-    }
+    pub(super) tick: Option<Tick>,
 }
