@@ -167,8 +167,7 @@ impl Shard {
         let idle = |state| Link { connection: None, state };
         let mut desk = Desk::new(Arc::clone(&job), consumers, producers);
         for seat in mine(load.subscribers) {
-            let account = desk.open_consumer(seat);
-            links.push(idle(LinkState::new(seat, account, Role::Consumer)));
+            links.push(idle(LinkState::new(seat, desk.open_consumer(seat), Role::Consumer)));
         }
         let (mut streams, mut owed) = (Vec::new(), 0);
         for producer in mine(load.connections) {
