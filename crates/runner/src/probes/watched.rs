@@ -11,34 +11,41 @@ use weigh_observe::sampler::{Recording, Sampler, Usage};
 
 use crate::targets::relayed::Relayed;
 
-/// What was seen of a target while a trial ran.
+/// A target that is watched while a trial runs.
 pub struct Watched {
-    recording: Recording,
-    /// What its clock showed when the trial's stood at 0.
-    epoch_ns: u64,
-    /// What resident memory exceeded proportional memory by: frequent samples know only the
-    /// former, and a report that shows both must not contradict itself.
-    shared_bytes: u64,
+    /// The samples so far that windows from a moment on need.
+    pub since: Since,
+    /// What their clock showed when the trial's stood at 0.
+    pub epoch_ns: u64,
+    /// True for a target that Weighbridge does not run: once it is gone, it has no figures.
+    pub is_foreign: bool,
 }
 
-impl Watched {
-    /// From the samples, where their clock showed `epoch_ns` when the trial's stood at 0.
-    pub fn new(recording: Recording, epoch_ns: u64) -> Watched {
-        let known = recording.samples.iter().filter(|sample| sample.memory.pss_bytes.is_some());
-        let shared = known.map(|s| s.memory.rss_bytes.saturating_sub(s.memory.bytes())).min();
-        Watched { shared_bytes: shared.unwrap_or(0), recording, epoch_ns }
-    }
+/// Reads a recording that may still grow, from this moment of the monotonic clock on.
+pub type Since = Box<dyn Fn(u64) -> Option<Recording> + Send>;
 
-    /// Puts the target's load and memory into an interval.
-    pub fn tell(&self, interval: &mut Interval) {
+impl Watched {
+    /// Puts the target's load and memory into an interval. Returns false where the target was not
+    /// watched to the interval's end yet.
+    pub fn tell(&self, interval: &mut Interval) -> bool {
         let to = self.epoch_ns + interval.at_ns;
         let from = to.saturating_sub(interval.length_ns.unwrap_or(0));
-        if let Some(usage) = self.recording.window(from, to) {
+        let Some(recording) = (self.since)(from) else { return true };
+        let is_gone = self.is_foreign && recording.gone_ns.is_some_and(|gone| gone <= to);
+        if let Some(usage) = recording.window(from, to).filter(|_| !is_gone) {
             interval.target_cpu_percent = Some(usage.percent_mean);
-            let bytes = usage.rss_bytes_max.saturating_sub(self.shared_bytes);
+            let bytes = usage.rss_bytes_max.saturating_sub(shared_bytes(&recording));
             interval.target_memory_bytes = (usage.rss_bytes_max > 0).then_some(bytes);
         }
+        recording.reaches(to)
     }
+}
+
+/// What resident memory exceeded proportional memory by: frequent samples know only the former,
+/// and a report that shows both must not contradict itself.
+fn shared_bytes(recording: &Recording) -> u64 {
+    let known = recording.samples.iter().filter(|sample| sample.memory.pss_bytes.is_some());
+    known.map(|s| s.memory.rss_bytes.saturating_sub(s.memory.bytes())).min().unwrap_or(0)
 }
 
 /// Watches the relay, whose processor time is of one core.

@@ -2,7 +2,9 @@
 
 pub mod followed;
 pub mod identity;
+pub mod live;
 pub mod measure;
 pub mod record;
 pub mod series;
+pub mod ticks;
 pub mod unanswered;
