@@ -21,6 +21,8 @@ mod library;
 mod limit;
 mod live;
 mod loads;
+#[cfg(feature = "parquet")]
+mod messages;
 mod modelled;
 mod numbers;
 mod observing;

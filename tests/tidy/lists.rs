@@ -1,0 +1,156 @@
+//! The limits and lists that the rules are made of.
+
+pub const LINE_COLUMNS_MAX: usize = 100;
+pub const FILE_LINES_MAX: usize = 600;
+pub const FUNCTION_LINES_MAX: usize = 70;
+/// The most fields that a struct may have.
+pub const FIELDS_MAX: usize = 20;
+
+/// Functions that are one table, an entry for each variant: in pieces they would be harder to
+/// read, and the compiler could no longer tell that an entry is missing.
+pub const TABLES: &[(&str, &str)] = &[
+    ("crates/model/src/doubt.rs", "words"),
+    ("crates/plan/src/contradiction.rs", "in_plan"),
+    ("src/planning/options.rs", "in_flags"),
+];
+
+pub const EMPTY_WORDS: &[&str] =
+    &["util", "utils", "common", "helper", "helpers", "manager", "managers"];
+
+/// What builds and runs leave behind.
+pub const MADE: &[&str] =
+    &[".git", "target", "runs", "bench-results", "corpus", "artifacts", "coverage", "node_modules"];
+
+pub const UNFINISHED: &[&str] = &["TODO", "FIXME", "todo!", "unimplemented!"];
+
+pub const PLACES: &[&str] = &["/work/", "/root/", "/tmp/bash", "/home/"];
+
+/// Which crates of ours each crate may import.
+pub const ARROWS: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("stats", &[]),
+    ("emulate", &["model", "stats"]),
+    ("energy", &["model", "stats"]),
+    ("engine", &["model", "stats"]),
+    ("protocols", &["model", "door"]),
+    ("door", &["model"]),
+    ("path", &["model"]),
+    ("stage", &["model", "path"]),
+    ("observe", &["model"]),
+    ("charts", &[]),
+    ("report", &["model", "stats", "charts", "limit", "energy"]),
+    ("audit", &["model", "stats"]),
+    ("limit", &["model", "stats"]),
+    ("history", &["model", "report"]),
+    ("sequence", &["model", "stats"]),
+    ("plan", &["model"]),
+    ("probe", &["model", "protocols", "engine"]),
+    ("wire", &["model"]),
+    ("rundown", &["model", "stats"]),
+    ("clocks", &["stats"]),
+    ("outpost", &["model", "observe", "stats"]),
+    ("seal", &["model"]),
+    ("pipeline", &["model", "protocols"]),
+    ("study", &["model", "stats", "plan", "limit", "audit", "report", "charts"]),
+    (
+        "runner",
+        &[
+            "model",
+            "stats",
+            "emulate",
+            "energy",
+            "engine",
+            "protocols",
+            "path",
+            "pipeline",
+            "stage",
+            "observe",
+            "outpost",
+            "report",
+            "audit",
+            "plan",
+            "probe",
+            "study",
+            "limit",
+            "seal",
+            "sequence",
+            "wire",
+            "rundown",
+        ],
+    ),
+];
+
+/// Words that must be absent from the code below a folder, and why.
+pub const ABSENT: &[(&str, &[&str], &str)] = &[
+    (
+        "crates/model/src",
+        &["std::fs", "std::process", "std::thread", "TcpStream", "TcpListener", "UdpSocket"],
+        "the model does no I/O",
+    ),
+    ("crates/model/src", &["Instant::now", "SystemTime::now"], "the model reads no clock"),
+    (
+        "crates/stats/src",
+        &["std::fs", "std::net", "std::process", "std::thread", "Instant::now", "SystemTime::now"],
+        "numbers in, numbers out",
+    ),
+    (
+        "crates/limit/src",
+        &["std::fs", "std::net", "std::process", "std::thread", "Instant::now", "SystemTime::now"],
+        "a search asks for trials and is told what came of them",
+    ),
+    (
+        "crates/emulate/src",
+        &["std::fs", "std::net", "std::process", "std::thread", "Instant::now", "SystemTime::now"],
+        "an exact record goes in, what a tool would have made of it comes out",
+    ),
+    (
+        "crates/energy/src",
+        &["std::fs", "std::net", "std::process", "std::thread", "Instant::now", "SystemTime::now"],
+        "coefficients and work go in, joules come out",
+    ),
+    (
+        "crates/sequence/src",
+        &["std::fs", "std::net", "std::process", "std::thread", "Instant::now", "SystemTime::now"],
+        "plan and events go in, the next trial comes out",
+    ),
+    (
+        "crates/protocols/src",
+        &["std::net", "std::fs", "std::thread", "tokio", "rustix"],
+        "the engine owns the sockets",
+    ),
+    (
+        "crates/protocols/src",
+        &["Instant", "SystemTime"],
+        "a protocol gets time as an argument, so that trials can run on virtual time",
+    ),
+    (
+        "crates/door/src",
+        &["std::net", "std::fs", "std::thread", "tokio", "rustix", "Instant", "SystemTime"],
+        "a library gets bytes when the engine has them, on whatever time the engine runs",
+    ),
+    (
+        "crates/engine/src",
+        &["mqtt", "Mqtt", "MQTT", "http", "http1", "Http", "HTTP", "weigh_protocols"],
+        "the engine knows no protocol by name",
+    ),
+    (
+        "crates/plan/src",
+        &["std::fs", "std::net", "std::process", "Instant::now", "SystemTime::now"],
+        "text in, a plan or errors out",
+    ),
+    (
+        "crates/report/src",
+        &["std::net", "std::process", "Instant::now", "SystemTime::now"],
+        "a report is a function of journals alone",
+    ),
+    (
+        "crates/seal/src",
+        &["std::fs", "std::net", "std::process", "Instant::now", "SystemTime::now"],
+        "bytes and keys in, bytes out",
+    ),
+    (
+        "crates/observe/src",
+        &["fs::write", "File::create", "Command", "kill_process"],
+        "observing changes nothing",
+    ),
+];
