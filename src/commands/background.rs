@@ -25,8 +25,8 @@ use weigh_runner::targets::kept::Targets;
 use weigh_runner::targets::stage::Stage;
 use weigh_runner::targets::watching::Lookouts;
 use weigh_runner::trial::identity::Trials;
-use weigh_runner::trial::live::TrialNews;
 use weigh_runner::trial::measure::{self as trial_run, Surroundings};
+use weigh_runner::trial::news::TrialNews;
 use weigh_runner::trial::series::Series;
 use weigh_runner::trial::ticks::Ticks;
 

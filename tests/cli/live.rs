@@ -68,8 +68,8 @@ fn a_journal_shows_a_trial_while_it_runs() {
     place.nobody_is_left();
 }
 
-/// What a killed trial left is read, and counts no more once its repetition has a result: everything
-/// is as if it had never been there.
+/// What a killed trial left is read, and counts no more once its repetition has a result: all is as
+/// if it had never been there.
 #[test]
 fn a_killed_trial_leaves_its_intervals_and_they_are_not_mixed_with_those_of_the_next() {
     let place = Place::new("live-killed");

@@ -217,7 +217,7 @@ impl Recording {
         })
     }
 
-    fn note(&mut self, (sample, accounting, is_gone): (Sample, Accounting, bool)) {
+    fn note(&mut self, sample: Sample, accounting: Accounting, is_gone: bool) {
         self.accounting = self.accounting.max(accounting);
         self.gone_ns = self.gone_ns.or(is_gone.then_some(sample.at_ns));
         self.samples.push(sample);
@@ -284,12 +284,12 @@ fn watch(
     let mut due = Instant::now();
     loop {
         let wanted = asked.recv_timeout(due.saturating_duration_since(Instant::now()));
-        let looked = look(&mut subject, wanted.is_ok());
+        let (sample, accounting, is_gone) = look(&mut subject, wanted.is_ok());
         let Ok(mut recording) = seen.lock() else { return };
-        recording.note(looked);
+        recording.note(sample, accounting, is_gone);
         match wanted {
             // Whoever asked may have left; the sample is recorded all the same.
-            Ok(reply) => drop(reply.send(looked.0)),
+            Ok(reply) => drop(reply.send(sample)),
             // A period that was missed is left out and not made up for.
             Err(RecvTimeoutError::Timeout) => due = (due + period).max(Instant::now()),
             Err(RecvTimeoutError::Disconnected) => {

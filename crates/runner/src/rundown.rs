@@ -26,8 +26,8 @@ use crate::targets::kept::Targets;
 use crate::targets::stage::Stage;
 use crate::targets::watching::Lookouts;
 use crate::trial::identity::Trials;
-use crate::trial::live::TrialNews;
 use crate::trial::measure::{self as trial_run, Surroundings};
+use crate::trial::news::TrialNews;
 
 /// What is run down, and on what.
 pub struct Rundown<'r> {

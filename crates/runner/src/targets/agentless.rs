@@ -9,7 +9,7 @@ use weigh_observe::sampler::Recording;
 use weigh_observe::subject::Subject;
 
 use crate::exit::Stop;
-use crate::probes::watched::Since;
+use crate::trial::news::Since;
 
 /// There is none.
 pub enum Remote {}

@@ -10,7 +10,7 @@ use weigh_observe::subject::Subject;
 use weigh_outpost::{Agent, AgentWatch, Token, Visitor, Watched};
 
 use crate::exit::{Exit, Stop};
-use crate::probes::watched::Since;
+use crate::trial::news::Since;
 
 /// A target that is watched through an agent.
 pub struct Remote {

@@ -20,8 +20,8 @@ use weigh_stage::listening;
 use crate::case::Case;
 use crate::case::lanes::{Against, Lane};
 use crate::exit::Stop;
-use crate::probes::watched::Since;
 use crate::targets::agents::{self, Remote};
+use crate::trial::news::Since;
 
 /// What is watched of targets that somebody else runs, by their URLs.
 #[derive(Clone, Debug, Default)]

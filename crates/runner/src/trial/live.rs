@@ -9,19 +9,11 @@ use weigh_engine::job::Progress;
 use weigh_model::event::Interval;
 
 use crate::exit::Stop;
-use crate::probes::watched::Watched;
 use crate::run::chronicle::Chronicle;
+use crate::trial::news::{TrialNews, Watched};
 use crate::trial::series::Series;
 use crate::trial::ticks::{Tick, Ticks};
 use crate::watcher::Watcher;
-
-/// What the threads of a trial report while it runs.
-pub enum TrialNews {
-    /// A shard of the generator.
-    Shard(u32, Progress),
-    /// The target is watched.
-    Target(Watched),
-}
 
 /// A trial that runs.
 pub struct Live<'l> {

@@ -4,6 +4,7 @@ pub mod followed;
 pub mod identity;
 pub mod live;
 pub mod measure;
+pub mod news;
 pub mod record;
 pub mod series;
 pub mod ticks;
