@@ -10,9 +10,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
-use weigh_model::body::{BodySource, Composer, widest_mark};
+use weigh_model::body::{Composer, widest_mark};
 use weigh_model::ledger::{Cause, NotSentCause};
-use weigh_model::load::Split;
 use weigh_model::message::{LossCause, MessageState};
 use weigh_model::protocol::{Dial, Lifetime};
 use weigh_model::units::Bytes;
@@ -61,28 +60,10 @@ struct Played {
 fn scene(manner: Manner) -> Scene {
     Scene {
         load: Load {
-            pattern: Pattern::Request,
-            connections: 4,
-            subscribers: 0,
-            topology: Topology::FanIn,
             messages: Some(200),
-            duration: None,
-            warmup: Nanos(0),
-            arrival: Arrival::Closed,
-            rate: None,
-            window: None,
-            join: None,
-            writes: Writes::default(),
-            poll_period: None,
-            poll_wait: None,
-            poll_limit: None,
-            stall: None,
-            batch: None,
-            think: Nanos(0),
-            split: Split::Exact,
-            body: BodySource::Filler,
             size: Some(Bytes(64)),
             timeout: Nanos::from_secs(1),
+            ..Load::closed(Pattern::Request, 4)
         },
         manner,
         lifetime: Lifetime::Kept,
