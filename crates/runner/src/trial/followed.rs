@@ -122,10 +122,11 @@ impl Scales<'_> {
                 folder: self.folder.path().join("targets").join(format!("{id}-background")),
             }),
         };
+        let mut sink = |interval| chronicle.note_interval(interval);
         let live = Live {
             trial: id,
             watcher: &*self.display,
-            chronicle,
+            sink: &mut sink,
             ticks: Ticks::new(self.experiment.shards),
             series: Series::new(&trial.load, observe.every),
         };

@@ -137,17 +137,12 @@ const INTERVAL_MIN: Nanos = Nanos::from_millis(10);
 mod tests {
     use super::*;
     use crate::trial::ticks::tests::{EVERY, reported};
-    use serde_json::json;
     use weigh_engine::job::ShardInterval;
+    use weigh_model::Pattern;
 
-    fn load(duration: Option<&str>) -> Load {
-        serde_json::from_value(json!({
-            "pattern": "request", "connections": 1, "subscribers": 0, "topology": "fan-in",
-            "messages": duration.is_none().then_some(1), "duration": duration, "warmup": "1s",
-            "arrival": "closed", "think": "0s", "split": "exact", "body": "filler",
-            "timeout": "5s",
-        }))
-        .unwrap()
+    fn load(duration_s: Option<u64>) -> Load {
+        let (duration, warmup) = (duration_s.map(Nanos::from_secs), Nanos::from_secs(1));
+        Load { duration, warmup, ..Load::closed(Pattern::Request, 1) }
     }
 
     fn series() -> Series {
@@ -242,12 +237,12 @@ mod tests {
     /// wants more intervals than there may be.
     #[test]
     fn a_known_length_makes_intervals_of_one_length() {
-        for (duration, wanted_ms, ticks_each, every_ms) in
-            [("10s", None, 1, 100), ("60s", Some(10), 32, 10), ("10m", None, 10, 1000)]
+        for (duration_s, wanted_ms, ticks_each, every_ms) in
+            [(10, None, 1, 100), (60, Some(10), 32, 10), (600, None, 10, 1000)]
         {
-            let (load, wanted) = (load(Some(duration)), wanted_ms.map(Nanos::from_millis));
+            let (load, wanted) = (load(Some(duration_s)), wanted_ms.map(Nanos::from_millis));
             let series = Series::new(&load, wanted);
-            assert_eq!(series.ticks_each, ticks_each, "{duration}");
+            assert_eq!(series.ticks_each, ticks_each, "{duration_s} s");
             assert_eq!(reported_every(&load, wanted), Nanos::from_millis(every_ms));
         }
     }
