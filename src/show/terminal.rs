@@ -10,7 +10,7 @@ use weigh_engine::interval_times::IntervalTimes;
 use weigh_model::Pattern;
 use weigh_model::event::Interval;
 use weigh_model::units::Nanos;
-use weigh_report::table::Style;
+use weigh_report::Style;
 use weigh_runner::trial::ticks::Tick;
 use weigh_runner::watcher::{Standing, Watcher};
 
