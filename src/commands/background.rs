@@ -24,8 +24,9 @@ use weigh_runner::probes::metering::Metering;
 use weigh_runner::targets::kept::Targets;
 use weigh_runner::targets::stage::Stage;
 use weigh_runner::targets::watching::Lookouts;
+use weigh_runner::trial::context::TrialOptions;
 use weigh_runner::trial::identity::Trials;
-use weigh_runner::trial::measure::{self as trial_run, Surroundings};
+use weigh_runner::trial::measure;
 use weigh_runner::trial::series::Series;
 
 /// The flags of `weigh background`.
@@ -85,7 +86,7 @@ impl Background {
             aside: cores,
         };
         let (progress, heard) = channel();
-        let around = Surroundings {
+        let options = TrialOptions {
             pinning: &pinning,
             shards: self.shards,
             every: Some(INTERVAL),
@@ -103,8 +104,8 @@ impl Background {
         let mut targets = Targets::new(TargetLife::Fresh, &catalogue, self.shards, folder);
         let (weighed, intervals) = std::thread::scope(|scope| {
             let follower = scope.spawn(move || follow(&heard, case));
-            let weighed = trial_run::run(&case.lane, trial, &case.material, &around, &mut targets);
-            drop(around);
+            let weighed = measure::run(&case.lane, trial, &case.material, &options, &mut targets);
+            drop(options);
             (weighed, follower.join().unwrap_or_default())
         });
         let weighed = weighed?;

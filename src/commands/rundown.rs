@@ -20,6 +20,7 @@ use crate::numbers::rundown as rundown_text;
 use crate::planning::conduct::{check_user, password_of_environment, secrets_of};
 use crate::planning::plan_file::PlanFile;
 use crate::show::output;
+use weigh_runner::case::check::check_trial;
 use weigh_runner::case::known::Known;
 use weigh_runner::case::{Case, decide};
 use weigh_runner::exit::{Exit, Stop};
@@ -28,7 +29,6 @@ use weigh_runner::preflight;
 use weigh_runner::probes::power::Power;
 use weigh_runner::rundown::Rundown as Running;
 use weigh_runner::trial::identity::Trials;
-use weigh_runner::trial::measure as trial_run;
 
 /// The flags of `weigh rundown`.
 #[derive(Args)]
@@ -111,7 +111,7 @@ impl Rundown {
         let shards = preflight::shards(&cases[place..=place], None);
         preflight::examine(&catalogue, &cases[place..=place], shards)?;
         let trial = Trials::new(&plan, &cases).trial(place, case, 0);
-        let confirms = trial_run::check(&case.lane, &trial, &case.material, shards)?;
+        let confirms = check_trial(&case.lane, &trial, &case.material, shards)?;
         let counts = counts(case, confirms);
         let begun = self.begun((&plan, &lanes), (place, counts), &power, now)?;
         let pinning = Pinning::divide(&CoreSet::allowed()?, 1, shards as usize);

@@ -16,6 +16,7 @@ pub mod exit;
 pub mod input_file;
 pub mod interrupts;
 pub mod preflight;
+pub mod probe;
 pub mod probes;
 pub mod run;
 pub mod rundown;

@@ -25,8 +25,9 @@ use crate::probes::power::Power;
 use crate::targets::kept::Targets;
 use crate::targets::stage::Stage;
 use crate::targets::watching::Lookouts;
+use crate::trial::context::TrialOptions;
 use crate::trial::identity::Trials;
-use crate::trial::measure::{self as trial_run, Surroundings};
+use crate::trial::measure;
 
 /// What is run down, and on what.
 pub struct Rundown<'r> {
@@ -131,7 +132,7 @@ impl Rundown<'_> {
         let mut targets = Targets::new(TargetLife::Kept, self.catalogue, self.shards, folder);
         // The battery is the meter.
         let (unmetered, unwatched) = (Metering::default(), Lookouts::default());
-        let around = Surroundings {
+        let options = TrialOptions {
             pinning: &self.pinning,
             shards: self.shards,
             every: Some(TOLD_EVERY),
@@ -155,7 +156,7 @@ impl Rundown<'_> {
             }
             let load = endless(&case.load, length);
             let trial = Trial { load, ..trials.trial(self.place, case, segment) };
-            match trial_run::run(&case.lane, trial, &case.material, &around, &mut targets) {
+            match measure::run(&case.lane, trial, &case.material, &options, &mut targets) {
                 Ok(_) => segment += 1,
                 Err(stop) if self.interrupts.exit().is_some() => {
                     eprintln!("weigh: {stop}");

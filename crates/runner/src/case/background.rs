@@ -16,13 +16,13 @@ use weigh_plan::matrix::{self, Decided};
 use weigh_protocols as registry;
 use weigh_stage::catalogue::Catalogue;
 
+use crate::case::check::check_protocol;
 use crate::case::known::Known;
 use crate::case::lanes::{Against, Lane};
 use crate::case::material::{Shelf, composer};
 use crate::case::pipeline::Entry;
 use crate::case::{Secrets, against};
 use crate::exit::Stop;
-use crate::trial::measure as trial_run;
 
 /// The second workload beneath a case.
 #[derive(Clone)]
@@ -91,7 +91,7 @@ impl BackgroundCase {
             load: self.asked.load.clone(),
             settings: lane.settings.clone(),
         };
-        trial_run::check_protocol(lane, &trial)?;
+        check_protocol(lane, &trial)?;
         let material = Shelf::default().fetch(&trial.load, false)?;
         let made = composer(&trial, &material, 0);
         made.map(|_| ()).map_err(|said| Invalid::new("load.size", said.to_string(), ""))

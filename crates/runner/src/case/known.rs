@@ -20,6 +20,7 @@ use weigh_stage::catalogue::Catalogue;
 
 use crate::case::abilities::KnownAbilities;
 use crate::case::background::BackgroundCase;
+use crate::case::check::check_protocol;
 use crate::case::fetched;
 use crate::case::lanes::{self, Against, Lane};
 use crate::case::material::{Shelf, composer};
@@ -27,7 +28,6 @@ use crate::case::pipeline::{Entry, Pipeline, SPOKEN, is_pipeline};
 use crate::case::share::TargetShare;
 use crate::case::{Secrets, path_of};
 use crate::preflight::patience;
-use crate::trial::measure as trial_run;
 
 /// Everything known here.
 pub struct Known<'c> {
@@ -166,12 +166,12 @@ impl World for Known<'_> {
             let has_hosts = path_of(&case.path)?.is_some();
             BackgroundCase::of(asked, (&lane, has_hosts), self.catalogue, &secrets)?;
         }
-        trial_run::check_protocol(&lane, &trial)?;
+        check_protocol(&lane, &trial)?;
         let body_bytes = self.check_body(&trial, lane.stores())?;
         // What a file makes of a body is known only now, and may be too much for the protocol.
         let mut sized = trial;
         sized.load.size.get_or_insert(Bytes(body_bytes));
-        let fits = trial_run::check_protocol(&lane, &sized).map(|_| ());
+        let fits = check_protocol(&lane, &sized).map(|_| ());
         let can = || self.abilities.check(self.catalogue, case, &sized);
         fits.and_then(|()| can()).map_err(|invalid| {
             match (sized.load.body.path(), invalid.place.as_str()) {

@@ -3,6 +3,7 @@
 
 pub mod abilities;
 pub mod background;
+pub mod check;
 pub mod fetched;
 pub mod known;
 pub mod lanes;

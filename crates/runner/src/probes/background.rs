@@ -5,21 +5,22 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{ChildStdin, ChildStdout};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use weigh_engine::outcome::Outcome;
 use weigh_model::background::{self, BackgroundRan, Beside, OVERLAP_MIN, Sent, Sought};
 use weigh_model::endpoint::Credentials;
 use weigh_model::energy::Span;
-use weigh_model::event::{Interval, TrialFinished};
+use weigh_model::event::{Event, Interval, TrialFinished};
 use weigh_model::ledger::Cause;
-use weigh_model::plan::{Observe, Plan, Repeat};
+use weigh_model::plan::{Observe, Plan, Repeat, TargetLife};
 use weigh_model::{Doubt, Endpoint, Load, Nanos, Trial, tls};
 use weigh_observe::cpu::monotonic_ns;
 use weigh_observe::sampler::{Sampler, Usage};
 use weigh_plan::matrix;
-use weigh_stage::catalogue::Catalogue;
 use weigh_stage::doctor::shards_needed;
 use weigh_stage::pinning::CoreSet;
 use weigh_stage::process::{ManagedProcess, Start};
@@ -27,11 +28,13 @@ use weigh_stage::reference::ReferenceServer;
 
 use crate::case::background::BackgroundCase;
 use crate::exit::{Exit, Stop};
-use crate::targets::kept::{Lease, Started, Targets};
+use crate::interrupts::Interrupts;
+use crate::probe::Probe;
+use crate::targets::kept::{Lease, Targets};
 use crate::targets::running::{READY_WITHIN, Running};
 use crate::targets::secured::Vault;
 use crate::targets::stage::Stage;
-use crate::trial::measure::Surroundings;
+use crate::trial::context::{TrialContext, TrialOptions};
 
 /// What the generator of a background tells whoever started it, when it has ended.
 #[derive(Serialize, Deserialize)]
@@ -44,74 +47,87 @@ pub struct Told {
     pub finished: TrialFinished,
 }
 
+/// Starts the background before the clock of the trial, and ends it when the trial is over.
+#[derive(Default)]
+pub struct BackgroundLoad {
+    underway: Option<Underway>,
+    over: Option<Over>,
+}
+
+impl Probe for BackgroundLoad {
+    fn prepare(&mut self, trial: &mut TrialContext<'_>) -> Result<(), Stop> {
+        let Some(case) = &trial.options.background else { return Ok(()) };
+        let place = format!("{}-background", trial.trial.id);
+        let folder = trial.targets.folder().join(place);
+        let begun = Asked { case: Arc::clone(case), folder }.begin(trial);
+        let begun = begun.map_err(|stop| Stop::new(stop.exit(), format!("the background: {stop}")));
+        self.underway = Some(begun?);
+        Ok(())
+    }
+
+    fn leave(&mut self, trial: &mut TrialContext<'_>, _outcome: &mut Outcome) {
+        self.over = self.underway.take().map(|own| own.end(trial.trial, trial.span()));
+        trial.found.aside_cpu_ns += self.over.as_ref().map_or(0, |over| over.cpu_ns);
+    }
+
+    fn amend(&mut self, trial: &mut TrialContext<'_>, finished: &mut TrialFinished) {
+        let ran = self.over.take().map(|over| over.tell(finished));
+        trial.found.events.extend(ran.map(|ran| Event::BackgroundRan(Box::new(ran))));
+    }
+}
+
 /// The background of a trial.
-pub struct Asked<'a> {
-    /// What it is.
-    pub case: &'a BackgroundCase,
-    /// The real servers that can be started.
-    pub catalogue: &'a Catalogue,
-    /// Where its files lie while it runs.
-    pub folder: PathBuf,
+struct Asked {
+    case: Arc<BackgroundCase>,
+    /// Where its files are while it runs.
+    folder: PathBuf,
 }
 
 /// A background that runs. Dropping it ends it.
-pub struct Underway<'a> {
-    asked: &'a Asked<'a>,
+struct Underway {
+    asked: Asked,
     process: ManagedProcess,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
     /// Who watches its generator, and its own target.
     samplers: [Option<Sampler>; 2],
     /// Its own target, where it has one.
-    own: Option<(Targets<'a>, Lease)>,
+    own: Option<(Targets, Lease)>,
     shares_core: bool,
 }
 
 /// A background that is over.
-pub struct Over {
+struct Over {
     ran: BackgroundRan,
     doubts: Vec<Doubt>,
     /// Load of its generator in percent of one core, and of its own target in percent of its cores.
     percent: [Option<f64>; 2],
     /// Processor time of its generator and its own target in the window, nanoseconds.
-    pub cpu_ns: u64,
+    cpu_ns: u64,
     is_at_same: bool,
 }
 
-impl<'a> Asked<'a> {
+impl Asked {
     /// Starts its target and its generator, and waits until its connections stand, its first
     /// message has left and its lead has passed.
     ///
     /// # Errors
     /// If it does not come up, with the reason.
-    pub fn begin(
-        &'a self,
-        trial: &Trial,
-        around: &Surroundings<'_>,
-        (target, vault): (&Started, &Vault),
-    ) -> Result<Underway<'a>, Stop> {
-        self.start(trial, around, (target, vault))
-            .map_err(|stop| Stop::new(stop.exit(), format!("the background: {stop}")))
-    }
-
-    fn start(
-        &'a self,
-        trial: &Trial,
-        around: &Surroundings<'_>,
-        (target, vault): (&Started, &Vault),
-    ) -> Result<Underway<'a>, Stop> {
-        let own = self.own_target(around)?;
+    fn begin(self, trial: &TrialContext<'_>) -> Result<Underway, Stop> {
+        let options = trial.options;
+        let own = self.own_target(trial)?;
         let (endpoint, vault) = match &own {
             Some((targets, lease)) => (lease.target.running.endpoint().clone(), targets.vault()),
             None => {
                 let scheme = self.case.lane.protocol.scheme();
-                (target.running.endpoint_for(scheme).clone(), vault)
+                let running = &trial.lease.target.running;
+                (running.endpoint_for(scheme).clone(), trial.targets.vault())
             }
         };
-        let cores = &around.pinning.aside;
+        let cores = &options.pinning.aside;
         let shares_core =
-            around.pinning.generator.cores().iter().any(|core| cores.cores().contains(core));
-        let plan = self.write_plan(trial, &endpoint, vault)?;
+            options.pinning.generator.cores().iter().any(|core| cores.cores().contains(core));
+        let plan = self.write_plan(trial.trial, &endpoint, vault)?;
         let credentials = self.case.lane.credentials().or(endpoint.credentials);
         let mut process = self.generator(plan, (cores, shares_core), credentials)?;
         let stdin = process.take_stdin();
@@ -121,29 +137,30 @@ impl<'a> Asked<'a> {
         let watch = |pid: u32, cores: u32| Sampler::start(pid, cores, LOOK_EVERY).ok();
         let samplers = [
             watch(process.pid(), 1),
-            pid.and_then(|pid| watch(pid, self.target_cores(around).count())),
+            pid.and_then(|pid| watch(pid, self.target_cores(options).count())),
         ];
         let mut underway =
             Underway { asked: self, process, stdin, lines, samplers, own, shares_core };
-        underway.wait_until_up(around)?;
+        underway.wait_until_up(options.interrupts)?;
         Ok(underway)
     }
 
     /// The cores of its own target.
-    fn target_cores<'s>(&self, around: &'s Surroundings<'_>) -> &'s CoreSet {
+    fn target_cores<'s>(&self, options: &'s TrialOptions<'_>) -> &'s CoreSet {
         match self.case.asked.beside {
-            Beside::Target => &around.pinning.target,
-            Beside::Apart => &around.pinning.aside,
+            Beside::Target => &options.pinning.target,
+            Beside::Apart => &options.pinning.aside,
         }
     }
 
-    fn own_target(&self, around: &Surroundings<'_>) -> Result<Option<(Targets<'a>, Lease)>, Stop> {
+    fn own_target(&self, trial: &TrialContext<'_>) -> Result<Option<(Targets, Lease)>, Stop> {
         if self.case.asked.is_at_same() {
             return Ok(None);
         }
-        let life = weigh_model::plan::TargetLife::Fresh;
-        let mut targets = Targets::new(life, self.catalogue, around.shards, self.folder.clone());
-        let cores = self.target_cores(around);
+        let (catalogue, shards) = (trial.targets.catalogue(), trial.options.shards);
+        let folder = self.folder.clone();
+        let mut targets = Targets::new(TargetLife::Fresh, catalogue, shards, folder);
+        let cores = self.target_cores(trial.options);
         let lease = targets.lease(&self.case.lane, &Stage::default(), cores, "target")?;
         Ok(Some((targets, lease)))
     }
@@ -219,11 +236,11 @@ impl<'a> Asked<'a> {
     }
 }
 
-impl Underway<'_> {
-    fn wait_until_up(&mut self, around: &Surroundings<'_>) -> Result<(), Stop> {
+impl Underway {
+    fn wait_until_up(&mut self, interrupts: &Interrupts) -> Result<(), Stop> {
         let deadline = Instant::now() + UP_WITHIN;
         loop {
-            if around.interrupts.exit().is_some() {
+            if interrupts.exit().is_some() {
                 return Err(Stop::new(Exit::Interrupted, "interrupted before it was up"));
             }
             match self.lines.recv_timeout(LOOK_EVERY) {
@@ -248,14 +265,14 @@ impl Underway<'_> {
             }
         }
         let lead = Instant::now() + Duration::from_nanos(self.asked.case.asked.lead.0);
-        while Instant::now() < lead && around.interrupts.exit().is_none() {
+        while Instant::now() < lead && interrupts.exit().is_none() {
             std::thread::sleep(lead.saturating_duration_since(Instant::now()).min(LOOK_EVERY));
         }
         Ok(())
     }
 
     /// Ends it, now that the trial whose window this was is over.
-    pub fn end(mut self, trial: &Trial, window: Span) -> Over {
+    fn end(mut self, trial: &Trial, window: Span) -> Over {
         self.samplers.iter().flatten().for_each(|sampler| drop(sampler.sample()));
         // What it sends now is told with what it sent last in the window.
         std::thread::sleep(Duration::from_nanos(INTERVAL.0));
@@ -345,7 +362,7 @@ impl Underway<'_> {
     }
 }
 
-impl Drop for Underway<'_> {
+impl Drop for Underway {
     fn drop(&mut self) {
         drop(self.stdin.take());
         if let Some((mut targets, lease)) = self.own.take() {
@@ -357,7 +374,7 @@ impl Drop for Underway<'_> {
 impl Over {
     /// Puts its figures into the record of the trial, apart from those of what was measured, and
     /// takes out what cannot be told from its own.
-    pub fn tell(mut self, finished: &mut TrialFinished) -> BackgroundRan {
+    fn tell(mut self, finished: &mut TrialFinished) -> BackgroundRan {
         let ran = &self.ran;
         let mut add = |name: &str, value: Option<f64>| {
             let value = value.filter(|value| value.is_finite());

@@ -7,9 +7,7 @@ use weigh_engine::outcome::Outcome;
 use weigh_model::event::Interval;
 use weigh_model::{Load, Nanos};
 use weigh_observe::cpu::HostCpu;
-use weigh_observe::sampler::{Recording, Sampler, Usage};
-
-use crate::targets::relayed::Relayed;
+use weigh_observe::sampler::{Recording, Usage};
 
 /// What was seen of a target while a trial ran.
 pub struct Watched {
@@ -39,11 +37,6 @@ impl Watched {
             interval.target_memory_bytes = (usage.rss_bytes_max > 0).then_some(bytes);
         }
     }
-}
-
-/// Watches the relay, whose processor time is of one core.
-pub fn start_relay(relay: Option<&Relayed>, load: &Load) -> Option<Sampler> {
-    Sampler::start(relay?.pid(), 1, sample_every(load)).ok()
 }
 
 /// What the target used: processor time over the whole window, draining included, and load over

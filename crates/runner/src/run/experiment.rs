@@ -17,9 +17,11 @@ use weigh_stage::catalogue::Catalogue;
 use weigh_stage::pinning::{CoreSet, Pinning};
 
 use crate::case::Case;
+use crate::case::check::check_trial;
 use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
-use crate::probes::emulated;
+use crate::probe::Probes;
+use crate::probes::PROBES;
 use crate::probes::metering::Metering;
 use crate::probes::outside;
 use crate::probes::pulses;
@@ -32,7 +34,6 @@ use crate::search::trials as limit_search;
 use crate::targets::stage::Footing;
 use crate::targets::watching::Lookouts;
 use crate::trial::identity::Trials;
-use crate::trial::measure as trial_run;
 use crate::watcher::Watch;
 
 /// Everything a run is made of.
@@ -296,11 +297,11 @@ impl Experiment<'_> {
     }
 
     fn check(&self) -> Result<(), Stop> {
-        emulated::check(&self.plan.observe.emulate, &self.cases)?;
+        Probes::of(PROBES).check(&self.plan, &self.cases)?;
         let trials = Trials::new(&self.plan, &self.cases);
         self.cases.iter().enumerate().try_for_each(|(index, case)| {
             let trial = trials.trial(index, case, 0);
-            trial_run::check(&case.lane, &trial, &case.material, self.shards).map(|_| ())
+            check_trial(&case.lane, &trial, &case.material, self.shards).map(|_| ())
         })
     }
 

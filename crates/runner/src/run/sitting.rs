@@ -25,7 +25,7 @@ pub struct Sitting<'s> {
     scales: Scales<'s>,
     chronicle: &'s mut Chronicle,
     trials: Trials,
-    targets: Targets<'s>,
+    targets: Targets,
     began: Instant,
     /// What the run's clock showed when the sitting began.
     before: Nanos,

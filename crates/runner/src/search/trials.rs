@@ -19,7 +19,8 @@ use crate::run::experiment::Experiment;
 use crate::search::axis_load as limit_load;
 use crate::search::result::Over;
 use crate::search::second_generator;
-use crate::targets::kept::{Await, Targets};
+use crate::targets::behind::Await;
+use crate::targets::kept::Targets;
 use crate::trial::followed::{Followed, Scales};
 use crate::trial::identity::Trials;
 use crate::watcher::Standing;
@@ -182,7 +183,7 @@ struct Sitting<'s> {
     scales: Scales<'s>,
     chronicle: &'s mut Chronicle,
     trials: Trials,
-    targets: Targets<'s>,
+    targets: Targets,
     /// Tags of the marks so far: a target that serves several trials hears them all.
     tags: HashSet<u16>,
     began: Instant,

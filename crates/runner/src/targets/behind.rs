@@ -9,17 +9,16 @@ use weigh_engine::outcome::Outcome;
 use weigh_model::counters::SysChoice;
 use weigh_model::ledger::Cause;
 use weigh_model::trial::{Point, Settings};
-use weigh_model::{Endpoint, Trial};
+use weigh_model::{Endpoint, Ledger, Trial};
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::counter::{Counter, CounterKind};
 use weigh_stage::target::Target;
 
 use crate::case::lanes::Lane;
 use crate::exit::{Exit, Stop};
-use crate::probes::layers;
 use crate::targets::counter_watch::{Expected, Watch};
 use crate::targets::counters;
-use crate::targets::kept::Await;
+use crate::targets::layers;
 use crate::targets::secured::Vault;
 use crate::targets::shown;
 
@@ -29,6 +28,27 @@ pub struct Behind {
     /// Absent where nobody wants to know: nothing is asked, and nothing said of it.
     choice: Option<SysChoice>,
     servers: BTreeMap<String, Server>,
+}
+
+/// After which trials the counters of a real server are waited for, where it can be chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Await {
+    /// After every trial.
+    #[default]
+    Always,
+    /// After those that lost a larger share of their messages.
+    LossAbove(f64),
+}
+
+impl Await {
+    /// Whether they are waited for after a trial with this ledger.
+    pub fn is_met(self, ledger: &Ledger) -> bool {
+        let lost = ledger.lost.unwrap_or(0) as f64;
+        match self {
+            Await::Always => true,
+            Await::LossAbove(share) => lost / ledger.sent.max(1) as f64 > share,
+        }
+    }
 }
 
 /// One of them.

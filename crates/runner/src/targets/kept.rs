@@ -2,7 +2,7 @@
 //! counted before a trial is taken off what it counted in it.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weigh_engine::outcome::Outcome;
@@ -19,16 +19,16 @@ use weigh_stage::site::Site;
 use crate::case::lanes::Lane;
 use crate::exit::{Exit, Stop};
 use crate::targets::addresses;
-use crate::targets::behind::{Asking, Behind, Told};
+use crate::targets::behind::{Asking, Await, Behind, Told};
 use crate::targets::relayed::Relayed;
 use crate::targets::running::{READY_WITHIN, Running};
 use crate::targets::secured::Vault;
 use crate::targets::stage::{RELAY, Stage, TARGET};
 
 /// Starts targets, and keeps those that are to be kept. Dropping it stops them.
-pub struct Targets<'t> {
+pub struct Targets {
     life: TargetLife,
-    catalogue: &'t Catalogue,
+    catalogue: Catalogue,
     shards: u32,
     /// Where targets keep their files and logs.
     folder: PathBuf,
@@ -40,27 +40,6 @@ pub struct Targets<'t> {
     /// The counters of those that are given by URL.
     behind: Behind,
     awaits: Await,
-}
-
-/// After which trials the counters of a real server are waited for, where it can be chosen.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Await {
-    /// After every trial.
-    #[default]
-    Always,
-    /// After those that lost a larger share of their messages.
-    LossAbove(f64),
-}
-
-impl Await {
-    /// Whether they are waited for after a trial with this ledger.
-    pub fn is_met(self, ledger: &Ledger) -> bool {
-        let lost = ledger.lost.unwrap_or(0) as f64;
-        match self {
-            Await::Always => true,
-            Await::LossAbove(share) => lost / ledger.sent.max(1) as f64 > share,
-        }
-    }
 }
 
 /// What is known of a kept target between two trials.
@@ -118,21 +97,17 @@ pub struct Lease {
     awaits: Await,
 }
 
-impl<'t> Targets<'t> {
+impl Targets {
     /// Targets that live so long, with their files below `folder`.
-    pub fn new(
-        life: TargetLife,
-        catalogue: &'t Catalogue,
-        shards: u32,
-        folder: PathBuf,
-    ) -> Targets<'t> {
+    pub fn new(life: TargetLife, catalogue: &Catalogue, shards: u32, folder: PathBuf) -> Targets {
         let (vault, kept) = (Vault::new(folder.join("tls")), BTreeMap::new());
         let (behind, awaits) = (Behind::default(), Await::default());
+        let catalogue = catalogue.clone();
         Targets { life, catalogue, shards, folder, vault, kept, started: 0, behind, awaits }
     }
 
     /// The same, where those given by URL are asked so for their counters.
-    pub fn asking(mut self, sys: SysChoice) -> Targets<'t> {
+    pub fn asking(mut self, sys: SysChoice) -> Targets {
         self.behind = Behind::new(sys);
         self
     }
@@ -155,7 +130,7 @@ impl<'t> Targets<'t> {
         if !lane.is_foreign() {
             return Ok(());
         }
-        self.behind.before(&Asking { lane, trial, vault: &self.vault, say }, self.catalogue)
+        self.behind.before(&Asking { lane, trial, vault: &self.vault, say }, &self.catalogue)
     }
 
     /// After such a trial has settled.
@@ -226,6 +201,16 @@ impl<'t> Targets<'t> {
         self.kept.insert(key, kept);
     }
 
+    /// The real servers that can be started.
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    /// Where targets keep their files and logs.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The certificates of the run.
     pub fn vault(&self) -> &Vault {
         &self.vault
@@ -244,7 +229,7 @@ impl<'t> Targets<'t> {
         let enclosure = if lane.is_foreign() { None } else { stage.share.enclose(cores) };
         let site = Site { cores: Some(cores), host, enclosure: enclosure.as_ref() };
         let beside = (&*folder, &self.vault);
-        let running = Running::start(lane, self.catalogue, &site, self.shards, beside)?;
+        let running = Running::start(lane, &self.catalogue, &site, self.shards, beside)?;
         let mut relay = None;
         if stage.has_relay {
             let to = addresses::resolve(running.endpoint())?;
@@ -281,7 +266,7 @@ impl<'t> Targets<'t> {
     }
 }
 
-impl Drop for Targets<'_> {
+impl Drop for Targets {
     fn drop(&mut self) {
         for kept in std::mem::take(&mut self.kept).into_values() {
             if let Kept::Alive(kept) = kept {

@@ -15,12 +15,12 @@ use weigh_stage::pinning::{CoreSet, Pinning};
 use crate::case::Case;
 use crate::exit::Stop;
 use crate::interrupts::Interrupts;
-use crate::probes::background;
 use crate::run::experiment::Experiment;
 use crate::run::null_path::Bench;
 use crate::targets::kept::Targets;
 use crate::targets::stage::Stage;
-use crate::trial::measure::{self as trial_run, Surroundings, Weighed};
+use crate::trial::context::TrialOptions;
+use crate::trial::measure::{self, Weighed};
 use crate::trial::series::Series;
 use crate::watcher::Watcher;
 
@@ -60,17 +60,17 @@ impl Scales<'_> {
         &self,
         case: &Case,
         trial: Trial,
-        targets: &mut Targets<'_>,
+        targets: &mut Targets,
         shows_session: bool,
     ) -> Result<Followed, Stop> {
         let observe = &self.experiment.plan.observe;
         let (progress, heard) = mpsc::channel();
         let id = trial.id.clone();
-        let every = trial_run::interval(&trial.load, observe.every);
+        let every = measure::interval(&trial.load, observe.every);
         let messages =
             observe.messages.then(|| exports::message_files::path(self.folder, &trial.id));
         let pinning = self.pinning(case)?;
-        let around = Surroundings {
+        let options = TrialOptions {
             pinning: &pinning,
             shards: self.experiment.shards,
             every: observe.every,
@@ -94,17 +94,13 @@ impl Scales<'_> {
             lookouts: &self.experiment.lookouts,
             say: &|text| self.display.note(text),
             emulate: &observe.emulate,
-            background: case.background.as_deref().map(|own| background::Asked {
-                case: own,
-                catalogue: self.experiment.catalogue,
-                folder: self.folder.path().join("targets").join(format!("{id}-background")),
-            }),
+            background: case.background.clone(),
         };
         let (result, mut intervals) = std::thread::scope(|scope| {
-            let series = Series::new(trial_run::told_every(every), every);
+            let series = Series::new(measure::told_every(every), every);
             let follower = scope.spawn(move || follow(&*self.display, heard, series));
-            let result = trial_run::run(&case.lane, trial, &case.material, &around, targets);
-            drop(around);
+            let result = measure::run(&case.lane, trial, &case.material, &options, targets);
+            drop(options);
             (result, follower.join().unwrap_or_default())
         });
         let Weighed { mut finished, mut told, watched, unwritten, observed, .. } = result?;

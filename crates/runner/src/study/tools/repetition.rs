@@ -137,7 +137,7 @@ impl Repeater<'_> {
         number: u32,
         folder: &Path,
         pinning: &Pinning,
-        targets: &mut Targets<'_>,
+        targets: &mut Targets,
     ) -> Result<Ready, Failed> {
         let planned = &self.part.planned;
         let each = planned.messages / u64::from(planned.clients.max(1));
