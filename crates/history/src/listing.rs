@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use weigh_report::run_folder::JOURNAL;
+use weigh_report::journal::JOURNAL;
 use weigh_report::{RecordError, RunFolder};
 
 use crate::entry::{FigureEntry, RunEntry, RunRead, UNFINISHED};

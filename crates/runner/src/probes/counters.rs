@@ -66,7 +66,7 @@ impl Probe for Counters {
     fn record(&mut self, trial: &mut TrialContext<'_>, finished: &mut TrialFinished) {
         let words = std::mem::take(&mut trial.lease.told.words);
         if !words.is_empty() {
-            finished.scene.insert(weigh_report::COUNTERS_ASKED.to_owned(), words);
+            finished.scene.insert(weigh_report::summary::COUNTERS_ASKED.to_owned(), words);
         }
     }
 
