@@ -16,10 +16,11 @@ use weigh_stage::pinning::{CoreSet, Pinning};
 
 use crate::planning::conduct::{password_of_environment, secrets_of};
 use crate::show::output;
+use crate::show::terminal::Lines;
 use weigh_runner::case::{Case, decide};
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::interrupts::Interrupts;
-use weigh_runner::probes::background::{FAILED, INTERVAL, RAN, Told, UP};
+use weigh_runner::probes::background::{BackgroundReport, FAILED, INTERVAL, RAN, UP};
 use weigh_runner::probes::metering::Metering;
 use weigh_runner::targets::kept::Targets;
 use weigh_runner::targets::stage::Stage;
@@ -61,7 +62,7 @@ impl Background {
         }
     }
 
-    fn ran(&self) -> Result<Told, Stop> {
+    fn ran(&self) -> Result<BackgroundReport, Stop> {
         let text = std::fs::read_to_string(&self.plan)?;
         let plan: Plan = toml::from_str(&text).map_err(Stop::usage)?;
         let catalogue = Catalogue::load(None).map_err(Stop::usage)?;
@@ -71,7 +72,7 @@ impl Background {
         let cases = decide(&plan, &catalogue, &secrets)?;
         let case = cases.first().ok_or_else(|| Stop::usage("the plan has no case"))?;
         let trial = Trial { seed: plan.seed, ..Trials::new(&plan, &cases).trial(0, case, 0) };
-        let interrupts = Interrupts::listen()?;
+        let interrupts = Interrupts::listen(Lines)?;
         let asked = std::sync::Arc::clone(&interrupts);
         std::thread::Builder::new().name("weigh-stdin".to_owned()).spawn(move || {
             // Whatever ends it, nobody is there any more who wants the load.
@@ -101,7 +102,9 @@ impl Background {
             background: None,
         };
         let folder = self.plan.with_extension("targets");
-        let mut targets = Targets::new(TargetLife::Fresh, &catalogue, self.shards, folder);
+        let program = std::env::current_exe()?;
+        let mut targets =
+            Targets::new(TargetLife::Fresh, &catalogue, self.shards, folder, &program);
         let (weighed, intervals) = std::thread::scope(|scope| {
             let follower = scope.spawn(move || follow(&heard, case));
             let weighed = measure::run(&case.lane, trial, &case.material, &options, &mut targets);
@@ -109,7 +112,7 @@ impl Background {
             (weighed, follower.join().unwrap_or_default())
         });
         let weighed = weighed?;
-        Ok(Told { epoch_ns: weighed.epoch_ns, intervals, finished: weighed.finished })
+        Ok(BackgroundReport { epoch_ns: weighed.epoch_ns, intervals, finished: weighed.finished })
     }
 }
 

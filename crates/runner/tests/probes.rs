@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::sync::mpsc;
 use std::sync::{Mutex, PoisonError};
 
@@ -14,7 +15,8 @@ use weigh_model::plan::{Plan, TargetLife};
 use weigh_protocols as registry;
 use weigh_runner::case::known::Known;
 use weigh_runner::case::lanes::{Against, Lane};
-use weigh_runner::case::{Case, Secrets, decide};
+use weigh_runner::case::secrets::Secrets;
+use weigh_runner::case::{Case, decide};
 use weigh_runner::exit::Stop;
 use weigh_runner::interrupts::Interrupts;
 use weigh_runner::probe::{Edge, Entry, Phase, Probe, Probes, entry, fresh, order};
@@ -26,6 +28,7 @@ use weigh_runner::targets::watching::Lookouts;
 use weigh_runner::trial::context::{TrialContext, TrialOptions};
 use weigh_runner::trial::identity::Trials;
 use weigh_runner::trial::measure::{Weighed, run_with};
+use weigh_runner::watcher::Silent;
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::pinning::{CoreSet, Pinning};
 
@@ -179,13 +182,14 @@ fn weighed(entries: &[Entry]) -> Weighed {
         serving.address()
     );
     let catalogue = Catalogue::load(None).unwrap();
-    let known = Known::new(&catalogue);
+    let known = Known::new(&catalogue, &Silent);
     let resolved = weigh_plan::read(&text, &known).unwrap().resolve("probes").unwrap();
     let cases = decide(&resolved.plan, &catalogue, &Secrets::default()).unwrap();
     Probes::of(entries).check(&resolved.plan, &cases).unwrap();
     let pinning = Pinning::divide(&CoreSet::allowed().unwrap(), 1, 1);
     let folder = std::env::temp_dir().join(format!("weigh-probes-{}", std::process::id()));
-    let mut targets = Targets::new(TargetLife::Fresh, &catalogue, 1, folder.clone());
+    let mut targets =
+        Targets::new(TargetLife::Fresh, &catalogue, 1, folder.clone(), Path::new("weigh"));
     let (progress, heard) = mpsc::channel();
     let options = TrialOptions {
         pinning: &pinning,

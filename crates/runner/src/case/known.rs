@@ -24,10 +24,12 @@ use crate::case::check::check_protocol;
 use crate::case::fetched;
 use crate::case::lanes::{self, Against, Lane};
 use crate::case::material::{Shelf, composer};
+use crate::case::paths::path_of;
+use crate::case::patience;
 use crate::case::pipeline::{Entry, Pipeline, SPOKEN, is_pipeline};
+use crate::case::secrets::Secrets;
 use crate::case::share::TargetShare;
-use crate::case::{Secrets, path_of};
-use crate::preflight::patience;
+use crate::watcher::Watcher;
 
 /// Everything known here.
 pub struct Known<'c> {
@@ -39,16 +41,18 @@ pub struct Known<'c> {
     bodies: RefCell<BTreeMap<String, u64>>,
     abilities: KnownAbilities,
     /// URLs of which it was said that they are fetched.
-    fetched: RefCell<fetched::Told>,
+    fetched: RefCell<fetched::Notices>,
+    watcher: &'c dyn Watcher,
 }
 
 impl<'c> Known<'c> {
-    /// The registry's protocols and the targets of this catalogue.
-    pub fn new(catalogue: &'c Catalogue) -> Known<'c> {
+    /// The registry's protocols and the targets of this catalogue; `watcher` hears what a plan does
+    /// not say.
+    pub fn new(catalogue: &'c Catalogue, watcher: &'c dyn Watcher) -> Known<'c> {
         let (credentials, shelf) = (RefCell::default(), RefCell::default());
         let (bodies, abilities) = (RefCell::default(), KnownAbilities::default());
         let fetched = RefCell::default();
-        Known { catalogue, credentials, shelf, bodies, abilities, fetched }
+        Known { catalogue, credentials, shelf, bodies, abilities, fetched, watcher }
     }
 
     /// Who we are to the servers whose URLs said so, by their URLs without it.
@@ -133,7 +137,7 @@ impl World for Known<'_> {
         if usual.is_empty() || given.iter().any(says) {
             return Vec::new();
         }
-        self.fetched.borrow_mut().tell(target);
+        self.fetched.borrow_mut().say(target, self.watcher);
         usual.into_iter().map(|(key, value)| (key, value.into())).collect()
     }
 

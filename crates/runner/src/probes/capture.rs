@@ -13,7 +13,7 @@ use crate::case::lanes::Against;
 use crate::exit::Stop;
 use crate::probe::Probe;
 use crate::probes::carried::Carried;
-use crate::probes::hearing::{self, Heard, Hearing};
+use crate::probes::hearing::{self, Heard, Hearing, Listened};
 use crate::probes::on_air::RadioLink;
 use crate::probes::{activity, heard, session};
 use crate::targets::handshakes::Handshakes;
@@ -38,7 +38,8 @@ impl Probe for Capture {
             false => Notes::default(),
         };
         let port = trial.client.address.port();
-        self.hearing = Some(Hearing::begin(scene, port, stage, (is_secured, notes, trial.load()))?);
+        let listened = Listened { is_secured, notes, load: trial.load() };
+        self.hearing = Some(Hearing::begin(scene, port, stage, listened)?);
         Ok(())
     }
 

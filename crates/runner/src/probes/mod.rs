@@ -21,6 +21,7 @@
 
 pub mod activity;
 pub mod background;
+pub mod background_record;
 pub mod capture;
 pub mod carried;
 pub mod counters;

@@ -10,7 +10,7 @@ use weigh_stage::hosts::{Offloads, Scene};
 use crate::exit::Stop;
 use crate::probe::Probe;
 use crate::probes::on_air::RadioLink;
-use crate::targets::stage::{Footing, Stage, is_client};
+use crate::targets::stage::{Privileges, Stage, is_client};
 use crate::trial::context::{Findings, TrialContext};
 
 /// Starts the path with the trial's seed, and reads its counters.
@@ -28,7 +28,7 @@ pub struct Path {
 impl Probe for Path {
     fn begin(&mut self, trial: &mut TrialContext<'_>) -> Result<(), Stop> {
         let stage: &Stage = &trial.options.stage;
-        if let (Footing::Forbidden(why, mend), true) = (&stage.footing, stage.has_hosts()) {
+        if let (Privileges::Forbidden(why, mend), true) = (&stage.privileges, stage.has_hosts()) {
             trial.found.doubts.push(Doubt::PathForbidden(why.clone(), mend.clone()));
         }
         let Some(scene) = &trial.lease.target.scene else { return Ok(()) };

@@ -14,7 +14,7 @@ use crate::exit::Stop;
 pub enum Remote {}
 
 /// What came of it.
-pub struct Told {
+pub struct AgentReport {
     /// What was seen.
     pub recording: Option<Recording>,
     /// Words for the record, by key.
@@ -40,7 +40,7 @@ impl Remote {
     }
 
     /// There is nobody.
-    pub fn stop(self) -> Told {
+    pub fn stop(self) -> AgentReport {
         match self {}
     }
 }

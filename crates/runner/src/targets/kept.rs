@@ -19,7 +19,7 @@ use weigh_stage::site::Site;
 use crate::case::lanes::Lane;
 use crate::exit::{Exit, Stop};
 use crate::targets::addresses;
-use crate::targets::behind::{Asking, Await, Behind, Told};
+use crate::targets::behind::{Asking, Await, Behind, CountersRead};
 use crate::targets::relayed::Relayed;
 use crate::targets::running::{READY_WITHIN, Running};
 use crate::targets::secured::Vault;
@@ -30,6 +30,8 @@ pub struct Targets {
     life: TargetLife,
     catalogue: Catalogue,
     shards: u32,
+    /// The program `weigh`, of which reference servers and relays are made.
+    program: PathBuf,
     /// Where targets keep their files and logs.
     folder: PathBuf,
     /// Their certificates, beside those.
@@ -91,19 +93,37 @@ pub struct Lease {
     /// How its predecessor ended, where it had to be started anew.
     pub restarted: Option<String>,
     /// What the server behind a URL has told of the trial.
-    pub told: Told,
+    pub told: CountersRead,
     /// By which it is kept.
     key: String,
     awaits: Await,
 }
 
 impl Targets {
-    /// Targets that live so long, with their files below `folder`.
-    pub fn new(life: TargetLife, catalogue: &Catalogue, shards: u32, folder: PathBuf) -> Targets {
+    /// Targets that live so long, with their files below `folder`. Reference servers and relays are
+    /// made of `program`, which is `weigh`.
+    pub fn new(
+        life: TargetLife,
+        catalogue: &Catalogue,
+        shards: u32,
+        folder: PathBuf,
+        program: &Path,
+    ) -> Targets {
         let (vault, kept) = (Vault::new(folder.join("tls")), BTreeMap::new());
         let (behind, awaits) = (Behind::default(), Await::default());
-        let catalogue = catalogue.clone();
-        Targets { life, catalogue, shards, folder, vault, kept, started: 0, behind, awaits }
+        let (catalogue, program) = (catalogue.clone(), program.to_owned());
+        Targets {
+            life,
+            catalogue,
+            shards,
+            program,
+            folder,
+            vault,
+            kept,
+            started: 0,
+            behind,
+            awaits,
+        }
     }
 
     /// The same, where those given by URL are asked so for their counters.
@@ -140,7 +160,7 @@ impl Targets {
         trial: &Trial,
         outcome: &Outcome,
         say: &dyn Fn(&str),
-    ) -> Told {
+    ) -> CountersRead {
         let asking = Asking { lane, trial, vault: &self.vault, say };
         self.behind.after(&asking, outcome, self.awaits)
     }
@@ -180,7 +200,7 @@ impl Targets {
     }
 
     fn first(&self, target: Started, key: String, restarted: Option<String>) -> Lease {
-        let (before, told, awaits) = (Counted::default(), Told::default(), self.awaits);
+        let (before, told, awaits) = (Counted::default(), CountersRead::default(), self.awaits);
         Lease { target, before, is_used: false, restarted, told, key, awaits }
     }
 
@@ -206,6 +226,11 @@ impl Targets {
         &self.catalogue
     }
 
+    /// The program `weigh`.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// Where targets keep their files and logs.
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -229,14 +254,15 @@ impl Targets {
         let enclosure = if lane.is_foreign() { None } else { stage.share.enclose(cores) };
         let site = Site { cores: Some(cores), host, enclosure: enclosure.as_ref() };
         let beside = (&*folder, &self.vault);
-        let running = Running::start(lane, &self.catalogue, &site, self.shards, beside)?;
+        let running =
+            Running::start(&self.program, lane, &self.catalogue, &site, self.shards, beside)?;
         let mut relay = None;
         if stage.has_relay {
             let to = addresses::resolve(running.endpoint())?;
             let host = scene.as_ref().and_then(|scene| scene.host(RELAY).ok());
             // Where the scheduler puts it: on the target's cores it would take the target's time.
             let site = Site { cores: None, host, enclosure: None };
-            relay = Some(Relayed::start(to, &site, &folder)?);
+            relay = Some(Relayed::start(&self.program, to, &site, &folder)?);
         }
         Ok(Started { running, relay, enclosure, scene })
     }

@@ -31,7 +31,7 @@ pub struct Scales<'s> {
     /// Signals that may end a trial early.
     pub interrupts: &'s Interrupts,
     /// Who watches.
-    pub display: Box<dyn Watcher>,
+    pub display: &'s dyn Watcher,
 }
 
 /// A trial that is over.
@@ -76,7 +76,7 @@ impl Scales<'_> {
             progress,
             messages,
             stage: Stage {
-                footing: self.experiment.footing.clone(),
+                privileges: self.experiment.privileges.clone(),
                 path: case.path.clone(),
                 has_relay: case.has_relay,
                 offloads: case.offloads,
@@ -96,7 +96,7 @@ impl Scales<'_> {
         };
         let (result, mut intervals) = std::thread::scope(|scope| {
             let series = Series::new(measure::told_every(every), every);
-            let follower = scope.spawn(move || follow(&*self.display, heard, series));
+            let follower = scope.spawn(move || follow(self.display, heard, series));
             let result = measure::run(&case.lane, trial, &case.material, &options, targets);
             drop(options);
             (result, follower.join().unwrap_or_default())
