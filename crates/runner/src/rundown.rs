@@ -29,6 +29,7 @@ use crate::targets::watching::Lookouts;
 use crate::trial::context::TrialOptions;
 use crate::trial::identity::Trials;
 use crate::trial::measure;
+use crate::trial::news::TrialNews;
 use crate::watcher::Watcher;
 
 /// What is run down, and on what.
@@ -130,7 +131,7 @@ impl Rundown<'_> {
         &self,
         folder: &Path,
         news: &News,
-        progress: std::sync::mpsc::Sender<(u32, Progress)>,
+        progress: std::sync::mpsc::Sender<TrialNews>,
     ) -> Option<Stop> {
         let case = &self.cases[self.place];
         let trials = Trials::new(self.plan, self.cases);
@@ -230,7 +231,7 @@ impl Scribe<'_> {
     /// Keeps the log, and gives it back even where that panics: it must say that no power went.
     fn keep_to_the_end(
         mut self,
-        heard: &Receiver<(u32, Progress)>,
+        heard: &Receiver<TrialNews>,
     ) -> (DischargeLog, Standing, Option<Early>) {
         let kept = catch_unwind(AssertUnwindSafe(|| self.keep(heard)));
         let early = kept.unwrap_or_else(|_| {
@@ -243,13 +244,13 @@ impl Scribe<'_> {
     }
 
     /// Writes down where it stands until the sessions end.
-    fn keep(&mut self, heard: &Receiver<(u32, Progress)>) -> Option<Early> {
+    fn keep(&mut self, heard: &Receiver<TrialNews>) -> Option<Early> {
         let mut early = None;
         let mut next = Instant::now();
         loop {
             match heard.recv_timeout(next.saturating_duration_since(Instant::now())) {
-                Ok((_, progress)) => {
-                    self.take(&progress);
+                Ok(heard) => {
+                    self.take(&heard);
                     continue;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -269,8 +270,8 @@ impl Scribe<'_> {
         early
     }
 
-    fn take(&mut self, progress: &Progress) {
-        let Progress::Interval(told) = progress else { return };
+    fn take(&mut self, heard: &TrialNews) {
+        let TrialNews::Shard(_, Progress::Interval(told)) = heard else { return };
         let (standing, more) = (&mut self.standing, &told.interval);
         standing.sent += more.sent;
         standing.acknowledged += more.acknowledged;

@@ -3,11 +3,12 @@
 
 use std::time::Instant;
 
-use weigh_engine::job::Progress;
 use weigh_model::units::Nanos;
 use weigh_model::visible::visible_line;
 use weigh_model::{Load, Pattern};
 use weigh_sequence::Sequence;
+
+use crate::trial::ticks::Tick;
 
 /// Is told how a run goes.
 pub trait Watcher: Send + Sync {
@@ -17,8 +18,10 @@ pub trait Watcher: Send + Sync {
     fn note(&self, _text: &str) {}
     /// A trial begins.
     fn trial(&self, _standing: Standing) {}
-    /// A shard of the generator reports on the trial.
-    fn progress(&self, _shard: u32, _told: &Progress) {}
+    /// This many connections of the trial stand, of so many.
+    fn opening(&self, _open: u64, _all: u64) {}
+    /// What the trial did in the last moment, at most a second.
+    fn tick(&self, _tick: &Tick) {}
     /// A trial is over.
     fn trial_done(&self) {}
 }
@@ -55,8 +58,6 @@ pub struct Standing {
     pub planned: (Option<Nanos>, Option<u64>),
     /// What its messages are.
     pub pattern: Pattern,
-    /// How many shards tell of it.
-    pub shards: usize,
     /// When it began.
     pub since: Instant,
 }
@@ -69,7 +70,6 @@ impl Standing {
         load: &Load,
         sequence: &Sequence,
         budget_left: Option<Nanos>,
-        shards: u32,
     ) -> Standing {
         let (done, left) = (sequence.done_count(), sequence.remaining());
         let in_budget = |time: Nanos| time.min(budget_left.unwrap_or(Nanos::NEVER));
@@ -80,13 +80,12 @@ impl Standing {
             left: (in_budget(left.time_least), in_budget(left.time_most)),
             planned: (load.duration.map(|time| time + load.warmup), load.messages),
             pattern: load.pattern,
-            shards: shards as usize,
             since: Instant::now(),
         }
     }
 
     /// Before trial `number` of a search, of which nobody knows how many there will be.
-    pub fn in_search(name: &str, load: &Load, number: u64, shards: u32) -> Standing {
+    pub fn in_search(name: &str, load: &Load, number: u64) -> Standing {
         Standing {
             name: visible_line(name).into_owned(),
             number,
@@ -94,7 +93,6 @@ impl Standing {
             left: (Nanos(0), Nanos(0)),
             planned: (load.duration.map(|time| time + load.warmup), load.messages),
             pattern: load.pattern,
-            shards: shards as usize,
             since: Instant::now(),
         }
     }
@@ -144,7 +142,6 @@ mod tests {
             left: (Nanos(0), Nanos(0)),
             planned: (None, None),
             pattern: Pattern::Request,
-            shards: 1,
             since: Instant::now(),
         };
         assert_eq!(standing.text(), "trial 3 of 12 to 20");

@@ -10,7 +10,7 @@ use weigh_model::protocol::Invalid;
 use weigh_model::trial::Point;
 use weigh_model::{Endpoint, Trial};
 use weigh_plan::background::PREFIX;
-use weigh_plan::matrix;
+use weigh_plan::case::setting_text;
 use weigh_protocols as registry;
 use weigh_stage::catalogue::Catalogue;
 
@@ -59,7 +59,7 @@ impl BackgroundCase {
         let given: BTreeMap<String, String> = own
             .into_iter()
             .flatten()
-            .filter_map(|(key, value)| Some((key.clone(), matrix::setting_text(value)?)))
+            .filter_map(|(key, value)| Some((key.clone(), setting_text(value)?)))
             .collect();
         let lane = Lane::new(protocol, against, given).map_err(of_background)?;
         let case = BackgroundCase { asked: asked.clone(), lane };

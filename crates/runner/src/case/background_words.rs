@@ -1,10 +1,11 @@
 //! The words of `--background` as a background of every draft.
 
 use weigh_model::background::Background;
-use weigh_plan::background::{Beneath, PREFIX};
+use weigh_plan::Case;
+use weigh_plan::background::PREFIX;
+use weigh_plan::case::Beneath;
 use weigh_plan::keys::Keys;
 use weigh_plan::kind::Wrong;
-use weigh_plan::matrix::Decided;
 use weigh_protocols as registry;
 
 use crate::case::known::Known;
@@ -14,19 +15,19 @@ use crate::exit::Stop;
 ///
 /// # Errors
 /// What is wrong with the words, as a plan would say it.
-pub fn beneath(words: &str, drafts: Vec<Decided>, known: &Known<'_>) -> Result<Vec<Decided>, Stop> {
+pub fn beneath(words: &str, drafts: Vec<Case>, known: &Known<'_>) -> Result<Vec<Case>, Stop> {
     let mut all = Vec::new();
     for draft in drafts {
         let asked = of_words(words, &draft, known)
             .map_err(|said| Stop::usage(format!("--background {words:?}: {said}")))?;
-        all.push(Decided { background: Beneath::Off, ..draft.clone() });
-        all.push(Decided { background: Beneath::On(Box::new(asked)), ..draft });
+        all.push(Case { background: Beneath::Off, ..draft.clone() });
+        all.push(Case { background: Beneath::On(Box::new(asked)), ..draft });
     }
     Ok(all)
 }
 
 /// A background in the words of a plan: its protocol, and `key=value` as often as there are more.
-fn of_words(words: &str, draft: &Decided, known: &Known<'_>) -> Result<Background, String> {
+fn of_words(words: &str, draft: &Case, known: &Known<'_>) -> Result<Background, String> {
     let language = Keys::new(registry::PROTOCOLS);
     let mut words = words.split_whitespace();
     let protocol = words.next().ok_or("name a protocol, such as mqtt")?;

@@ -25,9 +25,10 @@ use weigh_model::path::Path;
 use weigh_model::plan::Plan;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::Point;
-use weigh_plan::background as asked_background;
+use weigh_plan::Case as PlanCase;
+use weigh_plan::case::{Beneath, Offload};
 use weigh_plan::keys::OFFLOAD;
-use weigh_plan::matrix::{self, Keys, RELAY};
+use weigh_plan::matrix::case_of;
 use weigh_protocols as registry;
 use weigh_report::exports::HAS_MESSAGES;
 use weigh_stage::catalogue::Catalogue;
@@ -79,30 +80,33 @@ pub fn decide(plan: &Plan, catalogue: &Catalogue, secrets: &Secrets) -> Result<V
     let mut shelf = Shelf::default();
     plan.cases
         .iter()
-        .map(|keys| {
-            let lane = lane(keys, catalogue, secrets)?;
-            let mut load = matrix::load_of(plan, keys)?;
+        .map(|point| {
+            let asked = case_of(plan, point)?;
+            let lane = lane(&asked, catalogue, secrets)?;
+            let mut load = asked.load;
             let material = shelf.fetch(&load, lane.stores())?;
             if load.duration.is_none() && load.messages.is_none() {
                 load.duration = schedule::own_duration(&load.arrival, &material.trace);
             }
-            let path = path_of(keys)?;
-            let has_relay = keys.get(RELAY).and_then(|value| value.as_bool()) == Some(true);
+            let path = path_of(&asked.words)?;
             let has_hosts = path.is_some() || plan.observe.wire || plan.observe.pcap;
             check_reach(&lane, has_hosts)?;
-            let offloads = offloads_of(keys, path.as_ref(), has_hosts)?;
-            let share = TargetShare::of(keys)?;
-            let beneath = |asked: &_| {
-                BackgroundCase::of(asked, (&lane, has_hosts), catalogue, secrets).map(Arc::new)
+            let offloads = offloads_of(asked.offload, path.as_ref(), has_hosts)?;
+            let share = TargetShare::of(&asked.share)?;
+            let background = match &asked.background {
+                Beneath::On(beneath) => {
+                    let beside = (&lane, has_hosts);
+                    Some(Arc::new(BackgroundCase::of(beneath, beside, catalogue, secrets)?))
+                }
+                _ => None,
             };
-            let background = asked_background::of(plan, keys)?.as_ref().map(beneath).transpose()?;
             Ok(Case {
                 lane,
                 load,
-                point: matrix::point_of(keys),
+                point: point.clone(),
                 material,
                 path,
-                has_relay,
+                has_relay: asked.relay == Some(true),
                 has_hosts,
                 offloads,
                 share,
@@ -131,22 +135,24 @@ impl Case {
 ///
 /// # Errors
 /// Where there is no wire, or one that no super-packet can take.
-fn offloads_of(keys: &Keys, path: Option<&Path>, has_hosts: bool) -> Result<Offloads, Invalid> {
-    let Some(word) = keys.get(OFFLOAD).and_then(|value| value.as_str()) else {
-        return Ok(Offloads::Off);
-    };
+fn offloads_of(
+    asked: Option<Offload>,
+    path: Option<&Path>,
+    has_hosts: bool,
+) -> Result<Offloads, Invalid> {
     let wrong = |problem: &str, mend: &str| Err(Invalid::new(OFFLOAD, problem, mend));
-    match word {
+    match asked {
+        None => Ok(Offloads::Off),
         _ if !has_hosts => wrong(
             "there is no wire of ours that it could be said of",
             "add --wire (in a plan observe.wire = true), or leave it out",
         ),
-        "on" if path.is_some_and(|path| !path.is_free()) => wrong(
+        Some(Offload::On) if path.is_some_and(|path| !path.is_free()) => wrong(
             "a path would delay, lose and count a super-packet as one",
             "leave the path out, or the offloads off",
         ),
-        "on" => Ok(Offloads::AsCaptured),
-        _ => Ok(Offloads::Off),
+        Some(Offload::On) => Ok(Offloads::AsCaptured),
+        Some(Offload::Off) => Ok(Offloads::Off),
     }
 }
 
@@ -165,22 +171,19 @@ fn check_reach(lane: &Lane, has_hosts: bool) -> Result<(), Invalid> {
     Ok(())
 }
 
-fn lane(keys: &Keys, catalogue: &Catalogue, secrets: &Secrets) -> Result<Lane, Invalid> {
-    let text = |key: &str| keys.get(key).and_then(|value| value.as_str()).unwrap_or_default();
-    let protocol = registry::find(text("protocol"))?;
-    let against = match text("target") {
-        name if is_pipeline(name) => {
-            Against::Pipeline(Box::new(Pipeline::of(protocol, keys, catalogue)?))
-        }
-        name => against(name, catalogue, secrets)?,
+/// The lane of a case of a plan.
+///
+/// # Errors
+/// If there is no such protocol, target or setting.
+fn lane(case: &PlanCase, catalogue: &Catalogue, secrets: &Secrets) -> Result<Lane, Invalid> {
+    let protocol = registry::find(&case.protocol)?;
+    let against = match is_pipeline(&case.target) {
+        true => Against::Pipeline(Box::new(Pipeline::of(protocol, &case.stages, catalogue)?)),
+        false => against(&case.target, catalogue, secrets)?,
     };
+    let mut given: BTreeMap<String, String> =
+        case.settings().map(|(key, text)| (key.to_owned(), text)).collect();
     let prefix = format!("{}.", protocol.name());
-    let mut given = BTreeMap::new();
-    for (key, value) in keys {
-        if let (Some(key), Some(text)) = (key.strip_prefix(&prefix), matrix::setting_text(value)) {
-            given.insert(key.to_owned(), text);
-        }
-    }
     for (key, value) in &secrets.settings {
         if let Some(key) = key.strip_prefix(&prefix) {
             given.insert(key.to_owned(), value.clone());

@@ -2,8 +2,9 @@
 
 use weigh_model::path::{Path, PathError};
 use weigh_model::protocol::Invalid;
+use weigh_model::trial::Point;
+use weigh_plan::case::{setting_text, word};
 use weigh_plan::kind::Wrong;
-use weigh_plan::matrix::{self, Keys};
 use weigh_protocols as registry;
 
 use crate::input_file::{self, TEXT_BYTES_MAX};
@@ -12,16 +13,17 @@ use crate::input_file::{self, TEXT_BYTES_MAX};
 ///
 /// # Errors
 /// If it is no path, with what to type.
-pub fn path_keys(word: &str) -> Result<Keys, Invalid> {
+pub fn path_keys(typed: &str) -> Result<Point, Invalid> {
     let language = weigh_plan::keys::Keys::new(registry::PROTOCOLS);
-    let words = Path::keys_of(word);
+    let words = Path::keys_of(typed);
     let words = words.map_err(|error| in_path(Wrong::split(&error.error), ""))?;
-    let mut keys = Keys::new();
+    let mut keys = Point::new();
     for (key, text) in words {
         let kind = language.find(&key).map_err(|wrong| in_path(wrong, ""))?.kind;
         let named =
             if key == "path" { String::new() } else { format!("{}: ", &key["path.".len()..]) };
-        keys.insert(key, kind.read_word(&text).map_err(|wrong| in_path(wrong, &named))?);
+        let value = kind.read_word(&text).map_err(|wrong| in_path(wrong, &named))?;
+        keys.insert(key, word(&value));
     }
     Ok(keys)
 }
@@ -35,14 +37,14 @@ fn in_path(wrong: Wrong, named: &str) -> Invalid {
 ///
 /// # Errors
 /// If there is none of this name, or if its numbers contradict each other.
-pub fn path_of(keys: &Keys) -> Result<Option<Path>, Invalid> {
+pub fn path_of(words: &Point) -> Result<Option<Path>, Invalid> {
     let wrong = |error: PathError| Invalid::new("path", error.to_string(), "");
     let read = |file: &str| input_file::text(std::path::Path::new(file), TEXT_BYTES_MAX);
-    let named = keys.get("path").and_then(|value| value.as_str());
+    let named = words.get("path").and_then(|value| value.as_str());
     let base = named.map(|word| Path::named(word, read)).transpose().map_err(wrong)?;
-    let texts: Vec<(&str, String)> = keys
+    let texts: Vec<(&str, String)> = words
         .iter()
-        .filter_map(|(key, value)| Some((key.as_str(), matrix::setting_text(value)?)))
+        .filter_map(|(key, value)| Some((key.as_str(), setting_text(value)?)))
         .collect();
     let words = texts.iter().map(|(key, text)| (*key, text.as_str()));
     Path::of_words(base, words).map_err(|error| Invalid::new("path", error.error, ""))

@@ -9,9 +9,10 @@ use weigh_observe::sampler::Usage;
 
 use crate::exit::Stop;
 use crate::probe::{Edge, Probe};
-use crate::probes::watched::{self, Watched};
+use crate::probes::watched;
 use crate::targets::watching::{Outlook, Sighted};
 use crate::trial::context::TrialContext;
+use crate::trial::news::{TrialNews, Watched};
 
 /// Samples the target's processes while the trial runs, and at each border of the window.
 #[derive(Default)]
@@ -28,6 +29,12 @@ impl Probe for Cpu {
         let cores = trial.options.pinning.target.count();
         let every = watched::sample_every(trial.load());
         let outlook = trial.options.lookouts.begin(trial.lane, (&pids, cores), every);
+        if let Some(since) = outlook.so_far() {
+            let (epoch_ns, is_foreign) = (trial.clock.monotonic_ns, trial.lane.is_foreign());
+            let watched = Watched { since, epoch_ns, is_foreign };
+            // The trial may have no follower.
+            let _ = trial.options.progress.send(TrialNews::Target(watched));
+        }
         self.memory.0 = outlook.look();
         self.outlook = Some(outlook);
         Ok(())
@@ -53,7 +60,6 @@ impl Probe for Cpu {
         // What an earlier trial left free is used again without being seen to grow.
         let is_known = recording.is_some() && !trial.lease.is_used;
         trial.beside.target_bytes = before.zip(end).filter(|_| is_known);
-        trial.found.watched = recording.map(|recording| Watched::new(recording, epoch_ns));
         Ok(())
     }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use weigh_engine::job::Progress;
 use weigh_engine::message_log::MessageLog;
 use weigh_engine::record::Beside;
 use weigh_limit::attribution::Observed;
@@ -29,11 +28,11 @@ use crate::probes::carried::Carried;
 use crate::probes::departures::Departures;
 use crate::probes::hearing::Heard;
 use crate::probes::metering::Metering;
-use crate::probes::watched::Watched;
 use crate::targets::handshakes::Handshakes;
 use crate::targets::kept::{Counted, Lease, Targets};
 use crate::targets::stage::Stage;
 use crate::targets::watching::Lookouts;
+use crate::trial::news::TrialNews;
 
 /// What a trial is run with.
 pub struct TrialOptions<'s> {
@@ -45,8 +44,8 @@ pub struct TrialOptions<'s> {
     pub every: Option<Nanos>,
     /// Signals that may end the trial early.
     pub interrupts: &'s Interrupts,
-    /// Receives the progress of each shard.
-    pub progress: Sender<(u32, Progress)>,
+    /// Receives what shards and probes report while the trial runs.
+    pub progress: Sender<TrialNews>,
     /// The file for single messages, if they are kept.
     pub messages: Option<PathBuf>,
     /// The hosts, the path and the relay between generator and target.
@@ -146,8 +145,6 @@ pub struct Findings {
     pub heard: Option<Heard>,
     /// Use of resources that can run out.
     pub observed: Observed,
-    /// Samples of the target; absent for an external target that is not observed.
-    pub watched: Option<Watched>,
     /// Why single messages could not be kept.
     pub unwritten: Option<RecordError>,
     /// What the target has counted since it was started; absent if that is not known.

@@ -5,14 +5,14 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
 use weigh_engine::generator::{Attendant, Generator};
-use weigh_engine::job::{Failure, Job, Progress, Shared, interval_length};
+use weigh_engine::job::{Failure, Job, Progress, Shared};
 use weigh_engine::object::ObjectFile;
 use weigh_engine::outcome::Outcome;
 use weigh_engine::pace;
 use weigh_engine::record::{self, Beside};
 use weigh_limit::attribution::Observed;
 use weigh_model::event::{Event, TrialFinished};
-use weigh_model::{Arrival, Doubt, Endpoint, Load, Nanos, Trial};
+use weigh_model::{Arrival, Doubt, Endpoint, Nanos, Trial};
 use weigh_path::urgency;
 use weigh_report::RecordError;
 use weigh_stage::pinning::Pinning;
@@ -22,11 +22,12 @@ use crate::case::material::{self, Material, composer};
 use crate::exit::{Exit, Stop};
 use crate::probe::{Edge, Entry, Phase, Probes};
 use crate::probes::PROBES;
-use crate::probes::watched::Watched;
 use crate::targets::addresses::{resolve, sources};
 use crate::targets::kept::{Counted, Lease, Targets};
 use crate::targets::stage;
 use crate::trial::context::{Client, Clock, Findings, TrialContext, TrialOptions, Window};
+use crate::trial::news::TrialNews;
+use crate::trial::series::reported_every;
 use crate::trial::unanswered::{check_answered, failure, unreached};
 
 /// What a trial came to.
@@ -36,8 +37,6 @@ pub struct Weighed {
     /// Events of its probes: its connections, one session packet by packet, what TCP knew of the
     /// path over time, its background, its energy.
     pub told: Vec<Event>,
-    /// Samples of the target while it ran; absent for an external target that is not observed.
-    pub watched: Option<Watched>,
     /// Why its single messages could not be kept.
     pub unwritten: Option<RecordError>,
     /// Use of resources that can run out, at the end of the window.
@@ -162,7 +161,6 @@ fn weigh(
     let weighed = Weighed {
         finished,
         told: found.events,
-        watched: found.watched,
         unwritten: found.unwritten,
         observed: found.observed,
         epoch_ns: trial.clock.monotonic_ns,
@@ -211,7 +209,7 @@ fn job(
         address: client.address,
         trace: material.trace.clone(),
         shards: options.shards,
-        every: told_every(interval(&trial.trial.load, options.every)),
+        every: reported_every(&trial.trial.load, options.every),
         messages: client.log.clone(),
         is_metered: scene.is_some() && options.stage.is_heard,
         may_be_cut_off: scene.is_some() && options.stage.path.is_some(),
@@ -249,7 +247,7 @@ struct Watch {
     /// The generator goes before others: it sleeps between messages, on a core that is not the
     /// target's.
     is_urgent: bool,
-    progress: Mutex<Sender<(u32, Progress)>>,
+    progress: Mutex<Sender<TrialNews>>,
     window: Mutex<Window>,
     probes: Arc<Probes>,
 }
@@ -303,22 +301,7 @@ impl Attendant for Watch {
 
     fn progress(&self, shard: u32, progress: Progress) {
         if let Ok(sender) = self.progress.lock() {
-            let _ = sender.send((shard, progress));
+            let _ = sender.send(TrialNews::Shard(shard, progress));
         }
     }
 }
-
-/// How long an interval of the time series is: as the plan wants it, at least [`INTERVAL_MIN`], or
-/// fitted to the length of the trial. Where that makes too many intervals, neighbours are joined.
-pub fn interval(load: &Load, wanted: Option<Nanos>) -> Nanos {
-    wanted.map_or_else(|| interval_length(load), |wanted| wanted.max(INTERVAL_MIN))
-}
-
-/// How often shards tell of themselves: a whole number of times in each interval of a report, and
-/// every second for somebody who watches.
-pub fn told_every(interval: Nanos) -> Nanos {
-    Nanos(interval.0 / interval.0.div_ceil(1_000_000_000).max(1))
-}
-
-/// Of usual loads a shorter interval holds too few messages to have a quantile.
-const INTERVAL_MIN: Nanos = Nanos::from_millis(10);

@@ -3,6 +3,9 @@
 pub mod context;
 pub mod followed;
 pub mod identity;
+pub mod live;
 pub mod measure;
+pub mod news;
 pub mod series;
+pub mod ticks;
 pub mod unanswered;
