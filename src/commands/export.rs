@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use weigh_model::event::Event;
 use weigh_report::exports::{
-    cells, intervals, jtl, message_files, message_table, openmetrics, packets,
+    HAS_MESSAGES, cells, intervals, jtl, message_files, message_table, openmetrics, packets,
 };
 use weigh_report::{RecordError, RunFolder, Summary};
 
@@ -50,6 +50,10 @@ enum Format {
 impl Export {
     /// Writes the run in the format asked for.
     pub fn run(self) -> Result<Exit, Stop> {
+        let of_messages = matches!(self.format, Format::Messages | Format::Jtl);
+        if of_messages && !HAS_MESSAGES {
+            return Err(Stop::unbuilt("record of single messages"));
+        }
         let folder = RunFolder::find(&self.runs, &self.run).map_err(Stop::usage)?;
         let journal = folder.read_journal().map_err(Stop::usage)?;
         for bad in &journal.bad_lines {
@@ -57,7 +61,7 @@ impl Export {
         }
         let summary = Summary::from_events(&journal.events).map_err(Stop::usage)?;
         let run = Run { folder: &folder, summary: &summary, events: &journal.events };
-        if matches!(self.format, Format::Messages | Format::Jtl) {
+        if of_messages {
             tell_missing(&folder, &journal.events);
         }
         let left_out = match &self.output {

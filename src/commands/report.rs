@@ -37,7 +37,6 @@ pub struct Report {
     #[arg(long)]
     html: bool,
     /// Writes every picture of the report into a folder, as SVG and as PNG
-    #[cfg(feature = "plots")]
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
     /// Where runs are kept
@@ -50,6 +49,10 @@ pub struct Report {
 impl Report {
     /// Reads the journal and shows what it says.
     pub fn run(self) -> Result<Exit, Stop> {
+        #[cfg(not(feature = "plots"))]
+        if self.plots.is_some() {
+            return Err(Stop::unbuilt("pictures as files (--plots)"));
+        }
         if let Some(folder) = StudyFolder::named(&self.runs, &self.run) {
             return self.study(&folder);
         }

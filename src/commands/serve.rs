@@ -70,6 +70,10 @@ impl Serve {
             return stage.run();
         }
         let named = self.protocol.clone().unwrap_or_default();
+        #[cfg(not(feature = "pipeline"))]
+        if ["store", "api", "gateway", "pipeline"].contains(&named.as_str()) {
+            return Err(Stop::unbuilt(&format!("services of the storage pipeline ({named})")));
+        }
         if named == RELAY {
             return self.relay();
         }

@@ -20,6 +20,8 @@ mod lateness;
 mod library;
 mod limit;
 mod loads;
+#[cfg(feature = "parquet")]
+mod messages;
 mod modelled;
 mod numbers;
 mod observing;

@@ -1,7 +1,5 @@
 //! `weigh runs`: the history, and the index that it makes for itself.
 
-use std::fs;
-
 use crate::rig::{Place, signal, until, wait};
 
 #[test]
@@ -36,6 +34,7 @@ fn the_history_of_a_metric_is_shown_run_by_run() {
     place.weigh(&["runs", "--since", "yesterday"]).with(2).saying(&["2026-11-01"]);
 }
 
+#[cfg(feature = "index")]
 #[test]
 fn the_index_may_be_deleted_or_broken() {
     let place = Place::new("history-index");
@@ -43,9 +42,9 @@ fn the_index_may_be_deleted_or_broken() {
     let first = place.weigh(&["runs"]).with(0);
     assert_eq!(first.stderr, "");
     let index = place.folder().join("runs/index.sqlite");
-    fs::remove_file(&index).expect("there is an index");
+    std::fs::remove_file(&index).expect("there is an index");
     assert_eq!(place.weigh(&["runs"]).with(0).stdout, first.stdout);
-    fs::write(&index, "no database".repeat(100)).expect("a file");
+    std::fs::write(&index, "no database".repeat(100)).expect("a file");
     let ended =
         place.weigh(&["runs"]).with(0).saying(&["index.sqlite", "made again from the runs"]);
     assert_eq!(ended.stdout, first.stdout);

@@ -172,6 +172,7 @@ fn dry_tells_the_plans_and_starts_nothing() {
 }
 
 /// What a study answers beside its claims is asked for by its own id: its plans, and no others.
+#[cfg(feature = "pipeline")]
 #[test]
 fn a_question_of_how_many_can_be_asked_for_alone() {
     let place = Place::new("study-how-many");

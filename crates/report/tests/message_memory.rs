@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use weigh_model::message::{MessageRow, MessageState};
-use weigh_report::exports::message_writer::{MessageHeader, MessageWriter};
+use weigh_report::exports::{MessageHeader, MessageWriter};
 
 /// A message that was sent, confirmed and delivered, at times without a pattern.
 fn delivered(number: u64) -> MessageRow {

@@ -44,6 +44,9 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// How to get a build that has every part.
+pub const FULL_BUILD: &str = "build it with `cargo build --release --features full`";
+
 /// Why the program ends early: what it says, and with which code.
 #[derive(Debug)]
 pub struct Stop {
@@ -62,6 +65,11 @@ impl Stop {
     /// The flags or the plan are wrong.
     pub fn usage(text: impl fmt::Display) -> Stop {
         Stop::new(Exit::Usage, text)
+    }
+
+    /// Names a part that this build does not have, and how to get it.
+    pub fn unbuilt(part: &str) -> Stop {
+        Stop::usage(format!("this build of weigh has no {part}; {FULL_BUILD}"))
     }
 
     /// A plan is wrong: what compilers would print, with their colours.

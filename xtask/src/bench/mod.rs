@@ -112,7 +112,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
         },
         weigh: match &options.weigh {
             Some(path) => found(path)?,
-            None => build_weigh(&root, &[])?,
+            None => build_weigh(&root, "full")?,
         },
         before: options.before.as_ref().map(found).transpose()?,
         root: root.clone(),
@@ -287,14 +287,13 @@ fn build_floor(root: &Path) -> anyhow::Result<PathBuf> {
 /// The same without times, kept aside: the next build of the plain one takes its place.
 fn build_unrecorded(root: &Path, scratch: &Path) -> anyhow::Result<PathBuf> {
     let kept = scratch.join("weigh-unrecorded");
-    fs::copy(build_weigh(root, &["--features", "unrecorded"])?, &kept)?;
+    fs::copy(build_weigh(root, "full,unrecorded")?, &kept)?;
     Ok(kept)
 }
 
-fn build_weigh(root: &Path, features: &[&str]) -> anyhow::Result<PathBuf> {
+fn build_weigh(root: &Path, features: &str) -> anyhow::Result<PathBuf> {
     let status = Command::new("cargo")
-        .args(["build", "--release", "--package", "weigh"])
-        .args(features)
+        .args(["build", "--release", "--package", "weigh", "--features", features])
         .current_dir(root)
         .status()?;
     ensure!(status.success(), "the release build failed");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use weigh_model::event::{Event, TrialFinished};
 
-use super::message_reader::MessageReader;
+use super::MessageReader;
 use crate::record_error::RecordError;
 use crate::run_folder::RunFolder;
 use crate::summary::{Summary, finished_trials};

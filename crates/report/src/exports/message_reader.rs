@@ -9,7 +9,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use weigh_model::message::{LossCause, MessageRow, MessageState};
 
-use super::message_writer::{MESSAGES_SCHEMA, MessageHeader};
+use super::message_header::{MESSAGES_SCHEMA, MessageHeader};
 use crate::record_error::RecordError;
 
 /// A file of messages.

@@ -5,6 +5,7 @@ mod energy;
 mod interference;
 mod journal_size;
 mod lateness;
+#[cfg(feature = "parquet")]
 mod messages;
 mod modelled;
 mod page;

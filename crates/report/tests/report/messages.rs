@@ -6,8 +6,7 @@ use std::path::PathBuf;
 
 use weigh_model::message::{LossCause, MessageRow, MessageState};
 use weigh_report::RecordError;
-use weigh_report::exports::message_reader::MessageReader;
-use weigh_report::exports::message_writer::{GROUP_ROWS, MessageHeader, MessageWriter};
+use weigh_report::exports::{GROUP_ROWS, MessageHeader, MessageReader, MessageWriter};
 
 fn path(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("messages-{name}"));

@@ -27,6 +27,7 @@ use weigh_plan::kind::Wrong;
 use weigh_plan::matrix::{self, Keys, RELAY};
 use weigh_plan::world::REFERENCE;
 use weigh_protocols as registry;
+use weigh_report::exports::HAS_MESSAGES;
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::hosts::Offloads;
 
@@ -35,6 +36,7 @@ use crate::case::lanes::{Against, Lane};
 use crate::case::material::{Material, Shelf};
 use crate::case::pipeline::{Pipeline, is_pipeline};
 use crate::case::share::TargetShare;
+use crate::exit::FULL_BUILD;
 use crate::input_file::{self, TEXT_BYTES_MAX};
 
 /// A case of the plan, ready to be weighed.
@@ -78,6 +80,10 @@ pub struct Secrets {
 /// # Errors
 /// If a case names a protocol, target or key that there is not, or a file that cannot be read.
 pub fn decide(plan: &Plan, catalogue: &Catalogue, secrets: &Secrets) -> Result<Vec<Case>, Invalid> {
+    if plan.observe.messages && !HAS_MESSAGES {
+        let problem = "this build of weigh cannot keep single messages";
+        return Err(Invalid::new("observe.messages", problem, FULL_BUILD));
+    }
     let mut shelf = Shelf::default();
     plan.cases
         .iter()

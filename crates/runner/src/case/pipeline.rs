@@ -11,6 +11,8 @@ use weigh_plan::world::{PIPELINE, REFERENCE};
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::pipeline::{Assembly, Keeping};
 
+use crate::exit::FULL_BUILD;
+
 /// The pipeline, as a lane weighs it.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
@@ -34,8 +36,8 @@ impl Pipeline {
         let given: Keys = keys.iter().filter(|(key, _)| own(key)).map(clone).collect();
         let text = |key: &str| given.get(key).and_then(|value| value.as_str());
         if !cfg!(feature = "pipeline") {
-            let problem = "this build has no services of the pipeline";
-            return Err(Invalid::new("target", problem, "build it with the feature pipeline"));
+            let problem = "this build of weigh has no services of the pipeline";
+            return Err(Invalid::new("target", problem, FULL_BUILD));
         }
         let entry = Entry::of(protocol.name())?;
         let stages = entry.stages(text(STAGES))?;

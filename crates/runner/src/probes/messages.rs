@@ -14,7 +14,7 @@ use weigh_model::message::MessageRow;
 use weigh_model::{Doubt, Nanos};
 use weigh_observe::cpu::own_thread_ns;
 use weigh_report::RecordError;
-use weigh_report::exports::message_writer::{MessageHeader, MessageWriter};
+use weigh_report::exports::{MessageHeader, MessageWriter};
 
 use crate::exit::{Exit, Stop};
 use crate::probes::departures::Departures;

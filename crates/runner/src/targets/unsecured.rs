@@ -31,6 +31,11 @@ impl Vault {
         Ok(Vec::new())
     }
 
+    /// There is no certificate authority.
+    pub fn authority(&self) -> Option<PathBuf> {
+        None
+    }
+
     /// Nothing.
     pub fn files(&self, _lane: &Lane) -> Result<Option<TlsFiles<'_>>, Stop> {
         Ok(None)

@@ -1,0 +1,77 @@
+//! Stands in for the record of single messages in a build without Parquet: no value of these types
+//! exists, and asking for one says how to get a build that has it.
+
+use std::path::Path;
+
+use weigh_model::message::MessageRow;
+
+use super::message_header::MessageHeader;
+use crate::record_error::RecordError;
+
+/// Reads no file.
+pub enum MessageReader {}
+
+impl MessageReader {
+    /// Refuses to open a file.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn open(path: &Path) -> Result<MessageReader, RecordError> {
+        Err(unbuilt(path))
+    }
+
+    /// Is never called.
+    pub fn header(&self) -> &MessageHeader {
+        match *self {}
+    }
+
+    /// Is never called.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn each<E: From<RecordError>>(
+        &self,
+        _each: impl FnMut(&MessageRow) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match *self {}
+    }
+}
+
+/// Writes no file.
+pub enum MessageWriter {}
+
+impl MessageWriter {
+    /// Refuses to begin a file.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn create(path: &Path, _header: &MessageHeader) -> Result<MessageWriter, RecordError> {
+        Err(unbuilt(path))
+    }
+
+    /// Is never called.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn push(&mut self, _row: &MessageRow) -> Result<(), RecordError> {
+        match *self {}
+    }
+
+    /// Is never called.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn close(self) -> Result<(), RecordError> {
+        match self {}
+    }
+
+    /// Is never called.
+    pub fn abandon(self) {
+        match self {}
+    }
+}
+
+fn unbuilt(path: &Path) -> RecordError {
+    let problem = "this build of weigh cannot read or write Parquet";
+    RecordError::saying(path, problem, "build it with --features full")
+}
