@@ -39,7 +39,7 @@ fn the_delay_is_half_a_period_and_the_path_on_virtual_time() {
         let setup = setup.connections(100).seed(seed);
         let seen = setup.on_virtual_time();
         assert_eq!(seen.ledger().delivered, Some(997 * 20));
-        let recorder = &seen.outcome.recorder;
+        let recorder = &seen.outcome.shards.recorder;
         let delivery = &recorder.delivery;
         // A message reaches the server after 15 ms, the request that brings it back takes 30: the
         // least is that the request comes just behind it.
@@ -61,7 +61,7 @@ fn the_three_parts_add_up_to_the_delivery() {
     let one_way = Nanos::from_millis(15);
     let seen = across(polled(3, "50/s", Nanos::from_millis(400), 10), one_way);
     let seen = seen.connections(9).on_virtual_time();
-    let recorder = &seen.outcome.recorder;
+    let recorder = &seen.outcome.shards.recorder;
     let parts = [&recorder.poll_wait, &recorder.poll_round_trip, &recorder.handling];
     let count = recorder.delivery.count();
     assert_eq!((count, seen.ledger().delivered), (1500, Some(1500)));
@@ -83,7 +83,7 @@ fn answers_without_a_message_are_counted_exactly() {
         let setup = polled(consumers, "10/s", Nanos::from_millis(10), 10);
         let seen = across(setup, one_way).on_virtual_time();
         assert_eq!(seen.ledger().delivered, Some(100 * u64::from(consumers)));
-        let recorder = &seen.outcome.recorder;
+        let recorder = &seen.outcome.shards.recorder;
         assert_eq!(recorder.polls, 1000 * u64::from(consumers));
         assert_eq!(recorder.empty_polls, 900 * u64::from(consumers));
         assert_eq!((recorder.polls_skipped, recorder.polls_refused), (0, 0));
@@ -97,7 +97,7 @@ fn answers_without_a_message_are_counted_exactly() {
 fn a_request_waits_for_the_answer_to_the_last() {
     let setup = polled(1, "10/s", Nanos::from_millis(20), 5).connections(2);
     let seen = across(setup.clone(), Nanos::from_millis(15)).on_virtual_time();
-    let recorder = &seen.outcome.recorder;
+    let recorder = &seen.outcome.shards.recorder;
     assert_eq!((recorder.polls, recorder.polls_skipped), (125, 125));
     let doubts = seen.outcome.doubts(&setup.load, true);
     assert!(doubts.iter().any(|doubt| doubt.record().code == "polls-skipped"));
@@ -112,7 +112,7 @@ fn a_long_poll_is_as_fast_as_the_path() {
     setup.load.poll_wait = Some(Nanos::from_secs(30));
     let seen = across(setup, Nanos::from_millis(15)).on_virtual_time();
     assert_eq!(seen.ledger().delivered, Some(200));
-    let recorder = &seen.outcome.recorder;
+    let recorder = &seen.outcome.shards.recorder;
     let delivery = &recorder.delivery;
     assert_near("least, ms", ms(delivery.min().unwrap() as f64), 30.0, 0.05);
     assert_near("most, ms", ms(delivery.max().unwrap() as f64), 30.0, 0.05);
@@ -130,7 +130,7 @@ fn a_long_poll_ends_with_its_wait() {
     let seen = across(setup, Nanos::from_micros(100)).on_virtual_time();
     assert_eq!(seen.ledger().delivered, Some(4));
     // A second holds three waits of 300.2 ms and a bit, which ends with the next message.
-    let recorder = &seen.outcome.recorder;
+    let recorder = &seen.outcome.shards.recorder;
     assert_eq!((recorder.polls, recorder.empty_polls), (17, 12));
 }
 
@@ -141,7 +141,7 @@ fn a_limit_leaves_nothing_behind() {
     setup.load.poll_limit = Some(10);
     let seen = across(setup, Nanos::from_millis(1)).on_virtual_time();
     assert_eq!(seen.ledger().delivered, Some(500));
-    let recorder = &seen.outcome.recorder;
+    let recorder = &seen.outcome.shards.recorder;
     assert!(recorder.delivery.max().unwrap() < 1_050_000_000);
     assert!((50..=60).contains(&recorder.polls), "{}", recorder.polls);
 }
@@ -177,7 +177,7 @@ fn a_lost_connection_loses_no_message() {
     // Consumers connect first; after 1,500 bytes it has asked some twenty times.
     setup.cuts = vec![Cut { to, connection: 0, from_listener: false, after_bytes: 1500 }];
     let seen = across(setup, Nanos::from_millis(1)).on_virtual_time();
-    assert_eq!(seen.outcome.lost_links, 1);
+    assert_eq!(seen.outcome.shards.lost_links, 1);
     assert_eq!((seen.ledger().delivered, seen.ledger().duplicates), (Some(250), 0));
 }
 
@@ -187,7 +187,7 @@ fn the_delay_is_half_a_period_on_sockets() {
     let period = Nanos::from_millis(100);
     let seen = polled(4, "997/s", period, 3).on_sockets();
     assert_eq!(seen.ledger().delivered, Some(4 * 997 * 3));
-    let recorder = &seen.outcome.recorder;
+    let recorder = &seen.outcome.shards.recorder;
     assert_eq!(recorder.polls + recorder.polls_skipped, 4 * 30);
     let delay = ms(recorder.delivery.mean().unwrap());
     let wait = ms(recorder.poll_wait.mean().unwrap());

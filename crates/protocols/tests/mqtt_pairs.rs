@@ -7,11 +7,11 @@ use mqtt_world::{Peer, Said, World, dial, keep, trial};
 use weigh_model::endpoint::Credentials;
 use weigh_model::mark::{MARK_BYTES, Mark, Reading};
 use weigh_model::protocol::{Dial, Lifetime, Protocol, Role, Seat};
-use weigh_model::random::Random;
 use weigh_model::tally::Tally;
 use weigh_model::wire::{Fault, Op, Outbox, Reply, Ticket, Wire};
 use weigh_model::{Nanos, Pattern, Topology};
 use weigh_protocols::mqtt::Mqtt;
+use weigh_stats::random::Random;
 
 /// A wire with its link, its unread input and what it said.
 struct Guest {

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use weigh_model::load::Polling;
-use weigh_model::random::Random;
 use weigh_model::{Load, Nanos};
+use weigh_stats::random::Random;
 
 use super::{Phase, Shard};
 use crate::io::Io;

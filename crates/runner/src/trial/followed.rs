@@ -3,8 +3,8 @@
 use std::sync::mpsc::{self, Receiver};
 
 use weigh_engine::job::Progress;
-use weigh_limit::attribution::Observed;
 use weigh_model::event::{Event, Interval, TrialFinished};
+use weigh_model::headroom::Observed;
 use weigh_model::{Condition, Trial};
 use weigh_report::RecordError;
 use weigh_report::exports;

@@ -11,11 +11,11 @@ use weigh_engine::generator::{Attendant, Generator};
 use weigh_engine::job::{Failure, Job, Progress, Shared, interval_length};
 use weigh_engine::message_log::MessageLog;
 use weigh_engine::outcome::Outcome;
-use weigh_limit::attribution::{Observed, Use};
 use weigh_model::background::Background;
 use weigh_model::body::Composer;
 use weigh_model::energy::Span;
 use weigh_model::event::{Event, TrialFinished};
+use weigh_model::headroom::{Observed, Use};
 use weigh_model::protocol::{Dial, Invalid};
 use weigh_model::{Arrival, Doubt, Emulation, Endpoint, Load, Nanos, Trial};
 use weigh_observe::cpu::{HostCpu, monotonic_ns};
@@ -283,7 +283,7 @@ fn measure(
     let generating = || generate(&job, epoch, &watch, &crossing, around.interrupts);
     let (mut outcome, taken) = taken::beside(target, &job, &watch.bell, generating);
     let mut crossed = crossing.end();
-    let accounts = outcome.as_mut().ok().map(|outcome| &mut outcome.accounts);
+    let accounts = outcome.as_mut().ok().map(|outcome| &mut outcome.shards.accounts);
     let recorded = messages.map(|messages| messages.finish(accounts)).unwrap_or_default();
     let mut outcome = outcome
         .map_err(|error| target.died(lane).unwrap_or_else(|| unreached(error, lane, &crossed)))?;

@@ -121,7 +121,7 @@ fn count(
 /// What a broker must have counted once the trial is in its counters, those before included. What
 /// somebody else sent to it is not known.
 fn expected(outcome: &Outcome, seen: &Seen, before: &BTreeMap<String, f64>) -> Expected {
-    let producers = outcome.accounts.producers.iter();
+    let producers = outcome.shards.accounts.producers.iter();
     let sent: u64 = producers.map(|one| one.sent + one.warmup_sent).sum();
     let base = |name: &str| before.get(name).copied().unwrap_or(0.0);
     let received = if seen.is_mixed { f64::INFINITY } else { base("received") + sent as f64 };
