@@ -14,10 +14,10 @@ use weigh_engine::generator::{Attendant, Generator};
 use weigh_engine::job::{Job, Progress, Shared};
 use weigh_engine::serving::Serving;
 use weigh_model::body::{BodySource, Composer, widest_mark};
-use weigh_model::load::{Load, Pattern, Split, Topology};
+use weigh_model::load::{Load, Pattern};
 use weigh_model::trial::{Settings, Trial};
 use weigh_model::units::Bytes;
-use weigh_model::{Arrival, Endpoint, Nanos, Writes};
+use weigh_model::{Endpoint, Nanos};
 
 struct Counting;
 
@@ -96,28 +96,8 @@ fn hold(connections: u32, version: &str) -> [i64; 2] {
         target: "reference".to_owned(),
         endpoint: Some(Endpoint::at("mqtt", address)),
         load: Load {
-            pattern: Pattern::Hold,
-            connections,
-            subscribers: 0,
-            topology: Topology::FanIn,
-            messages: None,
             duration: Some(Nanos::from_millis(1)),
-            warmup: Nanos(0),
-            arrival: Arrival::Closed,
-            rate: None,
-            window: None,
-            think: Nanos(0),
-            split: Split::Exact,
-            join: None,
-            writes: Writes::default(),
-            poll_period: None,
-            poll_wait: None,
-            poll_limit: None,
-            stall: None,
-            batch: None,
-            body: BodySource::Filler,
-            size: None,
-            timeout: Nanos::from_secs(5),
+            ..Load::closed(Pattern::Hold, connections)
         },
         settings,
     };

@@ -4,6 +4,7 @@ use clap::Args;
 use weigh_model::plan::{Plan, Repeat};
 use weigh_model::units::parse_duration;
 use weigh_model::{Nanos, Pattern};
+use weigh_plan::World;
 use weigh_plan::matrix::Decided;
 use weigh_plan::patience;
 use weigh_stage::catalogue::Catalogue;
@@ -97,7 +98,7 @@ impl Compare {
         if let Some(words) = &self.background {
             drafts = background::beneath(words, drafts, &known)?;
         }
-        patience::lengthen(&mut drafts, |_| options.has_timeout(), &known);
+        patience::lengthen(&mut drafts, |_| options.has_timeout(), |draft| known.patience(draft));
         let repeat = Repeat::exactly(self.reps);
         let mut plan = self.shared.plan(&self.name, &drafts, repeat, catalogue)?;
         plan.observe.messages = self.keep_messages;
@@ -137,14 +138,9 @@ const GUARANTEE: &str = "qos";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use weigh_model::{Load, Pattern};
 
     fn hold(qos: u8) -> Decided {
-        let load = json!({
-            "pattern": "hold", "connections": 1, "subscribers": 0, "topology": "fan-in",
-            "duration": "1s", "warmup": "0s", "arrival": "closed", "think": "0s",
-            "split": "exact", "body": "readings", "timeout": "5s",
-        });
         Decided {
             protocol: "mqtt".to_owned(),
             target: "reference".to_owned(),
@@ -153,7 +149,7 @@ mod tests {
             share: Default::default(),
             stages: Default::default(),
             background: Default::default(),
-            load: serde_json::from_value(load).unwrap(),
+            load: Load::closed(Pattern::Hold, 1),
         }
     }
 

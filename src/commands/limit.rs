@@ -9,7 +9,7 @@ use weigh_limit::{Axis, AxisKind, Search};
 use weigh_model::plan::{Plan, Repeat, TargetLife};
 use weigh_model::units::parse_duration;
 use weigh_model::{Load, Nanos, Pattern};
-use weigh_plan::patience;
+use weigh_plan::{World, patience};
 use weigh_stage::catalogue::Catalogue;
 
 use crate::planning::conduct::Manner;
@@ -126,13 +126,13 @@ impl Limit {
         for lane in lanes {
             let protocol = lane.protocol.name();
             let patterns = lane.patterns();
-            let pattern = self.load.pattern.unwrap_or(patterns[0]);
-            let topology = options.topology();
+            let pattern = self.load.words.pattern.unwrap_or(patterns[0]);
+            let topology = options.words.topology;
             axis_load::check(axis.kind(), protocol, pattern, topology)?;
             let mut load = options.load(protocol, patterns)?;
             let goals = self.goals.asked().goals(&load)?;
             let is_near = !self.shared.has_hosts() && lane.against.is_on_this_machine();
-            if self.load.timeout.is_none() && is_near && axis_load::can_pile_up(&load) {
+            if !self.load.has_timeout() && is_near && axis_load::can_pile_up(&load) {
                 load.timeout = load.timeout.min(limit_length::usual_timeout(&goals));
             }
             let mut search = Search::new(*axis, goals);
@@ -177,7 +177,9 @@ impl Limit {
     fn plan(&self, catalogue: &Catalogue, wanted: &[Wanted]) -> Result<(Plan, Secrets), Stop> {
         let draft = |own: &Wanted| self.shared.draft(&own.lane, &own.load);
         let mut drafts = wanted.iter().map(draft).collect::<Result<Vec<_>, _>>()?;
-        patience::lengthen(&mut drafts, |_| self.load.has_timeout(), &Known::new(catalogue));
+        let known = Known::new(catalogue);
+        let is_given = |_| self.load.has_timeout();
+        patience::lengthen(&mut drafts, is_given, |draft| known.patience(draft));
         let target = if self.keep_target { TargetLife::Kept } else { TargetLife::Fresh };
         let repeat = Repeat { target, ..Repeat::exactly(1) };
         let plan = self.shared.plan(&self.name, &drafts, repeat, catalogue)?;

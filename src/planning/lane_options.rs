@@ -128,7 +128,7 @@ impl LaneOptions {
     ) -> Result<Vec<Lane>, Stop> {
         let lanes = self.tls.spread(lanes::lanes(words, catalogue, given)?)?;
         let lanes = self.requests.apply(lanes)?;
-        if load.says_body() { Ok(lanes) } else { fetched::lanes(lanes, load.pattern) }
+        if load.says_body() { Ok(lanes) } else { fetched::lanes(lanes, load.words.pattern) }
     }
 
     /// A lane under a load, over the path, with the target's share of the machine, with each

@@ -2,7 +2,7 @@
 //! of.
 
 use weigh_limit::{Axis, AxisKind};
-use weigh_model::units::{parse_rate, parse_size};
+use weigh_model::units::{Bytes, parse_rate, parse_size};
 use weigh_model::{Arrival, Pattern, Rate};
 
 use crate::planning::options::LoadOptions;
@@ -58,29 +58,29 @@ fn load(kind: AxisKind, flag: &str, text: &str) -> Result<f64, Stop> {
 /// # Errors
 /// If a flag fixes what is searched, or there is no such axis in the pattern.
 pub fn with_axis(options: &LoadOptions, axis: &Axis) -> Result<LoadOptions, Stop> {
-    let mut options = options.clone();
+    let mut words = options.words.clone();
     let kind = axis.kind();
     for (flag, is_given, instead) in [
-        ("-n", options.messages.is_some(), "leave it out, or search a burst: --axis burst"),
-        ("-d", options.duration.is_some(), "a goal says how long its trials are: type --trial 1s"),
+        ("-n", words.messages.is_some(), "leave it out, or search a burst: --axis burst"),
+        ("-d", words.duration.is_some(), "a goal says how long its trials are: type --trial 1s"),
     ] {
         if is_given {
             return Err(Stop::usage(format!("{flag}: {instead}")));
         }
     }
     let fixed = match kind {
-        AxisKind::Rate => options.rate.map(|_| "-R"),
-        AxisKind::Connections => options.connections.or(options.publishers).map(|_| "-c"),
+        AxisKind::Rate => words.rate.map(|_| "-R"),
+        AxisKind::Connections => words.connections.map(|_| "-c"),
         AxisKind::Burst => None,
-        AxisKind::Subscribers => options.subscribers.map(|_| "-y"),
-        AxisKind::MessageSize => options.size.map(|_| "-s"),
+        AxisKind::Subscribers => words.subscribers.map(|_| "-y"),
+        AxisKind::MessageSize => words.size.map(|_| "-s"),
     };
     if let Some(flag) = fixed {
         return Err(Stop::usage(format!(
             "{flag}: {kind} is what is searched: give its ends with --from and --to"
         )));
     }
-    if options.pattern == Some(Pattern::Hold) && kind != AxisKind::Connections {
+    if words.pattern == Some(Pattern::Hold) && kind != AxisKind::Connections {
         return Err(Stop::usage(format!(
             "--pattern hold sends no messages and has no axis {kind}: type --axis connections"
         )));
@@ -88,23 +88,23 @@ pub fn with_axis(options: &LoadOptions, axis: &Axis) -> Result<LoadOptions, Stop
     let min = axis.min();
     match kind {
         AxisKind::Rate => {
-            if let Some(closed) = options.arrival.as_ref().filter(|arrival| !has_rate(arrival)) {
+            if let Some(closed) = words.arrival.as_ref().filter(|arrival| !has_rate(arrival)) {
                 return Err(Stop::usage(format!(
                     "--arrival {closed} has no rate that could be searched: type constant, \
                      poisson or periodic, or another --axis"
                 )));
             }
-            options.rate = Some(Rate { per_second: min, per_client: false });
+            words.rate = Some(Rate { per_second: min, per_client: false });
         }
-        AxisKind::Connections => options.connections = Some(min as u32),
+        AxisKind::Connections => words.connections = Some(min as u32),
         AxisKind::Burst => {
-            options.messages = Some(min as u64);
-            if options.rate.is_none() {
-                options.arrival.get_or_insert(Arrival::Burst);
+            words.messages = Some(min as u64);
+            if words.rate.is_none() {
+                words.arrival.get_or_insert(Arrival::Burst);
             }
         }
-        AxisKind::Subscribers => options.subscribers = Some(min as u32),
-        AxisKind::MessageSize => options.size = Some(min as u64),
+        AxisKind::Subscribers => words.subscribers = Some(min as u32),
+        AxisKind::MessageSize => words.size = Some(Bytes(min as u64)),
     }
-    Ok(options)
+    Ok(LoadOptions { words })
 }

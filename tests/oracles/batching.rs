@@ -40,7 +40,7 @@ fn a_batch_takes_a_round_trip_however_many_messages_are_in_it() {
         assert_eq!((recorder.batch.count(), recorder.response.count()), (10, 1000), "{what}");
         assert_near(&what, batch_ms(&seen), 20.0 * trips, 0.1);
         assert_near(&what, response_ms(&seen, 0.5), 20.0 * trips, 0.1);
-        let whole = recorder.last_done.unwrap() - recorder.first_sent.unwrap();
+        let whole = recorder.span.last_done.unwrap() - recorder.span.first_sent.unwrap();
         assert_near(&what, whole.as_secs_f64() * 1e3, 200.0 * trips, 1.0);
         assert_eq!(recorder.writes, 10, "{what}");
     }
@@ -86,7 +86,7 @@ fn at_a_rate_messages_wait_until_their_batch_is_full() {
         assert_near(protocol, most, 99.0 + 20.0 * trips, 0.3);
         assert_near(protocol, response_ms(&seen, 0.5), 49.5 + 20.0 * trips, 2.0);
         // That wait is no lag of the generator.
-        assert_eq!(recorder.own_lag.max(), Some(0), "{protocol}");
+        assert_eq!(recorder.lags.own.max(), Some(0), "{protocol}");
     }
 }
 

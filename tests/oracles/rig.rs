@@ -15,15 +15,15 @@ use weigh_engine::job::{Job, Progress, Shared};
 use weigh_engine::outcome::{Outcome, ShardOutcome};
 use weigh_engine::serving::{Serving, SimulatedServing};
 use weigh_engine::shard::Shard;
-use weigh_model::body::{BodySource, Composer, widest_mark};
-use weigh_model::load::{Load, Pattern, Split, Topology};
+use weigh_model::body::{Composer, widest_mark};
+use weigh_model::load::{Load, Pattern};
 use weigh_model::protocol::{Host, Protocol, Seat};
 use weigh_model::seal::Sealer;
 use weigh_model::server::{Server, ServerReport};
 use weigh_model::trial::{Settings, Trial};
 use weigh_model::units::{Bytes, parse_rate};
 use weigh_model::wire::Wire;
-use weigh_model::{Arrival, Endpoint, Nanos};
+use weigh_model::{Endpoint, Nanos};
 use weigh_stage::hosts::Scene;
 
 use crate::scripted::{Policy, Scripted};
@@ -82,28 +82,10 @@ impl Setup {
             protocol: weigh_protocols::find(protocol).unwrap(),
             settings,
             load: Load {
-                pattern,
-                connections: 1,
                 subscribers: u32::from(pattern == Pattern::Deliver),
-                topology: Topology::FanIn,
                 messages: Some(messages),
-                duration: None,
-                warmup: Nanos(0),
-                arrival: Arrival::Closed,
-                rate: None,
-                window: None,
-                join: None,
-                writes: Default::default(),
-                poll_period: None,
-                poll_wait: None,
-                poll_limit: None,
-                stall: None,
-                batch: None,
-                think: Nanos(0),
-                split: Split::Exact,
-                body: BodySource::Filler,
                 size: Some(Bytes(64)),
-                timeout: Nanos::from_secs(5),
+                ..Load::closed(pattern, 1)
             },
             seed: 1,
             shards: 1,

@@ -155,7 +155,7 @@ fn check(setup: &Setup, seen: &Seen) {
     if load.pattern == Pattern::Deliver {
         assert_eq!(recorder.delivery.count(), arrived, "{name}");
     }
-    assert_eq!(recorder.send_lag.count(), sent, "{name}");
+    assert_eq!(recorder.lags.all.count(), sent, "{name}");
     assert!(
         seen.outcome.shards.ended < Nanos::from_secs(60),
         "{name}: {}",

@@ -62,15 +62,12 @@ pub(crate) mod tests {
     use super::*;
     use crate::figures::figures;
     use serde_json::json;
-    use weigh_model::Emulation;
+    use weigh_model::{Emulation, Pattern};
 
     /// A closed loop of four connections, with these changes.
     pub fn load(changes: &serde_json::Value) -> Load {
-        let mut load = json!({
-            "pattern": "request", "connections": 4, "subscribers": 0, "topology": "fan-in",
-            "messages": 100, "warmup": "0s", "arrival": "closed", "think": "0s", "split": "exact",
-            "body": "readings", "timeout": "5s",
-        });
+        let closed = Load::closed(Pattern::Request, 4);
+        let mut load = json!(Load { messages: Some(100), ..closed });
         for (key, value) in changes.as_object().into_iter().flatten() {
             load[key] = value.clone();
         }

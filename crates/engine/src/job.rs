@@ -180,37 +180,13 @@ pub enum Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weigh_model::body::BodySource;
-    use weigh_model::load::{Split, Topology};
-    use weigh_model::{Arrival, Pattern};
+    use weigh_model::Pattern;
 
     /// Never more than 120 intervals, never shorter than 100 ms, and of steps that people read.
     #[test]
     fn intervals_are_few_and_of_round_lengths() {
-        let mut load = Load {
-            pattern: Pattern::Request,
-            connections: 1,
-            subscribers: 0,
-            topology: Topology::FanIn,
-            messages: None,
-            duration: None,
-            warmup: Nanos::from_millis(500),
-            arrival: Arrival::Closed,
-            rate: None,
-            window: None,
-            join: None,
-            writes: Default::default(),
-            poll_period: None,
-            poll_wait: None,
-            poll_limit: None,
-            stall: None,
-            batch: None,
-            think: Nanos(0),
-            split: Split::Exact,
-            body: BodySource::Filler,
-            size: None,
-            timeout: Nanos::from_secs(5),
-        };
+        let mut load =
+            Load { warmup: Nanos::from_millis(500), ..Load::closed(Pattern::Request, 1) };
         assert_eq!(interval_length(&load), Nanos::from_millis(100));
         for (seconds, length_ms) in [
             (1, 100),

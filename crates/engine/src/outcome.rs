@@ -9,6 +9,7 @@ use weigh_model::{Arrival, Doubt, Ledger, Load, Nanos, Pattern, Topology};
 use crate::accounts::Accounts;
 use crate::contents::Contents;
 use crate::job::Failure;
+use crate::polls::Polls;
 use crate::recorder::Recorder;
 use crate::window::WindowCount;
 
@@ -159,7 +160,7 @@ impl Outcome {
         let cpu_max = shards.iter().map(|shard| shard.cpu).max().unwrap_or_default();
         let window_cpu_max = shards.iter().map(|shard| shard.window_cpu).max().unwrap_or_default();
         let none = ShardOutcome { measure_from: Nanos::NEVER, ..ShardOutcome::default() };
-        let mut shards = shards.into_iter().fold(none, ShardOutcome::with);
+        let shards = shards.into_iter().fold(none, ShardOutcome::with);
         let ledger = shards.accounts.settle(load, confirms);
         let ledger_bytes = shards.accounts.memory_bytes();
         let mut outcome = Outcome {
@@ -204,7 +205,8 @@ impl Outcome {
     /// last completion.
     pub fn window(&self, load: &Load) -> Option<Nanos> {
         let done = || {
-            let (from, to) = self.shards.recorder.first_sent.zip(self.shards.recorder.last_done)?;
+            let (from, to) =
+                self.shards.recorder.span.first_sent.zip(self.shards.recorder.span.last_done)?;
             Some(to - from)
         };
         let scheduled = self.shards.recorder.window.window().map(|window| window.length());
@@ -222,7 +224,7 @@ impl Outcome {
     pub fn window_between(&self) -> Option<(Nanos, Nanos)> {
         let scheduled =
             self.shards.recorder.window.window().map(|window| (window.begin, window.end));
-        scheduled.or(self.shards.recorder.first_sent.zip(self.shards.recorder.last_done))
+        scheduled.or(self.shards.recorder.span.first_sent.zip(self.shards.recorder.span.last_done))
     }
 
     /// Messages that were handed over within the window, and deliveries that arrived in it. Where
@@ -272,7 +274,7 @@ impl Outcome {
             put("answers_per_wakeup", answers as f64 / turns as f64);
         }
         if let (Some(first), Some(last)) =
-            (self.shards.recorder.first_sent, self.shards.recorder.last_done)
+            (self.shards.recorder.span.first_sent, self.shards.recorder.span.last_done)
         {
             put("transfer_time_s", (last - first).as_secs_f64());
         }
@@ -293,11 +295,11 @@ impl Outcome {
             let failed: u64 = failed_exchanges(&self.ledger);
             put("errors_ratio", failed as f64 / self.ledger.sent as f64);
         }
-        let lags = self.shards.recorder.send_lag.count();
+        let lags = self.shards.recorder.lags.all.count();
         // Messages of a batch wait for each other, whatever the window allows.
         let waits_by_design = load.arrival == Arrival::Burst || load.batch_size() > 1;
         if load.arrival.is_open() && !waits_by_design && lags > 0 {
-            let held_up = lags.saturating_sub(self.shards.recorder.own_lag.count());
+            let held_up = lags.saturating_sub(self.shards.recorder.lags.own.count());
             put("held_up_ratio", held_up as f64 / lags as f64);
         }
         let span = self.shards.ended - self.shards.measure_from;
@@ -343,13 +345,13 @@ impl Outcome {
 
     /// What asking came to.
     fn add_polls(&self, put: &mut dyn FnMut(&str, f64)) {
-        let Recorder { polls, empty_polls, polled_messages, .. } = self.shards.recorder;
-        put("polls", polls as f64);
-        put("empty_polls", empty_polls as f64);
-        put("polls_skipped", self.shards.recorder.polls_skipped as f64);
-        put("polls_refused", self.shards.recorder.polls_refused as f64);
-        if polls > 0 {
-            put("messages_per_poll", polled_messages as f64 / polls as f64);
+        let polls = &self.shards.recorder.polls;
+        put("polls", polls.made as f64);
+        put("empty_polls", polls.empty as f64);
+        put("polls_skipped", polls.skipped as f64);
+        put("polls_refused", polls.refused as f64);
+        if polls.made > 0 {
+            put("messages_per_poll", polls.messages as f64 / polls.made as f64);
         }
     }
 
@@ -381,7 +383,7 @@ impl Outcome {
             return (self.window_cpu_max.as_secs_f64() / length).min(1.0);
         }
         let whole = (self.shards.ended - self.shards.measure_from).as_secs_f64();
-        let active = match (load.duration, self.shards.recorder.last_done) {
+        let active = match (load.duration, self.shards.recorder.span.last_done) {
             (Some(duration), _) => duration.as_secs_f64(),
             (None, Some(last)) => (last - self.shards.measure_from).as_secs_f64(),
             (None, None) => whole,
@@ -434,13 +436,13 @@ impl Outcome {
         if load.polling().is_none() {
             return Vec::new();
         }
-        let Recorder { polls, polls_skipped, polls_refused, .. } = self.shards.recorder;
+        let Polls { made, skipped, refused, .. } = self.shards.recorder.polls;
         let mut doubts = Vec::new();
-        if let Some(status) = self.shards.first_refusal.filter(|_| polls_refused > 0) {
-            doubts.push(Doubt::PollsRefused(polls_refused, polls, status));
+        if let Some(status) = self.shards.first_refusal.filter(|_| refused > 0) {
+            doubts.push(Doubt::PollsRefused(refused, made, status));
         }
-        if polls_skipped > 0 {
-            doubts.push(Doubt::PollsSkipped(polls_skipped, polls_skipped + polls));
+        if skipped > 0 {
+            doubts.push(Doubt::PollsSkipped(skipped, skipped + made));
         }
         doubts
     }

@@ -326,32 +326,15 @@ mod tests {
     use super::*;
     use weigh_model::body::BodySource;
     use weigh_model::units::parse_rate;
-    use weigh_model::{Pattern, Split, Topology};
+    use weigh_model::{Pattern, Split};
 
     fn load(arrival: &str, rate: Option<&str>) -> Load {
         Load {
-            pattern: Pattern::Request,
-            connections: 4,
-            subscribers: 0,
-            topology: Topology::FanIn,
-            messages: None,
             duration: Some(Nanos::from_secs(10)),
-            warmup: Nanos(0),
             arrival: arrival.parse().unwrap(),
             rate: rate.map(|rate| parse_rate(rate).unwrap()),
-            window: None,
-            join: None,
-            writes: Default::default(),
-            poll_period: None,
-            poll_wait: None,
-            poll_limit: None,
-            stall: None,
-            batch: None,
-            think: Nanos(0),
-            split: Split::Exact,
             body: BodySource::Readings,
-            size: None,
-            timeout: Nanos::from_secs(5),
+            ..Load::closed(Pattern::Request, 4)
         }
     }
 

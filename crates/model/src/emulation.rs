@@ -196,10 +196,13 @@ mod tests {
     use serde_json::json;
 
     fn load(changes: serde_json::Value) -> Load {
-        let mut load = json!({
-            "pattern": "deliver", "connections": 4, "subscribers": 4, "topology": "pairs",
-            "messages": 40, "warmup": "0s", "arrival": "burst", "think": "0s", "split": "exact",
-            "writes": "single", "body": "readings", "timeout": "5s",
+        let mut load = json!(Load {
+            subscribers: 4,
+            topology: Topology::Pairs,
+            messages: Some(40),
+            arrival: Arrival::Burst,
+            writes: Writes::Single,
+            ..Load::closed(Pattern::Deliver, 4)
         });
         for (key, value) in changes.as_object().into_iter().flatten() {
             load[key] = value.clone();

@@ -262,6 +262,43 @@ pub struct Load {
 }
 
 impl Load {
+    /// A closed loop of this pattern on so many connections, one message in flight on each, without
+    /// an end, subscribers or a warm-up; bodies are filler and late after 5 s. What else a load
+    /// has is set on top: `Load { messages: Some(100), ..Load::closed(Pattern::Request, 1) }`.
+    pub fn closed(pattern: Pattern, connections: u32) -> Load {
+        Load {
+            pattern,
+            connections,
+            subscribers: 0,
+            topology: Topology::FanIn,
+            messages: None,
+            duration: None,
+            warmup: Nanos(0),
+            arrival: Arrival::Closed,
+            rate: None,
+            window: None,
+            join: None,
+            writes: Writes::default(),
+            poll_period: None,
+            poll_wait: None,
+            poll_limit: None,
+            stall: None,
+            batch: None,
+            think: Nanos(0),
+            split: Split::default(),
+            body: BodySource::Filler,
+            size: None,
+            timeout: TIMEOUT,
+        }
+    }
+
+    /// The same as an open loop, whose messages are due at this rate whatever became of those
+    /// before.
+    pub fn open(pattern: Pattern, connections: u32, rate: Rate) -> Load {
+        let (arrival, rate) = (Arrival::Constant, Some(rate));
+        Load { arrival, rate, ..Load::closed(pattern, connections) }
+    }
+
     /// True where subscribers tell what arrived, see [`Pattern::delivers_to`].
     pub fn delivers(&self) -> bool {
         self.pattern.delivers_to(self.subscribers.into())
@@ -326,9 +363,13 @@ impl Load {
     }
 }
 
+/// After this a message is late, if nothing else is asked for.
+pub const TIMEOUT: Nanos = Nanos::from_secs(5);
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::parse_rate;
 
     #[test]
     fn a_transfer_delivers_where_somebody_hears_it() {
@@ -344,13 +385,9 @@ mod tests {
     /// 7 a second over 3 clients: 3, 2 and 2; or 7 of each.
     #[test]
     fn a_rate_of_each_second_is_shared_as_whole_messages() {
-        let load = |rate: &str, arrival: &str| -> Load {
-            serde_json::from_value(serde_json::json!({
-                "pattern": "request", "connections": 3, "subscribers": 0, "topology": "fan-in",
-                "messages": 9, "warmup": "0s", "arrival": arrival, "rate": rate, "think": "0s",
-                "split": "exact", "body": "readings", "timeout": "5s",
-            }))
-            .unwrap()
+        let load = |rate: &str, arrival: &str| {
+            let open = Load::open(Pattern::Request, 3, parse_rate(rate).unwrap());
+            Load { arrival: arrival.parse().unwrap(), ..open }
         };
         let shares = |load: Load| (0..3).map(|i| load.share_of_second(i)).collect::<Vec<_>>();
         assert_eq!(shares(load("7/s", "each-second")), [Some(3), Some(2), Some(2)]);

@@ -1,57 +1,20 @@
-//! The second workload of a plan: its keys, which are those of the first one below `background.`,
-//! and from what was said of it to the whole of it.
+//! The second workload of a plan: from what was said of it to the whole of it.
 
 use toml::{Table, Value};
 use weigh_model::Protocol;
-use weigh_model::background::{Background, Beside, LASTING, SAME};
+use weigh_model::background::{Background, Beside, SAME};
 use weigh_model::plan::Plan;
 use weigh_model::protocol::Invalid;
 use weigh_model::units::parse_duration;
 use weigh_model::{Nanos, Pattern};
 
-use crate::document::{Given, Row};
-use crate::keys::{Key, Keys};
-use crate::kind::Kind;
+pub use crate::background_keys::{OFF, ON, PREFIX, STATE};
+pub use crate::case::Beneath;
+use crate::case::{Decided, Keys, setting_text};
 use crate::load::LoadWords;
-use crate::matrix::{self, Decided};
 use crate::problem::{Problem, Problems};
-use crate::resolve::told;
+use crate::row::{Given, Row, told};
 use crate::world::{REFERENCE, World};
-
-/// Whether a second workload lies beneath a case.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Beneath {
-    /// The plan has none.
-    #[default]
-    Unasked,
-    /// The case is weighed without it: the baseline.
-    Off,
-    /// It does.
-    On(Box<Background>),
-}
-
-/// The keys of a background, made from `keys`: those of the language and of the protocols.
-pub(crate) fn keys(keys: &[Key], protocols: &[&dyn Protocol]) -> Vec<Key> {
-    let own = OWN.iter().map(|(name, kind, doc)| Key {
-        name: (*name).to_owned(),
-        kind: *kind,
-        doc: (*doc).to_owned(),
-        is_varied: *name != BASELINE,
-        is_list: false,
-    });
-    let is_setting = |first: &str| protocols.iter().any(|protocol| protocol.name() == first);
-    let is_mirrored = |key: &&Key| match key.name.split_once('.') {
-        Some(("load", rest)) => !LASTING.contains(&rest),
-        Some((first, _)) => is_setting(first),
-        None => false,
-    };
-    let mirrored = keys.iter().filter(is_mirrored).map(|key| Key {
-        name: format!("{PREFIX}{}", key.name),
-        doc: format!("Of the background. {}", key.doc),
-        ..key.clone()
-    });
-    own.chain(mirrored).collect()
-}
 
 /// The rows that come of one row: with the background and, as its baseline, without; each with
 /// whether it may be there already.
@@ -217,8 +180,8 @@ impl Asked<'_> {
     }
 
     /// The settings of its protocol, without the protocol's name.
-    fn settings(&self, protocol: &dyn Protocol) -> Result<matrix::Keys, Problem> {
-        let mut settings = matrix::Keys::new();
+    fn settings(&self, protocol: &dyn Protocol) -> Result<Keys, Problem> {
+        let mut settings = Keys::new();
         for (key, given) in self.row {
             let Some(rest) = key.strip_prefix(PREFIX) else { continue };
             let Some((first, name)) = rest.split_once('.').filter(|(first, _)| *first != "load")
@@ -231,7 +194,7 @@ impl Asked<'_> {
                 let mend = format!("leave it out, or make background.protocol {first}");
                 return Err(Problem::at(place, text, mend));
             }
-            let text = matrix::setting_text(&given.value).unwrap_or_default();
+            let text = setting_text(&given.value).unwrap_or_default();
             if self.world.is_secret(rest, &text) {
                 let text = format!("{key}: a background knows no secrets of its own");
                 return Err(Problem::at(place, text, "leave it out, or name a server by its URL"));
@@ -254,11 +217,11 @@ pub fn shared(cases: &[Decided]) -> Result<Option<Background>, Invalid> {
 }
 
 /// What each of these cases says of its background.
-pub(crate) fn points(cases: &[Decided]) -> Result<Vec<matrix::Keys>, Invalid> {
+pub(crate) fn points(cases: &[Decided]) -> Result<Vec<Keys>, Invalid> {
     let flats = flats(cases)?;
     let is_shared = |key: &str, value: &Value| flats.iter().all(|own| own.get(key) == Some(value));
     let point = |case: &Decided| {
-        let mut keys = matrix::Keys::new();
+        let mut keys = Keys::new();
         match &case.background {
             Beneath::Unasked => {}
             Beneath::Off => drop(keys.insert(STATE.to_owned(), OFF.into())),
@@ -278,7 +241,7 @@ pub(crate) fn points(cases: &[Decided]) -> Result<Vec<matrix::Keys>, Invalid> {
 ///
 /// # Errors
 /// If the plan says nothing of it, or something that it does not take.
-pub fn of(plan: &Plan, case: &matrix::Keys) -> Result<Option<Background>, Invalid> {
+pub fn of(plan: &Plan, case: &Keys) -> Result<Option<Background>, Invalid> {
     if case.get(STATE).and_then(Value::as_str) != Some(ON) {
         return Ok(None);
     }
@@ -337,86 +300,10 @@ fn whole(flat: Table) -> Result<Background, Invalid> {
     })
 }
 
-/// The key that says whether a background lies beneath a case.
-pub const STATE: &str = "background";
-
-/// What the keys of a background begin with.
-pub const PREFIX: &str = "background.";
-
-/// Whether each case is weighed without its background too.
-pub(crate) const BASELINE: &str = "background.baseline";
-
-/// A background lies beneath the case.
-pub const ON: &str = "on";
-
-/// None does: the baseline.
-pub const OFF: &str = "off";
-
-/// How long before the window it is up, if nothing else is asked for.
-pub const LEAD: Nanos = Nanos::from_secs(1);
-
-const OWN: &[(&str, Kind, &str)] = &[
-    (
-        STATE,
-        Kind::Choice(&[OFF, ON]),
-        "Whether the second workload of [background] lies beneath a case; without a word every \
-         case is weighed with it and, as its baseline, without.",
-    ),
-    (
-        "background.protocol",
-        Kind::Text,
-        "The protocol of the second workload; that of its target if it is left out.",
-    ),
-    (
-        "background.target",
-        Kind::Text,
-        "Where the second workload goes: reference (a server of its own, the default), same (the \
-         measured target itself), a real server, or a URL.",
-    ),
-    (
-        "background.beside",
-        Kind::Choice(&Beside::NAMES),
-        "Where a target of its own runs: target (the default) on the cores of the measured one, \
-         apart on others.",
-    ),
-    (
-        "background.lead",
-        Kind::Duration,
-        "It is up for so long at least before anything is measured; 1s if left out.",
-    ),
-    (
-        BASELINE,
-        Kind::Flag,
-        "Whether every case is weighed without it too, taking turns; true if left out.",
-    ),
-];
-
-/// What a plan says that names a key which only loads with an end have.
-pub(crate) fn is_lasting(name: &str) -> bool {
-    name.strip_prefix("background.load.").is_some_and(|key| LASTING.contains(&key))
-}
-
 /// True where the keys of a plan ask for a background.
 pub(crate) fn is_asked<'r>(rows: impl Iterator<Item = &'r Row>) -> bool {
     rows.flat_map(Row::keys).any(|key| key.starts_with(PREFIX))
 }
 
-/// Whether a key of the language is one of a background.
-pub(crate) fn is_own(name: &str) -> bool {
-    name == STATE || name.starts_with(PREFIX)
-}
-
-/// The keys as whoever mistypes one is told them: those that mirror others by their kinds.
-pub(crate) const TOLD: &str = "protocol, target, beside, lead, baseline, and the keys of [load] \
-     and of its protocol, such as background.load.rate and background.mqtt.qos";
-
-/// All ways to write the name of a mirrored key, given all ways to write the one it mirrors.
-pub(crate) fn written(name: &str, keys: &Keys) -> Vec<String> {
-    let mirrored = name.strip_prefix(PREFIX).unwrap_or_default();
-    let ways = keys.written(mirrored).into_iter();
-    let is_like = |way: &String| way.split('.').count() == mirrored.split('.').count();
-    ways.filter(is_like)
-        .filter(|way| !way.starts_with("poll."))
-        .map(|way| format!("{PREFIX}{way}"))
-        .collect()
-}
+/// How long before the window it is up, if nothing else is asked for.
+pub const LEAD: Nanos = Nanos::from_secs(1);

@@ -2,8 +2,7 @@
 
 use weigh_model::{Arrival, Nanos, Pattern};
 
-use crate::kind::Wrong;
-use crate::load::IN_FLIGHT_MAX;
+use crate::wrong::Wrong;
 
 /// What contradicts itself in a load.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,7 +146,7 @@ impl Contradiction {
             ),
             Contradiction::HoldSends => (
                 "the pattern hold sends no messages".into(),
-                "leave rate and messages out and give a duration".into(),
+                "leave load.rate and load.messages out and give load.duration".into(),
             ),
             Contradiction::NoConnections => {
                 ("nobody would send".into(), "give at least 1 connection".into())
@@ -269,3 +268,7 @@ impl Contradiction {
         }
     }
 }
+
+/// Messages in flight at most, of all clients together, where a window is asked for: each takes
+/// some 100 bytes of memory.
+pub const IN_FLIGHT_MAX: u64 = 1 << 24;

@@ -11,23 +11,14 @@ use weigh_model::modelled::EnergyAsked;
 use weigh_model::plan::{Observe, Repeat, check_name};
 use weigh_model::units::{Nanos, parse_duration};
 
-use crate::background::{BASELINE, STATE};
-use crate::entries::{Entry, elements, entries};
+use crate::background_keys::{BASELINE, STATE};
+use crate::entries::{Entry, elements, entries, in_order};
 use crate::keys::{EMULATE, Key, Keys};
 use crate::kind::{Kind, Wrong};
 use crate::problem::{Problem, Problems};
+use crate::row::{Given, Row, spelt};
 use crate::tables::Length;
 use crate::{metrics, miniature, range};
-
-/// A value, and the bytes of the file it was read from.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Given {
-    pub(crate) value: Value,
-    pub(crate) place: Range<usize>,
-}
-
-/// Values by key.
-pub(crate) type Row = BTreeMap<String, Given>;
 
 /// What was varied together: one row after the other. A list of `[vary]` is an axis of rows of
 /// one key; keys that are zipped share one, and so do all explicit cases.
@@ -94,18 +85,9 @@ pub(crate) fn read(table: &DeTable<'_>, keys: &Keys, length: Length) -> (Documen
     let axes = axes.join(&mut reader);
     let mut document = reader.document(axes, stop);
     if length == Length::Miniature {
-        miniature::shorten(&mut document);
+        miniature::shorten(&mut document.repeat, &mut document.fixed);
     }
     (document, reader.problems)
-}
-
-pub(crate) type Pair<'d> = (&'d Spanned<std::borrow::Cow<'d, str>>, &'d Spanned<DeValue<'d>>);
-
-/// The entries of a table in the order of the file.
-pub(crate) fn in_order<'d>(table: &'d DeTable<'d>) -> Vec<Pair<'d>> {
-    let mut pairs: Vec<Pair<'d>> = table.iter().collect();
-    pairs.sort_by_key(|(key, _)| key.span().start);
-    pairs
 }
 
 struct Reader<'k> {
@@ -576,11 +558,6 @@ fn checked(kind: Kind, value: Value) -> Result<Value, Wrong> {
         _ => {}
     }
     Ok(value)
-}
-
-/// The row as text: equal for rows with equal values.
-pub(crate) fn spelt(row: &Row) -> String {
-    row.iter().map(|(key, given)| format!("{key}={};", given.value)).collect()
 }
 
 /// Repetitions if none are asked for, as in `weigh compare`.

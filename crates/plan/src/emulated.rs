@@ -3,8 +3,8 @@
 
 use weigh_model::Emulation;
 
+use crate::case::Decided;
 use crate::document::Document;
-use crate::matrix::Decided;
 use crate::problem::{Problem, Problems};
 
 /// Says which tool could have made none of these loads, and what the first one lacks for it.

@@ -1,6 +1,7 @@
 //! From a document to its entries: a name with dots, a value, and where both stand. Nested
 //! tables, dotted keys and quoted keys with dots are all the same.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -46,4 +47,14 @@ pub fn elements<'d>(value: &'d DeValue<'d>) -> Option<&'d [Spanned<DeValue<'d>>]
         DeValue::Array(elements) => Some(elements),
         _ => None,
     }
+}
+
+/// A key and its value, with their places.
+pub(crate) type Pair<'d> = (&'d Spanned<Cow<'d, str>>, &'d Spanned<DeValue<'d>>);
+
+/// The entries of a table in the order of the file.
+pub(crate) fn in_order<'d>(table: &'d DeTable<'d>) -> Vec<Pair<'d>> {
+    let mut pairs: Vec<Pair<'d>> = table.iter().collect();
+    pairs.sort_by_key(|(key, _)| key.span().start);
+    pairs
 }

@@ -2,10 +2,11 @@
 //! proposing and the JSON Schema are made from this one table.
 
 use weigh_model::Protocol;
-use weigh_model::seal::{Cipher, RECIPIENTS_MAX};
+use weigh_model::background::LASTING;
 
-use crate::background;
+use crate::background_keys::{self as of_background, BASELINE, PREFIX, STATE};
 use crate::kind::{Kind, Wrong, nearest};
+use crate::load_keys::{self, LOAD_KEYS};
 
 /// A key of a plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,8 +36,15 @@ impl Keys {
             name: (*name).to_owned(),
             kind: *kind,
             doc: (*doc).to_owned(),
-            is_varied: name.starts_with("load.") || VARIED.contains(name),
+            is_varied: VARIED.contains(name),
             is_list: LISTS.contains(name),
+        });
+        let of_load = LOAD_KEYS.iter().map(|key| Key {
+            name: key.whole(),
+            kind: key.kind,
+            doc: key.doc(),
+            is_varied: true,
+            is_list: false,
         });
         let of_protocols = protocols.iter().flat_map(|protocol| {
             protocol.settings().iter().map(|setting| Key {
@@ -47,8 +55,8 @@ impl Keys {
                 is_list: false,
             })
         });
-        let mut keys: Vec<Key> = own.chain(of_path()).chain(of_protocols).collect();
-        keys.extend(background::keys(&keys, protocols));
+        let mut keys: Vec<Key> = own.chain(of_load).chain(of_path()).chain(of_protocols).collect();
+        keys.extend(beneath(&keys, protocols));
         Keys { keys, protocols }
     }
 
@@ -69,17 +77,18 @@ impl Keys {
 
     /// All ways to write the key of this name, the name first.
     pub fn written(&self, name: &str) -> Vec<String> {
-        if name.starts_with(background::PREFIX) {
-            return background::written(name, self);
+        if let Some(mirrored) = name.strip_prefix(PREFIX) {
+            // Only where the first workload has them do the tables of other names exist.
+            let is_like = |way: &String| {
+                way.split('.').count() == mirrored.split('.').count() && !way.starts_with("poll.")
+            };
+            let ways = self.written(mirrored).into_iter().filter(is_like);
+            return ways.map(|way| format!("{PREFIX}{way}")).collect();
         }
         let mut all = vec![name.to_owned()];
-        match name {
-            "load.connections" => all.push("load.publishers".to_owned()),
-            "load.poll_period" => all.push("poll.period".to_owned()),
-            "load.poll_wait" => all.push("poll.wait".to_owned()),
-            "load.poll_limit" => all.push("poll.limit".to_owned()),
-            "target" => all.push("target.name".to_owned()),
-            "path" => all.push("path.name".to_owned()),
+        match (name, name.strip_prefix("load.").and_then(load_keys::find)) {
+            (_, Some(key)) => all.extend(key.others.iter().map(|other| (*other).to_owned())),
+            ("target" | "path", _) => all.push(format!("{name}.name")),
             _ => {}
         }
         let (first, rest) = name.split_once('.').unwrap_or((name, ""));
@@ -144,17 +153,14 @@ impl Keys {
 
     /// The name that counts: that of the protocol for its alias, `connections` for `publishers`.
     fn one_name(&self, written: &str) -> String {
-        if let Some(mirrored) = written.strip_prefix(background::PREFIX) {
-            return format!("{}{}", background::PREFIX, self.one_name(mirrored));
+        if let Some(mirrored) = written.strip_prefix(PREFIX) {
+            return format!("{PREFIX}{}", self.one_name(mirrored));
         }
-        match written {
-            "load.publishers" => return "load.connections".to_owned(),
-            "poll.period" => return "load.poll_period".to_owned(),
-            "poll.wait" => return "load.poll_wait".to_owned(),
-            "poll.limit" => return "load.poll_limit".to_owned(),
-            "target.name" => return "target".to_owned(),
-            "path.name" => return "path".to_owned(),
-            _ => {}
+        if let Some(key) = LOAD_KEYS.iter().find(|key| key.others.contains(&written)) {
+            return key.whole();
+        }
+        if let "target.name" | "path.name" = written {
+            return written.trim_end_matches(".name").to_owned();
         }
         let (first, rest) = match written.split_once('.') {
             Some((first, rest)) => (first, Some(rest)),
@@ -174,7 +180,7 @@ impl Keys {
         if let (None, Some(key)) = (name.split_once('.'), self.get(&format!("load.{name}"))) {
             return Wrong::new(text, format!("did you mean {}?", key.name));
         }
-        if background::is_lasting(name) {
+        if of_background::is_lasting(name) {
             let text = format!("{name}: a background lasts as long as what is measured beside it");
             return Wrong::new(text, "leave it out; background.load.messages ends it earlier");
         }
@@ -196,7 +202,7 @@ impl Keys {
             all.filter(|name| name.starts_with(&format!("{first}."))).collect();
         let mend = match nearest(name, names.iter().map(String::as_str)) {
             Some(near) => format!("did you mean {near}?"),
-            None if first == background::STATE => format!("there are: {}", background::TOLD),
+            None if first == STATE => format!("there are: {}", of_background::TOLD),
             None => {
                 let plain = |name: &String| name[first.len() + 1..].to_owned();
                 let plain: Vec<String> = names.iter().map(plain).collect();
@@ -205,6 +211,30 @@ impl Keys {
         };
         Wrong::new(text, mend)
     }
+}
+
+/// The keys of a background: its own, and those of `keys` below `background.` that say what a load
+/// and its protocol do.
+fn beneath(keys: &[Key], protocols: &[&dyn Protocol]) -> Vec<Key> {
+    let own = of_background::OWN.iter().map(|(name, kind, doc)| Key {
+        name: (*name).to_owned(),
+        kind: *kind,
+        doc: (*doc).to_owned(),
+        is_varied: *name != BASELINE,
+        is_list: false,
+    });
+    let is_setting = |first: &str| protocols.iter().any(|protocol| protocol.name() == first);
+    let is_mirrored = |key: &&Key| match key.name.split_once('.') {
+        Some(("load", rest)) => !LASTING.contains(&rest),
+        Some((first, _)) => is_setting(first),
+        None => false,
+    };
+    let mirrored = keys.iter().filter(is_mirrored).map(|key| Key {
+        name: format!("{PREFIX}{}", key.name),
+        doc: format!("Of the background. {}", key.doc),
+        ..key.clone()
+    });
+    own.chain(mirrored).collect()
 }
 
 /// The numbers of a path, for both directions and for each, and those of the whole.
@@ -345,136 +375,6 @@ const OWN: &[(&str, Kind, &str)] = &[
         Kind::Choice(&["off", "on"]),
         "off (the default): every packet is one that a wire would carry. on: the kernel cuts and \
          joins them where nobody sees it, and the wire is counted as captured.",
-    ),
-    (
-        "load.pattern",
-        Kind::Pattern,
-        "What one operation is: request, publish, deliver, poll, batch, session, transfer or hold; \
-         the protocol's own if it is left out.",
-    ),
-    (
-        "load.connections",
-        Kind::Count(1, u32::MAX as u64),
-        "Connections that produce messages; publishers is the same. 2 if left out, 1 in transfer.",
-    ),
-    (
-        "load.subscribers",
-        Kind::Count(0, u32::MAX as u64),
-        "Subscribers of the patterns deliver and transfer, consumers that ask in poll; 1 if left \
-         out, 0 in a transfer over a protocol that is not for delivering.",
-    ),
-    (
-        "load.topology",
-        Kind::Topology,
-        "Who hears whom in deliver, poll and transfer: fan-in, fan-out, pairs or shared.",
-    ),
-    (
-        "load.messages",
-        Kind::Count(1, i64::MAX as u64),
-        "Messages in total, warm-up apart; instead of duration.",
-    ),
-    ("load.duration", Kind::Duration, "How long to measure, warm-up apart; 2s if left out."),
-    (
-        "load.rate",
-        Kind::Rate,
-        "Messages per second of all clients together (1000/s) or of each (1/s/client).",
-    ),
-    (
-        "load.arrival",
-        Kind::Arrival,
-        "When messages are due: closed, burst, constant, poisson, periodic, each-second, ramp:10s, \
-         steps:100/s@5s,200/s@5s or trace:FILE; constant with a rate, else closed.",
-    ),
-    (
-        "load.join",
-        Kind::Join,
-        "Clients connect and begin group by group, in pairs with their subscribers: 100 every \
-         500ms. All connect before the load if left out.",
-    ),
-    (
-        "load.window",
-        Kind::Count(1, u32::MAX as u64),
-        "Most messages in flight per connection, in batch exchanges; 1 in closed loops and \
-         transfers, else no limit.",
-    ),
-    (
-        "load.poll_period",
-        Kind::Duration,
-        "From one request of a consumer to its next in poll, in a long poll from the answer to \
-         the next request; 1s if left out, none in a long poll. poll.period is the same.",
-    ),
-    (
-        "load.poll_wait",
-        Kind::Duration,
-        "Makes it a long poll: how long the server holds a request to which it has nothing new. \
-         poll.wait is the same.",
-    ),
-    (
-        "load.poll_limit",
-        Kind::Count(1, 10_000),
-        "Messages in one answer of poll at most; a full one is followed by the next request at \
-         once. 1000 if left out. poll.limit is the same.",
-    ),
-    (
-        "load.stall",
-        Kind::Duration,
-        "For so long from the beginning of the measured window the subscribers of deliver read \
-         nothing, as one whose program hangs; not at all if left out.",
-    ),
-    ("load.batch", Kind::Count(1, 100_000), "Messages in one exchange of batch; 100 if left out."),
-    (
-        "load.writes",
-        Kind::Choice(&["coalesced", "single"]),
-        "How messages that are due together reach the socket: coalesced (as many to a write as \
-         there are), or single.",
-    ),
-    ("load.think", Kind::Duration, "Pause after each completed message in closed loops."),
-    (
-        "load.warmup",
-        Kind::Duration,
-        "The same load before the measurement, left out of every figure; 500ms if left out, none \
-         in transfer.",
-    ),
-    (
-        "load.split",
-        Kind::Split,
-        "How a total is split over clients: exact, or ceil (rounded up per client).",
-    ),
-    ("load.size", Kind::Size, "Size of every body: 64B, 1KiB (1,024 bytes), 1KB (1,000)."),
-    (
-        "load.body",
-        Kind::Body,
-        "readings, filler, text:TEXT, template:TEXT ({seq} {client} {time}), lines:FILE or \
-         file:FILE; files are looked for in the folder that weigh is started in. sealed:BODY seals \
-         any of them.",
-    ),
-    (
-        "load.body.sealed",
-        Kind::Body,
-        "The same, and every body is sealed as a COSE object: body = { sealed = \"readings\" }.",
-    ),
-    (
-        "load.body.recipients",
-        Kind::Count(0, RECIPIENTS_MAX as u64),
-        "For how many participants each body is sealed; 1 if left out, 0 leaves it in the clear.",
-    ),
-    (
-        "load.body.cipher",
-        Kind::Choice(&Cipher::NAMES),
-        "How a sealed body is encrypted; aes-128-gcm if left out.",
-    ),
-    ("load.body.signed", Kind::Flag, "Whether the sender signs a sealed body; true if left out."),
-    (
-        "load.body.policy",
-        Kind::Flag,
-        "Whether a policy that names every participant is bound to a sealed body; false if left \
-         out.",
-    ),
-    (
-        "load.timeout",
-        Kind::Duration,
-        "A message delivered later than this after its due time is late; 5s if left out, 60s in \
-         transfer, 20s more than a stall.",
     ),
     (
         "repeat.at_least",

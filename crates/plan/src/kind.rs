@@ -16,6 +16,7 @@ use weigh_model::units::{Bytes, parse_duration, parse_rate, parse_size, parse_wh
 use weigh_model::{Arrival, Join, MeterChoice, Pattern, Split, Topology};
 
 use crate::metrics;
+pub use crate::wrong::Wrong;
 
 /// What values a key takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,30 +73,6 @@ pub enum Kind {
     Lookout,
     /// Any text.
     Text,
-}
-
-/// A value that a key does not take.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
-    /// What is wrong with it.
-    pub text: String,
-    /// What to type instead.
-    pub mend: String,
-}
-
-impl Wrong {
-    /// From the way the model says it: what is wrong, a colon, what to type.
-    pub fn split(said: &str) -> Wrong {
-        match said.rsplit_once(": type ") {
-            Some((text, mend)) => Wrong::new(text, format!("type {mend}")),
-            None => Wrong::new(said, ""),
-        }
-    }
-
-    /// So much is wrong, and so it is mended.
-    pub fn new(text: impl Into<String>, mend: impl Into<String>) -> Wrong {
-        Wrong { text: text.into(), mend: mend.into() }
-    }
 }
 
 impl From<SettingKind> for Kind {
@@ -204,6 +181,22 @@ impl Kind {
             Kind::Jitter => parse_duration(text()).ok().map(|width| width.0 as f64),
             Kind::BitRate => parse_bit_rate(text()).ok().map(|rate| rate.0 as f64),
             _ => None,
+        }
+    }
+
+    /// What a value is called in the help of a flag.
+    pub fn value_name(self) -> &'static str {
+        match self {
+            Kind::Count(..) => "N",
+            Kind::Size => "SIZE",
+            Kind::Duration => "TIME",
+            Kind::Rate => "RATE",
+            Kind::Pattern => "PATTERN",
+            Kind::Topology => "TOPOLOGY",
+            Kind::Split => "SPLIT",
+            Kind::Arrival => "ARRIVAL",
+            Kind::Body => "BODY",
+            _ => "WORD",
         }
     }
 

@@ -7,12 +7,13 @@ use std::ops::Range;
 use toml::Value;
 use weigh_model::Protocol;
 
-use crate::background;
-use crate::document::{Axis, Document, Row, spelt};
+use crate::background_keys::STATE;
+use crate::document::{Axis, Document};
 use crate::keys::{ABILITIES, Keys, OFFLOAD, PIPELINE as PIPELINE_KEYS, SHARE};
 use crate::kind::nearest;
 use crate::matrix::RELAY;
 use crate::problem::{Problem, Problems};
+use crate::row::{Row, spelt};
 use crate::world::{PIPELINE, REFERENCE, TargetWord, World};
 
 /// A protocol and its target, with what was said of all its cases.
@@ -74,7 +75,7 @@ impl LaneRows {
             return (target == PIPELINE && !self.unused.contains(&key)).then(|| key.to_owned());
         }
         let first = key.split('.').next().unwrap_or_default();
-        let is_of_all = ["load", "path", OFFLOAD, background::STATE].contains(&first);
+        let is_of_all = ["load", "path", OFFLOAD, STATE].contains(&first);
         (is_of_all || first == protocol.name()).then(|| key.to_owned())
     }
 }

@@ -3,11 +3,13 @@
 //! out. Knows no protocol by name.
 
 pub mod background;
+pub mod case;
 pub mod contradiction;
 pub mod forecast;
 pub mod keys;
 pub mod kind;
 pub mod load;
+pub mod load_keys;
 pub mod matrix;
 pub mod metrics;
 pub mod patience;
@@ -16,6 +18,7 @@ pub mod schema;
 pub mod tables;
 pub mod world;
 
+mod background_keys;
 mod document;
 mod emulated;
 mod entries;
@@ -25,6 +28,8 @@ mod miniature;
 pub mod overrides;
 mod range;
 mod resolve;
+mod row;
+mod wrong;
 
 pub use contradiction::Contradiction;
 pub use load::LoadWords;

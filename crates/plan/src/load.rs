@@ -1,16 +1,17 @@
 //! From what was said of a load to the whole load: defaults for what was left out, and an error
 //! for what contradicts itself.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use weigh_model::body::BodySource;
+pub use weigh_model::load::TIMEOUT;
 use weigh_model::seal::Seal;
 use weigh_model::units::Bytes;
 use weigh_model::{Arrival, Join, Load, Nanos, Pattern, Rate, Split, Topology, Writes};
 
-use crate::contradiction::Contradiction;
+use crate::contradiction::{Contradiction, IN_FLIGHT_MAX};
 
 /// What was said of a load.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoadWords {
     /// See [`Load::pattern`]; the protocol's own if left out.
@@ -338,10 +339,6 @@ pub const WARMUP: Nanos = Nanos::from_millis(500);
 /// message takes a core longer than 10 ns: nothing that is sent comes near it.
 pub const RATE_PER_SECOND_MAX: f64 = 100e6;
 
-/// Messages in flight at most, of all clients together, where a window is asked for: each takes
-/// some 100 bytes of memory.
-pub const IN_FLIGHT_MAX: u64 = 1 << 24;
-
 /// The largest body that is made whole, bytes: the largest that an MQTT packet holds (MQTT 5.0,
 /// section 1.5.5, is 268,435,455 B). A transfer makes its objects piece by piece.
 pub const BODY_BYTES_MAX: u64 = 1 << 28;
@@ -360,9 +357,6 @@ pub const POLL_LIMIT: u32 = 1000;
 
 /// Messages in one exchange of `batch` if nothing else is asked for.
 pub const BATCH: u32 = 100;
-
-/// After this a message is late, if nothing else is asked for.
-pub const TIMEOUT: Nanos = Nanos::from_secs(5);
 
 /// The same of a transfer, whose objects may be large and their path slow: 1 MB takes 8 s at
 /// 1 Mbit/s.

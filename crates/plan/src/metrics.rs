@@ -4,7 +4,9 @@
 use weigh_model::Emulation;
 use weigh_model::condition::{Condition, HEADLINE, LOSS_RATIO, LOST, Limit, SHORT, quantile_of};
 
-use crate::kind::{Wrong, nearest};
+use weigh_model::nearest::nearest;
+
+use crate::wrong::Wrong;
 
 /// Reads a condition about a figure that trials can have.
 ///

@@ -5,7 +5,7 @@ use weigh_model::Nanos;
 use weigh_model::plan::Repeat;
 use weigh_model::units::parse_duration;
 
-use crate::document::{Document, Given};
+use crate::row::{Given, Row};
 
 /// Leaves the first and the last value of an axis.
 pub(crate) fn ends(values: &mut Vec<Given>) {
@@ -15,9 +15,8 @@ pub(crate) fn ends(values: &mut Vec<Given>) {
 }
 
 /// Two repetitions, and trials no longer than a third of a second.
-pub(crate) fn shorten(document: &mut Document) {
-    let repeat = &document.repeat;
-    document.repeat = Repeat {
+pub(crate) fn shorten(repeat: &mut Repeat, fixed: &mut Row) {
+    *repeat = Repeat {
         at_least: repeat.at_least.min(REPETITIONS),
         at_most: None,
         until: Vec::new(),
@@ -26,7 +25,7 @@ pub(crate) fn shorten(document: &mut Document) {
         target: repeat.target,
     };
     for (key, most) in LONGEST {
-        let Some(given) = document.fixed.get_mut(key) else { continue };
+        let Some(given) = fixed.get_mut(key) else { continue };
         let text = given.value.as_str().unwrap_or_default();
         if parse_duration(text).is_ok_and(|length| length > most) {
             given.value = Value::String(most.to_string());

@@ -3,9 +3,10 @@
 
 use std::ops::Range;
 
-use crate::document::{Document, Given, Row};
+use crate::document::Document;
 use crate::keys::Keys;
 use crate::problem::{Problem, Problems};
+use crate::row::{Given, Row};
 
 /// Keys and the words that they are set to.
 pub type Sets = [(String, String)];

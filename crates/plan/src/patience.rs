@@ -4,8 +4,7 @@
 use weigh_model::path::{Direction, Path, Way};
 use weigh_model::{Load, Nanos, Pattern};
 
-use crate::matrix::Decided;
-use crate::world::World;
+use crate::case::Decided;
 
 /// What one message takes of a path when nothing is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,11 +78,15 @@ pub fn in_flight(load: &Load) -> u64 {
 
 /// Lengthens the default timeouts of cases whose path needs it. All cases get the same, the longest
 /// that one of them needs: cases with different timeouts could not be compared. `is_given` says
-/// which timeouts the user gave; they stand.
-pub fn lengthen(cases: &mut [Decided], is_given: impl Fn(usize) -> bool, world: &dyn World) {
+/// which timeouts the user gave, which stand, and `patience` how long messages of a case need.
+pub fn lengthen(
+    cases: &mut [Decided],
+    is_given: impl Fn(usize) -> bool,
+    patience: impl Fn(&Decided) -> Option<Patience>,
+) {
     let free = |(index, _): &(usize, &Decided)| !is_given(*index);
     let needed = cases.iter().enumerate().filter(free);
-    let needed = needed.filter_map(|(_, case)| world.patience(case)).map(|own| own.timeout).max();
+    let needed = needed.filter_map(|(_, case)| patience(case)).map(|own| own.timeout).max();
     let Some(needed) = needed else { return };
     for (index, case) in cases.iter_mut().enumerate() {
         if !is_given(index) && case.load.pattern != Pattern::Hold {

@@ -1,15 +1,14 @@
 //! From what a plan says to the resolved plan: every case with its whole load, checked.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use toml::Table;
 use toml::de::DeTable;
 use weigh_model::plan::Plan;
 
 use crate::background;
-use crate::contradiction::Contradiction;
-use crate::document::{self, Document, Given, Row};
+use crate::background_keys::is_own;
+use crate::document::{self, Document};
 use crate::emulated;
 use crate::keys::{ABILITIES, Keys, OFFLOAD, PIPELINE, SHARE};
 use crate::lane_rows::{CASES_MAX, LaneRows, check_words, lanes, too_many};
@@ -18,6 +17,7 @@ use crate::matrix::{self, Decided, setting_text};
 use crate::overrides::{self, Origin};
 use crate::patience;
 use crate::problem::{Problem, Problems};
+use crate::row::{Given, Row, anything, told};
 use crate::tables::{self, Length};
 use crate::world::World;
 
@@ -138,9 +138,7 @@ impl Draft<'_> {
             return Err(problems);
         }
         let secrets = self.secrets(&mut problems);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        problems = problems.or(()).map(|()| Problems::default())?;
         let (mut cases, mut has_timeout) = (Vec::new(), Vec::new());
         let mut seen = BTreeSet::new();
         for lane in &self.lanes {
@@ -163,7 +161,8 @@ impl Draft<'_> {
             self.check_stop(&[], &mut problems);
             return Err(problems);
         }
-        patience::lengthen(&mut cases, |index| has_timeout[index], self.world);
+        let patience = |case: &_| self.world.patience(case);
+        patience::lengthen(&mut cases, |index| has_timeout[index], patience);
         let background = background::shared(&cases);
         emulated::check(&self.document, &cases, &mut problems);
         let written = matrix::matrix(&cases).and_then(|written| Ok((written, background?)));
@@ -216,7 +215,7 @@ impl Draft<'_> {
                 share.insert(key.clone(), given.value.clone());
             } else if PIPELINE.contains(&key.as_str()) {
                 stages.insert(key.clone(), given.value.clone());
-            } else if !self.is_secret(key, given) && !background::is_own(key) {
+            } else if !self.is_secret(key, given) && !is_own(key) {
                 settings.insert(rest.to_owned(), given.value.clone());
             }
         }
@@ -318,28 +317,11 @@ fn varies_alone(key: &str, cases: &[matrix::Keys]) -> bool {
     })
 }
 
-/// What contradicts itself, at the first of its keys that was given; the keys are those of a load
-/// behind `prefix`.
-pub(crate) fn told(contradiction: &Contradiction, row: &Row, prefix: &str) -> Problem {
-    let wrong = contradiction.in_plan();
-    let keys = contradiction.keys();
-    let given = keys.iter().find_map(|key| Some((key, row.get(&format!("{prefix}{key}"))?)));
-    let name = given.map_or(keys[0], |(key, _)| key);
-    let place = given.map(|(_, given)| given.place.clone()).or_else(|| anything(row));
-    let mend = wrong.mend.replace("load.", &format!("{prefix}load."));
-    Problem { place, text: format!("{prefix}{name}: {}", wrong.text), mend }
-}
-
 /// What is wrong with a case that another one is equal to.
 fn repeated(row: &Row) -> Problem {
     let place = row.values().map(|given| given.place.clone()).next_back();
     let mend = "leave one out: repetitions are asked for by [repeat]".to_owned();
     Problem { place, text: "two cases are the same".into(), mend }
-}
-
-/// Some place of a case, for what is wrong with all of it.
-fn anything(row: &Row) -> Option<Range<usize>> {
-    row.values().next().map(|given| given.place.clone())
 }
 
 /// The key of the timeout: where it is given it stands, however slow the path is.

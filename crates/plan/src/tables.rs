@@ -7,8 +7,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::document::in_order;
-use crate::entries::entries;
+use crate::entries::{entries, in_order};
 use crate::keys::Keys;
 use crate::problem::{Problem, Problems};
 

@@ -3,8 +3,8 @@
 use weigh_model::protocol::Invalid;
 use weigh_model::{Load, Pattern, Protocol};
 
+use crate::case::Decided;
 use crate::keys::OF_BROKER;
-use crate::matrix::Decided;
 use crate::patience::Patience;
 
 /// What there is to weigh.

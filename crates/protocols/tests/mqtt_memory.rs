@@ -3,12 +3,11 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use weigh_model::body::BodySource;
 use weigh_model::protocol::{Protocol, Role, Seat};
 use weigh_model::server::{ConnectionId, Outlets};
 use weigh_model::trial::{Settings, Trial};
 use weigh_model::wire::{Op, Outbox, Ticket, Wire};
-use weigh_model::{Arrival, Load, Nanos, Pattern, Split, Topology};
+use weigh_model::{Load, Nanos, Pattern, Topology};
 use weigh_protocols::mqtt::Mqtt;
 
 struct Counting;
@@ -71,28 +70,10 @@ fn trial(version: &str) -> Trial {
         target: "reference".to_owned(),
         endpoint: None,
         load: Load {
-            pattern: Pattern::Deliver,
-            connections: CLIENTS as u32,
             subscribers: CLIENTS as u32,
             topology: Topology::Pairs,
             messages: Some(1),
-            duration: None,
-            warmup: Nanos(0),
-            arrival: Arrival::Closed,
-            rate: None,
-            window: None,
-            join: None,
-            writes: Default::default(),
-            poll_period: None,
-            poll_wait: None,
-            poll_limit: None,
-            stall: None,
-            batch: None,
-            think: Nanos(0),
-            split: Split::Exact,
-            body: BodySource::Filler,
-            size: None,
-            timeout: Nanos::from_secs(5),
+            ..Load::closed(Pattern::Deliver, CLIENTS as u32)
         },
         settings: Settings::new("mqtt", Mqtt.settings(), given).unwrap(),
     }

@@ -1,39 +1,14 @@
 //! What the trials of `shard/tests.rs` cannot bring about: orders between shards, and a bound
 //! that is reached. Those trials hold the rows against the ledger.
 
-use weigh_model::body::BodySource;
-use weigh_model::load::Split;
 use weigh_model::tally::Tally;
-use weigh_model::{Arrival, Pattern, mark::Mark, mark::Reading};
+use weigh_model::{Pattern, mark::Mark, mark::Reading};
 
 use super::*;
 use crate::accounts::ProducerAccount;
 
 fn load(topology: Topology, subscribers: u32) -> Load {
-    Load {
-        pattern: Pattern::Deliver,
-        connections: 1,
-        subscribers,
-        topology,
-        messages: None,
-        duration: None,
-        warmup: Nanos(0),
-        arrival: Arrival::Closed,
-        rate: None,
-        window: None,
-        join: None,
-        writes: Default::default(),
-        poll_period: None,
-        poll_wait: None,
-        poll_limit: None,
-        stall: None,
-        batch: None,
-        think: Nanos(0),
-        split: Split::Exact,
-        body: BodySource::Filler,
-        size: None,
-        timeout: Nanos(1000),
-    }
+    Load { subscribers, topology, timeout: Nanos(1000), ..Load::closed(Pattern::Deliver, 1) }
 }
 
 fn sent(number: u64) -> MessageEvent {

@@ -93,7 +93,7 @@ impl Shard {
         let is_idle = stands && state.traffic().asked.is_none();
         let Some(wire) = wire.as_mut().filter(|_| is_idle) else {
             if reason == Reason::Tick {
-                self.desk.recorder.polls_skipped += u64::from(is_counted);
+                self.desk.recorder.polls.skipped += u64::from(is_counted);
             } else if !stands {
                 self.asks.push(Reverse((sent + SESSION_AWAITED, reason, link)));
             }

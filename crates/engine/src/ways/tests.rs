@@ -1,9 +1,7 @@
-use weigh_model::body::BodySource;
 use weigh_model::hop::{Hop, HopStage};
 use weigh_model::ledger::Cause;
-use weigh_model::load::{Split, Topology};
 use weigh_model::tally::Bits;
-use weigh_model::{Arrival, Load, Nanos, Pattern};
+use weigh_model::{Load, Nanos, Pattern};
 
 use super::*;
 use crate::accounts::ProducerAccount;
@@ -13,28 +11,9 @@ const MS: u64 = 1_000_000;
 
 fn load() -> Load {
     Load {
-        pattern: Pattern::Publish,
-        connections: 1,
-        subscribers: 0,
-        topology: Topology::FanIn,
         messages: Some(1),
-        duration: None,
-        warmup: Nanos(0),
-        arrival: Arrival::Closed,
-        rate: None,
-        window: None,
-        join: None,
-        writes: Default::default(),
-        poll_period: None,
-        poll_wait: None,
-        poll_limit: None,
-        batch: None,
-        stall: None,
-        think: Nanos(0),
-        split: Split::Exact,
-        body: BodySource::Filler,
-        size: None,
         timeout: Nanos::from_millis(100),
+        ..Load::closed(Pattern::Publish, 1)
     }
 }
 

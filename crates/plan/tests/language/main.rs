@@ -5,6 +5,7 @@ mod background;
 mod cases;
 mod errors;
 mod examples;
+mod load_keys;
 mod round_trip;
 mod schema;
 mod tables;

@@ -1,8 +1,8 @@
 //! Trials that a target cannot carry are refused at the key that asks for it, and no others are.
 
 use serde_json::{Value as Json, json};
-use weigh_model::Trial;
 use weigh_model::trial::Settings;
+use weigh_model::{Load, Nanos, Pattern, Topology, Trial};
 use weigh_probe::abilities::{Abilities, Ability, How, SCHEMA, Status, Value};
 use weigh_probe::demands::refusal;
 use weigh_protocols as registry;
@@ -11,10 +11,11 @@ fn trial(protocol: &str, given: &[(&str, &str)], load: &[(&str, Json)]) -> Trial
     let protocol = registry::find(protocol).unwrap();
     let given = given.iter().copied();
     let settings = Settings::new(protocol.name(), protocol.settings(), given).unwrap();
-    let mut whole = json!({
-        "pattern": "deliver", "connections": 2, "subscribers": 2, "topology": "pairs",
-        "duration": "1s", "warmup": "0s", "arrival": "closed", "think": "0s",
-        "split": "exact", "body": "readings", "timeout": "5s",
+    let mut whole = json!(Load {
+        subscribers: 2,
+        topology: Topology::Pairs,
+        duration: Some(Nanos::from_secs(1)),
+        ..Load::closed(Pattern::Deliver, 2)
     });
     for (key, value) in load {
         whole[*key] = value.clone();

@@ -2,13 +2,12 @@
 //! it and from it, cut wherever a test likes, and virtual time.
 #![allow(dead_code, reason = "each test binary uses its own part of the world")]
 
-use weigh_model::body::BodySource;
 use weigh_model::endpoint::Endpoint;
 use weigh_model::protocol::{Dial, Protocol};
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
 use weigh_model::trial::{Settings, Trial};
 use weigh_model::wire::Signal;
-use weigh_model::{Arrival, Load, Nanos, Pattern, Split, Topology};
+use weigh_model::{Load, Nanos, Pattern};
 use weigh_protocols::mqtt::Mqtt;
 use weigh_protocols::mqtt::codec::{
     Connect, Filter, Id, Limits, Options, Packet, Properties, Publish, Qos, Section, Subscribe,
@@ -297,28 +296,9 @@ pub(crate) fn trial(given: &[(&str, &str)], connections: u32, subscribers: u32) 
         target: "reference".to_owned(),
         endpoint: Some(Endpoint::at("mqtt", address)),
         load: Load {
-            pattern: Pattern::Deliver,
-            connections,
             subscribers,
-            topology: Topology::FanIn,
             messages: Some(1),
-            duration: None,
-            warmup: Nanos(0),
-            arrival: Arrival::Closed,
-            rate: None,
-            window: None,
-            join: None,
-            writes: Default::default(),
-            poll_period: None,
-            poll_wait: None,
-            poll_limit: None,
-            stall: None,
-            batch: None,
-            think: Nanos(0),
-            split: Split::Exact,
-            body: BodySource::Filler,
-            size: None,
-            timeout: Nanos::from_secs(5),
+            ..Load::closed(Pattern::Deliver, connections)
         },
         settings: Settings::new("mqtt", Mqtt.settings(), given.iter().copied()).unwrap(),
     }

@@ -3,9 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use weigh_model::arrival::Arrival;
-use weigh_model::body::BodySource;
-use weigh_model::load::{Load, Pattern, Split, Topology};
+use weigh_model::load::{Load, Pattern, Topology};
 use weigh_model::protocol::{Invalid, Protocol, Role, Seat};
 use weigh_model::server::{ConnectionId, Outlets, Server};
 use weigh_model::trial::{Settings, Trial};
@@ -59,30 +57,7 @@ pub fn trial(
         protocol: protocol.name().to_owned(),
         target: "reference".to_owned(),
         endpoint: Some(Endpoint::parse(url).expect("a URL")),
-        load: Load {
-            pattern,
-            connections: 1,
-            subscribers: 0,
-            topology,
-            messages: Some(1),
-            duration: None,
-            warmup: Nanos(0),
-            arrival: Arrival::Closed,
-            rate: None,
-            window: None,
-            join: None,
-            writes: Default::default(),
-            poll_period: None,
-            poll_wait: None,
-            poll_limit: None,
-            stall: None,
-            batch: None,
-            think: Nanos(0),
-            split: Split::Exact,
-            body: BodySource::Filler,
-            size: None,
-            timeout: Nanos::from_secs(5),
-        },
+        load: Load { topology, messages: Some(1), ..Load::closed(pattern, 1) },
         settings: Settings::new(protocol.name(), protocol.settings(), given.iter().copied())?,
     })
 }

@@ -130,17 +130,16 @@ const LOOKS_MAX: u32 = 100_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weigh_model::units::{parse_duration, parse_rate};
 
     fn load(arrival: &str, rate: Option<&str>, warmup: &str) -> Load {
-        let mut load = serde_json::json!({
-            "pattern": "request", "connections": 2, "subscribers": 0,
-            "topology": "fan-in", "duration": "2s", "warmup": warmup, "arrival": arrival,
-            "think": "0s", "split": "exact", "body": "readings", "timeout": "5s",
-        });
-        if let Some(rate) = rate {
-            load["rate"] = rate.into();
+        Load {
+            duration: Some(Nanos::from_secs(2)),
+            warmup: parse_duration(warmup).unwrap(),
+            arrival: arrival.parse().unwrap(),
+            rate: rate.map(|rate| parse_rate(rate).unwrap()),
+            ..Load::closed(Pattern::Request, 2)
         }
-        serde_json::from_value(load).expect("a load")
     }
 
     #[test]

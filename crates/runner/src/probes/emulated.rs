@@ -85,8 +85,8 @@ impl Emulated {
             load: &trial.load,
             sent: outcome.ledger.sent / trial.load.copies().max(1),
             set_up: outcome.shards.set_up.map_or(Nanos(0), |(asked, stood)| stood - asked),
-            between: recorder.first_sent.zip(recorder.last_done),
-            last_sent: recorder.last_sent,
+            between: recorder.span.first_sent.zip(recorder.span.last_done),
+            last_sent: recorder.span.last_sent,
             service: &recorder.service,
             calls: (!recorder.session.is_empty()).then_some(&*recorder.response),
             one_way: &recorder.one_way,
@@ -118,7 +118,7 @@ fn ended(outcome: &Outcome, load: &Load) -> Nanos {
     let whole = load.duration.map(|duration| outcome.shards.measure_from + duration);
     let last = recorder
         .last_done
-        .max(recorder.last_sent)
+        .max(recorder.span.last_sent)
         .max(whole.map(|end| end.min(outcome.shards.ended)));
     last.unwrap_or(outcome.shards.ended)
 }

@@ -100,7 +100,7 @@ impl Staged {
         trial: &Trial,
         ((epoch_ns, window), host, interrupts): Ended<'_>,
     ) -> std::io::Result<Arrived> {
-        let last_due = outcome.shards.recorder.due_span.map_or(Nanos(0), |(_, last)| last);
+        let last_due = outcome.shards.recorder.span.due.map_or(Nanos(0), |(_, last)| last);
         let deadline_ns = epoch_ns + (last_due + self.timeout).0;
         let written = self.write_down(outcome, server, interrupts);
         self.await_kept(outcome.ledger.sent, deadline_ns, server, interrupts);
@@ -306,7 +306,7 @@ fn apply(outcome: &mut Outcome, traced: &Traced, epoch_ns: u64) {
     outcome.shards.recorder.one_way = traced.one_way.clone();
     outcome.shards.recorder.delivery_lag = traced.delivery_lag.clone();
     let last = traced.last_kept.map(|last| Nanos(last.0.saturating_sub(epoch_ns)));
-    outcome.shards.recorder.last_done = outcome.shards.recorder.last_done.max(last);
+    outcome.shards.recorder.span.last_done = outcome.shards.recorder.span.last_done.max(last);
     let end = outcome.shards.recorder.window.window().map(|window| window.end);
     outcome.delivered_within = Some(traced.within);
     outcome.after =

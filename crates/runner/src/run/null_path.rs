@@ -14,11 +14,10 @@ use serde::{Deserialize, Serialize};
 use weigh_engine::generator::{Attendant, Generator};
 use weigh_engine::job::{Failure, Job, Progress, Shared};
 use weigh_engine::serving::Serving;
-use weigh_model::body::BodySource;
 use weigh_model::calibration::Calibration;
 use weigh_model::event::TrialFinished;
 use weigh_model::units::Bytes;
-use weigh_model::{Arrival, Doubt, Endpoint, Load, Nanos, Pattern, Split, Topology, Trial, Writes};
+use weigh_model::{Arrival, Doubt, Endpoint, Load, Nanos, Pattern, Trial};
 use weigh_model::{tls, websocket};
 use weigh_observe::cpu::{HostCpu, monotonic_ns, own_process_ns};
 use weigh_report::run_folder::rfc3339;
@@ -80,28 +79,12 @@ impl Kind {
 
     fn load(&self) -> Load {
         Load {
-            pattern: self.pattern,
-            connections: CONNECTIONS,
             subscribers: u32::from(self.pattern == Pattern::Deliver),
-            topology: Topology::FanIn,
-            messages: None,
             duration: Some(DURATION),
             warmup: WARMUP,
-            arrival: Arrival::Closed,
-            rate: None,
-            window: None,
-            join: None,
-            writes: Writes::default(),
-            poll_period: None,
-            poll_wait: None,
-            poll_limit: None,
-            stall: None,
-            batch: None,
-            think: Nanos(0),
-            split: Split::default(),
-            body: BodySource::Filler,
             size: Some(Bytes(BODY_BYTES)),
             timeout: Nanos::from_secs(1),
+            ..Load::closed(self.pattern, CONNECTIONS)
         }
     }
 }

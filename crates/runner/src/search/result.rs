@@ -262,16 +262,16 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
     use weigh_limit::Purpose;
+    use weigh_model::Rate;
     use weigh_model::ledger::Ledger;
 
     /// 3,000/s over 8 connections, for a second.
     fn load() -> Load {
-        serde_json::from_value(json!({
-            "pattern": "request", "connections": 8, "subscribers": 0, "topology": "fan-in",
-            "duration": "1s", "warmup": "500ms", "arrival": "constant", "rate": "3000/s",
-            "think": "0s", "split": "exact", "body": "readings", "timeout": "5s",
-        }))
-        .unwrap()
+        Load {
+            duration: Some(Nanos::from_secs(1)),
+            warmup: Nanos::from_millis(500),
+            ..Load::open(Pattern::Request, 8, Rate { per_second: 3000.0, per_client: false })
+        }
     }
 
     /// A trial in which 3,000 were due and none was lost, but for what `changed` says.

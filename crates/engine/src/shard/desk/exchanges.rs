@@ -11,8 +11,8 @@ impl Desk {
     pub(in crate::shard) fn note_asked(&mut self, due: Nanos, sent: Nanos, is_counted: bool) {
         if is_counted {
             self.requests_awaited += 1;
-            self.recorder.polls += 1;
-            self.recorder.poll_lag.record((sent - due).0);
+            self.recorder.polls.made += 1;
+            self.recorder.polls.lag.record((sent - due).0);
         }
     }
 
@@ -30,7 +30,7 @@ impl Desk {
         if let (true, Reading::Whole(mark), Some(asked)) =
             (is_delivered && self.is_marked, reading, state.traffic().asked)
         {
-            self.recorder.polled(mark.due, asked.sent, now, handled);
+            self.recorder.polls.delivered(mark.due, asked.sent, now, handled);
         }
     }
 
@@ -49,11 +49,11 @@ impl Desk {
             return;
         }
         self.requests_awaited -= 1;
-        self.recorder.polled_messages += u64::from(asked.messages);
+        self.recorder.polls.messages += u64::from(asked.messages);
         match result {
-            Ok(()) => self.recorder.empty_polls += u64::from(asked.messages == 0),
+            Ok(()) => self.recorder.polls.empty += u64::from(asked.messages == 0),
             Err(status) => {
-                self.recorder.polls_refused += 1;
+                self.recorder.polls.refused += 1;
                 self.first_refusal.get_or_insert(status);
             }
         }

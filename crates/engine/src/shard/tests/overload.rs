@@ -56,7 +56,7 @@ fn a_stop_accounts_for_what_was_due_until_then() {
         let mut scene = overloaded(rate);
         scene.stops = vec![Nanos::from_millis(30)];
         let (outcome, played) = scene.played();
-        assert!(outcome.was_interrupted && played.ended < Nanos::from_millis(100), "{rate}");
+        assert!(outcome.shards.was_interrupted && played.ended < Nanos::from_millis(100), "{rate}");
         let offered = outcome.ledger.messages;
         assert!((200_000..300_000).contains(&offered), "{rate}: {offered}");
         assert!(played.waiting_max.0 <= BACKLOG_MAX + 4, "{rate}: {:?}", played.waiting_max);
@@ -84,7 +84,7 @@ fn bursts_leave_together_or_singly() {
     let (singly, _) = scene.played();
     for outcome in [&together, &singly] {
         assert_eq!(outcome.ledger.sent, 200);
-        assert_eq!(outcome.recorder.send_lag.count(), 200);
+        assert_eq!(outcome.shards.recorder.lags.all.count(), 200);
     }
     assert_eq!(singly.messages_per_write(&scene.load), Some(1.0));
     assert_eq!(singly.recorder.writes, 200);

@@ -1,0 +1,381 @@
+//! The keys of a load, each written down once: its name, the values it takes, its flag, its
+//! default, what it means and where that is reasoned. The keys of plans, the flags of commands
+//! with a load, the JSON Schema and the table in `docs/guide/choosing-a-load.md` are made from
+//! this list. A new key is an entry here, a field of [`crate::LoadWords`] and what it does.
+
+use weigh_model::seal::{Cipher, RECIPIENTS_MAX};
+
+use crate::kind::Kind;
+
+/// A key of a load.
+#[derive(Clone, Copy, Debug)]
+pub struct LoadKey {
+    /// Its name in the table `load`: `connections`, `body.sealed`.
+    pub name: &'static str,
+    /// Other ways to write it in a plan, whole: `poll.period`.
+    pub others: &'static [&'static str],
+    /// What a value counts, or the unit that figures are in when they are computed: `s`, `B`,
+    /// `messages`; empty for a word.
+    pub unit: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// What holds where it is left out. A value that is one stands first: `2; 1 in transfer`.
+    pub default: &'static str,
+    /// What it means, without the last full stop.
+    pub definition: &'static str,
+    /// The flag that sets it; `None` for a key of plans alone.
+    pub flag: Option<Flag>,
+    /// The page below `docs` that gives the reasons.
+    pub source: &'static str,
+}
+
+/// The flag of a key.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag {
+    /// Its name behind two dashes.
+    pub long: &'static str,
+    /// Its letter behind one dash.
+    pub short: Option<char>,
+    /// Another name, and another letter, that the help tells.
+    pub other: Option<(&'static str, char)>,
+    /// A letter of another tool that is understood too.
+    pub silent: Option<char>,
+    /// The word that it stands for, where it takes no value.
+    pub switch: Option<&'static str>,
+    /// False for what one command reads in a way of its own.
+    pub is_of_all: bool,
+}
+
+impl LoadKey {
+    /// Its name in a plan: `load.connections`.
+    pub fn whole(&self) -> String {
+        format!("load.{}", self.name)
+    }
+
+    /// All that a plan's editor is told of it.
+    pub fn doc(&self) -> String {
+        let mut doc = format!("{}.", self.definition);
+        if !self.default.is_empty() {
+            doc += &format!(" Default: {}.", self.default);
+        }
+        for other in self.others {
+            doc += &format!(" {} is the same.", other.strip_prefix("load.").unwrap_or(other));
+        }
+        doc
+    }
+
+    /// What the help says behind its flag.
+    pub fn help(&self) -> String {
+        let mut help = self.definition.to_owned();
+        if let Some(word) = self.flag.and_then(|flag| flag.switch) {
+            help += &format!("; the flag makes it {word}");
+        }
+        if !self.default.is_empty() {
+            help += &format!(" [default: {}]", self.default);
+        }
+        help
+    }
+}
+
+/// What most flags have.
+const FLAG: Flag =
+    Flag { long: "", short: None, other: None, silent: None, switch: None, is_of_all: true };
+
+impl Flag {
+    /// How it is typed: `-c`, `--topology`.
+    pub fn typed(&self) -> String {
+        match self.short {
+            Some(letter) => format!("-{letter}"),
+            None => format!("--{}", self.long),
+        }
+    }
+
+    const fn long(long: &'static str) -> Option<Flag> {
+        Some(Flag { long, ..FLAG })
+    }
+
+    const fn short(long: &'static str, short: char, silent: Option<char>) -> Option<Flag> {
+        Some(Flag { long, short: Some(short), silent, ..FLAG })
+    }
+}
+
+/// The key of this name in the table `load`.
+pub fn find(name: &str) -> Option<&'static LoadKey> {
+    LOAD_KEYS.iter().find(|key| key.name == name)
+}
+
+/// What most entries have.
+const KEY: LoadKey = LoadKey {
+    name: "",
+    others: &[],
+    unit: "",
+    kind: Kind::Duration,
+    default: "",
+    definition: "",
+    flag: None,
+    source: CHOOSING,
+};
+
+/// All of them.
+pub const LOAD_KEYS: &[LoadKey] = &[
+    LoadKey {
+        name: "pattern",
+        kind: Kind::Pattern,
+        default: "what the protocol is for",
+        definition: "What one operation is: request, publish, deliver, poll, batch, session, \
+                     transfer or hold",
+        flag: Flag::long("pattern"),
+        ..KEY
+    },
+    LoadKey {
+        name: "connections",
+        others: &["load.publishers"],
+        unit: "connections",
+        kind: Kind::Count(1, u32::MAX as u64),
+        default: "2; 1 in transfer",
+        definition: "Connections that produce messages",
+        flag: Some(Flag {
+            long: "connections",
+            short: Some('c'),
+            other: Some(("publishers", 'x')),
+            ..FLAG
+        }),
+        source: "decisions/0006-two-connections.md",
+    },
+    LoadKey {
+        name: "subscribers",
+        unit: "connections",
+        kind: Kind::Count(0, u32::MAX as u64),
+        default: "1; none in a transfer over a protocol that is not for delivering",
+        definition: "Subscribers of the patterns deliver and transfer, consumers that ask in poll",
+        flag: Flag::short("subscribers", 'y', None),
+        ..KEY
+    },
+    LoadKey {
+        name: "topology",
+        kind: Kind::Topology,
+        default: "fan-in; fan-out with one publisher and several subscribers, and in poll with \
+                  several consumers; pairs where both are equally many and more than one",
+        definition: "Who hears whom in deliver, poll and transfer: fan-in, fan-out, pairs or \
+                     shared",
+        flag: Flag::long("topology"),
+        ..KEY
+    },
+    LoadKey {
+        name: "messages",
+        unit: "messages",
+        kind: Kind::Count(1, i64::MAX as u64),
+        definition: "Messages in total, warm-up apart, such as 10000 or 1e4 (on a command line \
+                     also 10k); instead of a duration",
+        flag: Flag::short("messages", 'n', Some('a')),
+        ..KEY
+    },
+    LoadKey {
+        name: "duration",
+        unit: "s",
+        default: "2s, where nothing else ends the load",
+        definition: "How long to measure, warm-up apart, such as 10s or 2m",
+        flag: Flag::short("duration", 'd', Some('z')),
+        ..KEY
+    },
+    LoadKey {
+        name: "rate",
+        unit: "messages/s",
+        kind: Kind::Rate,
+        definition: "Messages per second of all clients together (1000/s, 5k/s, 50/1s) or of each \
+                     (1/s/client)",
+        flag: Flag::short("rate", 'R', None),
+        source: "decisions/0004-closed-loops-and-the-lag-gate.md",
+        ..KEY
+    },
+    LoadKey {
+        name: "arrival",
+        kind: Kind::Arrival,
+        default: "closed; constant with a rate",
+        definition: "When messages are due: closed, burst, constant, poisson, periodic, \
+                     each-second, ramp:10s, steps:100/s@5s,200/s@5s or trace:FILE",
+        flag: Flag::long("arrival"),
+        source: "decisions/0004-closed-loops-and-the-lag-gate.md",
+        ..KEY
+    },
+    LoadKey {
+        name: "join",
+        kind: Kind::Join,
+        default: "all connect before the load",
+        definition: "Clients connect and begin group by group, in pairs with their subscribers: \
+                     100 every 500ms",
+        source: "decisions/0036-emulated-figures.md",
+        ..KEY
+    },
+    LoadKey {
+        name: "window",
+        unit: "messages",
+        kind: Kind::Count(1, u32::MAX as u64),
+        default: "1 in closed loops and transfers, else no limit",
+        definition: "Most messages in flight per connection, in batch exchanges",
+        flag: Flag::long("window"),
+        ..KEY
+    },
+    LoadKey {
+        name: "poll_period",
+        others: &["poll.period"],
+        unit: "s",
+        default: "1s; none in a long poll",
+        definition: "From one request of a consumer to its next in poll, in a long poll from the \
+                     answer to the next request",
+        flag: Flag::long("period"),
+        source: "decisions/0022-consumers-that-ask.md",
+        ..KEY
+    },
+    LoadKey {
+        name: "poll_wait",
+        others: &["poll.wait"],
+        unit: "s",
+        definition: "Makes poll a long poll: how long the server holds a request to which it has \
+                     nothing new",
+        flag: Flag::long("wait"),
+        source: "decisions/0022-consumers-that-ask.md",
+        ..KEY
+    },
+    LoadKey {
+        name: "poll_limit",
+        others: &["poll.limit"],
+        unit: "messages",
+        kind: Kind::Count(1, 10_000),
+        default: "1000",
+        definition: "Messages in one answer of poll at most; a full one is followed by the next \
+                     request at once",
+        flag: Flag::long("poll-limit"),
+        source: "decisions/0022-consumers-that-ask.md",
+    },
+    LoadKey {
+        name: "stall",
+        unit: "s",
+        default: "not at all",
+        definition: "For so long from the beginning of the measured window the subscribers of \
+                     deliver read nothing, as one whose program hangs",
+        flag: Some(Flag { long: "stalled-subscriber", is_of_all: false, ..FLAG }),
+        source: "decisions/0032-brokers-as-data.md",
+        ..KEY
+    },
+    LoadKey {
+        name: "batch",
+        unit: "messages",
+        kind: Kind::Count(1, 100_000),
+        default: "100",
+        definition: "Messages in one exchange of batch",
+        flag: Flag::long("batch"),
+        source: "guide/polling.md",
+        ..KEY
+    },
+    LoadKey {
+        name: "writes",
+        kind: Kind::Choice(&["coalesced", "single"]),
+        default: "coalesced",
+        definition: "How messages that are due together reach the socket: coalesced (as many to a \
+                     write as there are), or single (each in a write of its own)",
+        flag: Some(Flag { long: "single-writes", switch: Some("single"), ..FLAG }),
+        source: "decisions/0036-emulated-figures.md",
+        ..KEY
+    },
+    LoadKey {
+        name: "think",
+        unit: "s",
+        default: "0s",
+        definition: "Pause after each completed message in closed loops",
+        flag: Flag::long("think"),
+        source: "decisions/0004-closed-loops-and-the-lag-gate.md",
+        ..KEY
+    },
+    LoadKey {
+        name: "warmup",
+        unit: "s",
+        default: "500ms; none in transfer and hold, of a burst, ramp or trace, or with join",
+        definition: "The same load before the measurement, left out of every figure",
+        flag: Flag::long("warmup"),
+        ..KEY
+    },
+    LoadKey {
+        name: "split",
+        kind: Kind::Split,
+        default: "exact",
+        definition: "How a total is split over clients: exact, or ceil (rounded up per client)",
+        flag: Flag::long("split"),
+        ..KEY
+    },
+    LoadKey {
+        name: "size",
+        unit: "B",
+        kind: Kind::Size,
+        default: "that of the content",
+        definition: "Size of every body, such as 64B, 1KiB (1,024 bytes) or 1KB (1,000)",
+        flag: Flag::short("size", 's', None),
+        source: "decisions/0003-the-mark.md",
+        ..KEY
+    },
+    LoadKey {
+        name: "body",
+        kind: Kind::Body,
+        default: "readings; filler with a size",
+        definition: "readings, filler, text:TEXT, template:TEXT ({seq} {client} {time}), \
+                     lines:FILE (CSV or JSON lines), file:FILE, or any of these sealed: \
+                     sealed:BODY, with sealed,recipients=N,cipher=NAME,unsigned,policy:BODY; \
+                     files are looked for in the folder that weigh is started in",
+        flag: Flag::long("body"),
+        ..KEY
+    },
+    LoadKey {
+        name: "body.sealed",
+        kind: Kind::Body,
+        definition: "The same, and every body is sealed as a COSE object: \
+                     body = { sealed = \"readings\" }",
+        source: "decisions/0024-sealed-payload.md",
+        ..KEY
+    },
+    LoadKey {
+        name: "body.recipients",
+        unit: "participants",
+        kind: Kind::Count(0, RECIPIENTS_MAX as u64),
+        default: "1 of a sealed body",
+        definition: "For how many participants every body is sealed; 0 leaves it in the clear",
+        flag: Flag::long("seal-to"),
+        source: "decisions/0024-sealed-payload.md",
+        ..KEY
+    },
+    LoadKey {
+        name: "body.cipher",
+        kind: Kind::Choice(&Cipher::NAMES),
+        default: "aes-128-gcm",
+        definition: "How a sealed body is encrypted",
+        source: "decisions/0024-sealed-payload.md",
+        ..KEY
+    },
+    LoadKey {
+        name: "body.signed",
+        kind: Kind::Flag,
+        default: "true",
+        definition: "Whether the sender signs a sealed body",
+        source: "decisions/0024-sealed-payload.md",
+        ..KEY
+    },
+    LoadKey {
+        name: "body.policy",
+        kind: Kind::Flag,
+        default: "false",
+        definition: "Whether a policy that names every participant is bound to a sealed body",
+        source: "decisions/0024-sealed-payload.md",
+        ..KEY
+    },
+    LoadKey {
+        name: "timeout",
+        unit: "s",
+        default: "5s; 60s in transfer, two periods in poll if that is longer, 20s more than a \
+                  stall; more on slow paths: 10 x the round trips of a message",
+        definition: "A message delivered later than this after its due time is late",
+        flag: Flag::long("timeout"),
+        source: "decisions/0042-slow-paths-and-radios.md",
+        ..KEY
+    },
+];
+
+const CHOOSING: &str = "guide/choosing-a-load.md";
