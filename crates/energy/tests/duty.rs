@@ -3,7 +3,7 @@
 
 use weigh_energy::answer::Model;
 use weigh_energy::draws::published;
-use weigh_energy::keys::{Values, KEYS, at};
+use weigh_energy::keys::{KEYS, Values, at};
 use weigh_energy::quantity::Quantity;
 use weigh_energy::work::{Work, in_duty};
 use weigh_energy::{Catalogue, Parts};

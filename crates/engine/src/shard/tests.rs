@@ -251,7 +251,10 @@ fn a_closed_loop_by_count_sends_exactly_its_count() {
         scene.load.size = Some(Bytes(size));
         let (outcome, played) = scene.played();
         assert_eq!((outcome.ledger.sent, outcome.ledger.delivered), (200, Some(200)));
-        assert_eq!((outcome.shards.lost_links, outcome.shards.opened, outcome.shards.held), (0, 4, 4));
+        assert_eq!(
+            (outcome.shards.lost_links, outcome.shards.opened, outcome.shards.held),
+            (0, 4, 4)
+        );
         assert!(in_pieces || played.steps < 1_500, "{} steps", played.steps);
     }
 }
@@ -383,8 +386,8 @@ fn a_metered_trial_comes_to_the_same() {
         scene.is_metered = true;
         let (metered, _) = scene.played();
         assert_eq!(plain.ledger, metered.ledger);
-        assert_eq!(plain.bytes, metered.bytes);
-        assert!(plain.contents.is_none() && metered.contents.is_some());
+        assert_eq!(plain.shards.bytes, metered.shards.bytes);
+        assert!(plain.shards.contents.is_none() && metered.shards.contents.is_some());
     }
 }
 
@@ -512,7 +515,8 @@ fn intervals_end_at_the_same_moments() {
     let (outcome, played) = scene.played();
     let of = |shard: usize| -> Vec<(u64, bool)> {
         let all = played.intervals.chunk_by(|a, b| a.border < b.border).nth(shard).unwrap();
-        let border = |told: &ShardInterval| (told.border - outcome.shards.measure_from).0 / 1_000_000;
+        let border =
+            |told: &ShardInterval| (told.border - outcome.shards.measure_from).0 / 1_000_000;
         all.iter().map(|told| (border(told), told.interval.warmup)).collect()
     };
     assert_eq!(of(0), of(1));

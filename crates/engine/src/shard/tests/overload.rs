@@ -87,9 +87,9 @@ fn bursts_leave_together_or_singly() {
         assert_eq!(outcome.shards.recorder.lags.all.count(), 200);
     }
     assert_eq!(singly.messages_per_write(&scene.load), Some(1.0));
-    assert_eq!(singly.recorder.writes, 200);
+    assert_eq!(singly.shards.recorder.writes, 200);
     // Four clients, 50 messages each, 16 in flight: 16, 16, 16, 2.
-    assert_eq!(together.recorder.writes, 16);
+    assert_eq!(together.shards.recorder.writes, 16);
     let says = |outcome: &Outcome| {
         let doubts = outcome.doubts(&scene.load, true);
         doubts.iter().any(|doubt| matches!(doubt, Doubt::Burst(_)))
