@@ -6,9 +6,8 @@ use clap::Args;
 use weigh_audit::figure::Fact;
 use weigh_audit::{Audit as Findings, Source, facts};
 use weigh_model::Rule;
-use weigh_report::Summary;
-use weigh_report::lint::verdict;
-use weigh_report::run_folder::RunFolder;
+use weigh_report::summary::lint::verdict;
+use weigh_report::{RunFolder, Summary};
 use weigh_study::StudyTexts;
 use weigh_study::audit_page::{self, Audited};
 

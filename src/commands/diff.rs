@@ -5,9 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use weigh_model::Condition;
-use weigh_report::checks;
 use weigh_report::diff::{Asked, Diff as Compared, Side, render};
-use weigh_report::table::Style;
+use weigh_report::{Style, checks};
 
 use crate::planning::verdicts::{self, Verdicts};
 use crate::show::output;

@@ -14,7 +14,7 @@ use weigh_model::plan::{Observe, Plan, Repeat};
 use weigh_model::units::parse_duration;
 use weigh_model::{Emulation, Load, Nanos};
 use weigh_plan::LoadWords;
-use weigh_report::run_folder::RunFolder;
+use weigh_report::RunFolder;
 use weigh_stage::catalogue::Catalogue;
 
 use crate::planning::conduct::Manner;

@@ -6,14 +6,11 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use clap::Args;
-use weigh_report::Summary;
-use weigh_report::checks;
-use weigh_report::limit_text;
+use weigh_report::journal::JOURNAL;
 #[cfg(feature = "plots")]
 use weigh_report::pictures::Gallery;
-use weigh_report::run_folder::{JOURNAL, RunFolder};
-use weigh_report::study_folder::StudyFolder;
-use weigh_report::table::{self, Style};
+use weigh_report::table::limits;
+use weigh_report::{RunFolder, StudyFolder, Style, Summary, checks, table};
 use weigh_stage::catalogue::Catalogue;
 
 use crate::planning::verdicts::Verdicts;
@@ -91,9 +88,9 @@ impl Report {
             let width = std::io::stdout().is_terminal().then(crate::show::terminal::width);
             Style::from_environment(width, |name| std::env::var(name).ok())
         };
-        output::put(&limit_text::render(&summary, &style))?;
+        output::put(&limits::render(&summary, &style))?;
         output::put(&table::render(&summary, style))?;
-        output::put(&limit_text::ladders(&summary))?;
+        output::put(&limits::ladders(&summary))?;
         self.conclude(&summary)
     }
 

@@ -10,7 +10,7 @@ use weigh_model::plan::Plan;
 use weigh_model::units::{parse_duration, parse_size};
 use weigh_model::{Arrival, Nanos};
 use weigh_observe::boot;
-use weigh_report::run_folder::rfc3339;
+use weigh_report::journal::rfc3339;
 use weigh_rundown::entry::{Begun, Counts, EndReason, SCHEMA};
 use weigh_rundown::{Archive, ArchiveError, DischargeLog, LogError, Report, Start};
 use weigh_stage::catalogue::Catalogue;

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use weigh_history::{FigureEntry, History, Listing, RunEntry};
 use weigh_model::Condition;
 use weigh_model::units::parse_duration;
-use weigh_report::study_folder::StudyFolder;
+use weigh_report::StudyFolder;
 
 use crate::show::output;
 use crate::show::run_list::{self, StudyEntry};

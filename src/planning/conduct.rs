@@ -9,9 +9,8 @@ use weigh_model::Condition;
 use weigh_model::endpoint::Credentials;
 use weigh_model::event::Setup;
 use weigh_model::plan::Plan;
-use weigh_report::checks;
-use weigh_report::limit_text;
-use weigh_report::table::{self, Style};
+use weigh_report::table::limits;
+use weigh_report::{Style, checks, table};
 use weigh_stage::catalogue::Catalogue;
 
 use crate::output_file;
@@ -314,11 +313,10 @@ impl Manner {
             let style = Style::from_environment(width, |name| std::env::var(name).ok());
             let table = match finished.summary.limits.is_empty() {
                 true => {
-                    table::render(&finished.summary, style)
-                        + &limit_text::ladders(&finished.summary)
+                    table::render(&finished.summary, style) + &limits::ladders(&finished.summary)
                 }
                 // Every load of a search is a cell: its table would hide the answer.
-                false => limit_text::render(&finished.summary, &style),
+                false => limits::render(&finished.summary, &style),
             };
             output::put(&format!("{table}run: {}\n", finished.folder.path().display()))?;
         }

@@ -6,10 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use weigh_model::Condition;
 use weigh_plan::metrics;
-use weigh_report::checks::{Check, MEASURED, PROVEN};
-use weigh_report::github;
-use weigh_report::judging::Answer;
-use weigh_report::junit;
+use weigh_report::checks::{Check, MEASURED, PROVEN, github, junit};
+use weigh_report::summary::Answer;
 
 use crate::output_file;
 use weigh_runner::exit::{Exit, Stop};

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use weigh_report::study_folder::PAGE;
+use weigh_report::journal::PAGE;
 use weigh_study::Replayed;
 use weigh_study::outcome::{ClaimOutcome, OccasionShown, Outcome, Replay};
 use weigh_study::runs::NOT_ASKED;

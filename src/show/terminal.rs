@@ -12,7 +12,7 @@ use weigh_engine::job::{Progress, ShardInterval};
 use weigh_model::Pattern;
 use weigh_model::event::Interval;
 use weigh_model::units::Nanos;
-use weigh_report::table::Style;
+use weigh_report::Style;
 use weigh_runner::watcher::{Standing, Watcher};
 
 /// Shows how a run goes, on stderr.

@@ -73,7 +73,7 @@ fn several_runs_have_answers_together() {
     // The hash is that of the file, and stands in every journal from its beginning.
     for run in place.runs().iter().filter(|run| run.join("study.json").is_file()) {
         let file = fs::read(run.join("study/study.toml")).expect("the study's file");
-        assert_eq!(weigh_report::digest::sha256(&file), hash);
+        assert_eq!(weigh_report::journal::digest::sha256(&file), hash);
         for own in ["published-E1", "right-cost"] {
             let setup = setup(&run.join(own));
             assert_eq!(

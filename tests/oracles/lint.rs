@@ -12,8 +12,8 @@ use weigh_model::load::{Load, Pattern};
 use weigh_model::plan::{Observe, Plan, Repeat};
 use weigh_model::{Guarantee, Nanos, Rule, units::parse_rate};
 use weigh_report::Summary;
-use weigh_report::lint::saturation::{self, AxisPoint};
-use weigh_report::lint::verdict;
+use weigh_report::summary::lint::saturation::AxisPoint;
+use weigh_report::summary::lint::{saturation, verdict};
 
 use crate::lint_plants::{conditions, figures};
 use crate::rig::{Setup, simulated_address};

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use rustix::time::{ClockId, clock_gettime};
 use weigh_model::event::Event;
-use weigh_report::journal::{Reader, Writer};
+use weigh_report::{Reader, Writer};
 
 /// Options of `cargo xtask journal`.
 #[derive(clap::Args)]

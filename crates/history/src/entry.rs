@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use weigh_model::doubt::{DoubtRecord, Severity};
-use weigh_report::RunFolder;
-use weigh_report::summary::Summary;
+use weigh_report::{RunFolder, Summary};
 
 use crate::stamp::Stamp;
 

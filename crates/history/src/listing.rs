@@ -3,7 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use weigh_report::run_folder::JOURNAL;
+use weigh_report::journal::JOURNAL;
 use weigh_report::{RecordError, RunFolder};
 
 use crate::entry::Listing;

@@ -19,7 +19,7 @@ impl Stamp {
             let changed = facts.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
             Some((changed.as_nanos(), facts.len()))
         };
-        Stamp { journal: of(weigh_report::run_folder::JOURNAL), summary: of("summary.json") }
+        Stamp { journal: of(weigh_report::journal::JOURNAL), summary: of("summary.json") }
     }
 
     /// True if there is a summary that is not older than the journal.

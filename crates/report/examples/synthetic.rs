@@ -20,7 +20,7 @@ use weigh_model::ledger::{Cause, Ledger};
 use weigh_model::plan::Plan;
 use weigh_model::trial::Point;
 use weigh_model::{Doubt, Guarantee};
-use weigh_report::run_folder::JOURNAL;
+use weigh_report::journal::JOURNAL;
 use weigh_report::{RunFolder, Summary};
 use weigh_stats::Histogram;
 use weigh_stats::random::Random;

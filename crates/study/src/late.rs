@@ -4,8 +4,8 @@
 use std::rc::Rc;
 
 use weigh_report::figures::time;
-use weigh_report::lateness::Lateness;
 use weigh_report::summary::Cell;
+use weigh_report::summary::lateness::Lateness;
 use weigh_stats::random::Random;
 
 /// The part that is lateness.

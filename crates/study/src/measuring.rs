@@ -7,9 +7,7 @@ use std::rc::Rc;
 
 use weigh_model::trial::Point;
 use weigh_plan::matrix::point_of;
-use weigh_report::interference::Interference;
-use weigh_report::limits::Limit;
-use weigh_report::summary::Cell;
+use weigh_report::summary::{Cell, Interference, Limit};
 use weigh_stats::propagation::Known;
 
 use crate::expression::Bound;

@@ -1,7 +1,7 @@
 //! The files of a study, and what is wrong with them.
 
 use weigh_plan::Problems;
-use weigh_report::digest::sha256;
+use weigh_report::journal::digest::sha256;
 
 /// The texts of a study's folder, as they were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, ensure};
 use serde_json::{Map, Value, json};
-use weigh_report::run_folder::rfc3339;
+use weigh_report::journal::rfc3339;
 
 use super::process;
 use super::table::Row;

@@ -10,11 +10,9 @@ use weigh_model::condition::LOSS_RATIO;
 use weigh_model::doubt::DoubtRecord;
 use weigh_model::event::Event;
 
-use crate::journal::{BadLine, Reader};
-use crate::quantiles;
-use crate::record_error::RecordError;
-use crate::run_folder::{JOURNAL, RunFolder};
-use crate::summary::{Cell, Metric, NotARun, SUMMARY_SCHEMA, Summary, finished_trials};
+use crate::journal::{BadLine, JOURNAL, Reader, RecordError, RunFolder};
+use crate::summary::trials::finished_trials;
+use crate::summary::{Cell, Metric, NotARun, SUMMARY_SCHEMA, Summary, quantiles};
 
 /// A run as it is compared with another one.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,13 +7,12 @@ use std::collections::BTreeSet;
 use weigh_model::Condition;
 use weigh_model::condition::{Limit, Operator, quantile_of, resolve};
 
+use super::document::{Holds, Judgement, Row};
 use super::rows::{Pair, figure};
 use super::text::{figure_text, times};
-use super::{Holds, Judgement, Row};
 use crate::figures::three_digits;
-use crate::judging::{self, Answer, Seen};
-use crate::reading;
-use crate::summary::{Cell, Ratio, Verdict, unit_of};
+use crate::summary::judging::Seen;
+use crate::summary::{Answer, Cell, Ratio, Verdict, judging, reading, unit_of};
 
 /// Refuses a condition that means nothing: the metric's name was checked before.
 pub(crate) fn check(condition: &Condition, known: &BTreeSet<&str>) -> Result<(), String> {

@@ -6,11 +6,12 @@ use weigh_model::condition::{LOSS_RATIO, LOST};
 use weigh_stats::estimate::INTERVAL_VALUES_MIN;
 use weigh_stats::{CONFIDENCE, Comparison, Method, Refusal};
 
-use super::{Effect, Figure, Row, Side};
-use crate::comparisons::{HEADLINES, is_shown, on_lag};
-use crate::lint;
-use crate::lint::asked::Asked;
-use crate::summary::{Cell, Metric, Ratio, Verdict, unit_of};
+use super::document::{Effect, Figure, Row};
+use super::input::Side;
+use crate::summary::comparisons::{is_shown, on_lag};
+use crate::summary::headlines::HEADLINES;
+use crate::summary::lint::asked::Asked;
+use crate::summary::{Cell, Metric, Ratio, Verdict, lint, unit_of};
 
 /// The same cell in both runs.
 pub(crate) struct Pair<'r> {
@@ -159,7 +160,7 @@ impl Pair<'_> {
 }
 
 /// Why the cell's result in this metric must not be used.
-pub(crate) fn invalid(name: &str, cell: &Cell, metric: &str) -> Option<String> {
+fn invalid(name: &str, cell: &Cell, metric: &str) -> Option<String> {
     match cell.spoilt_by(metric) {
         Some(doubt) => Some(format!("invalid in {name} ({}): {}", doubt.code, doubt.text)),
         None => (!cell.valid).then(|| format!("invalid in {name}: see the doubts of that run")),
@@ -269,7 +270,9 @@ pub(crate) fn badness(row: &Row) -> f64 {
 }
 
 const WORSE: f64 = 10.0;
+
 const CHANGED: f64 = 2.0;
+
 /// Something from nothing, or infinite from finite: worse than any factor.
 const NO_RATIO: f64 = 1e6;
 

@@ -2,12 +2,11 @@
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
 
-use super::{Diff, Effect, Figure, Holds, Row, rows};
+use super::document::{Diff, Effect, Figure, Holds, Row};
+use super::rows;
 use crate::figures::{bytes, longer_side, three_digits, time};
-use crate::notes::wrap;
-use crate::ruled_table::{drawn, ruled};
 use crate::summary::Verdict;
-use crate::table::{Style, to_ascii};
+use crate::terminal::{Style, drawn, ruled, to_ascii, wrap};
 
 /// The table and its notes: what differs beside the figures, what could not be compared and why,
 /// and what the conditions came to.
@@ -31,7 +30,7 @@ pub fn render(diff: &Diff, style: Style) -> String {
 }
 
 fn heads(diff: &Diff) -> Vec<String> {
-    let line = |name: &str, head: &super::RunHead| {
+    let line = |name: &str, head: &super::document::RunHead| {
         format!("{name}: {} ({}, weigh {})", head.id, head.started, head.version)
     };
     vec![line("A", &diff.a), line("B", &diff.b)]
@@ -249,8 +248,8 @@ fn judgements(diff: &Diff) -> Vec<String> {
         Holds::CannotTell => "cannot tell",
         Holds::No => "does not hold",
     };
-    let line = |judgement: &super::Judgement| {
-        let super::Judgement { condition, cell, holds, text, .. } = judgement;
+    let line = |judgement: &super::document::Judgement| {
+        let super::document::Judgement { condition, cell, holds, text, .. } = judgement;
         format!("  {}: {condition}: {cell}: {text}", word(*holds))
     };
     titled("conditions:", diff.judgements.iter().map(line).collect())
@@ -261,8 +260,11 @@ fn titled(title: &str, lines: Vec<String>) -> Vec<String> {
 }
 
 const REFUSED_SHOWN: usize = 4;
+
 const RED: &str = "\x1b[31m";
+
 const GREEN: &str = "\x1b[32m";
+
 const RESET: &str = "\x1b[0m";
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use std::io;
 use weigh_model::event::Event;
 use weigh_model::trial::Point;
 
-use super::csv_into_io;
-use crate::summary::{Summary, finished_trials};
+use super::csv_error::csv_into_io;
+use crate::summary::Summary;
+use crate::summary::trials::finished_trials;
 
 /// Writes a line for each interval of each trial that has a result; what is not known is empty.
 ///

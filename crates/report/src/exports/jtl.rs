@@ -7,10 +7,10 @@ use std::io;
 use weigh_model::event::Event;
 use weigh_model::message::{MessageRow, MessageState};
 
-use super::csv_into_io;
-use super::message_files::{self, RecordedTrial};
-use crate::record_error::RecordError;
-use crate::run_folder::RunFolder;
+use super::csv_error::csv_into_io;
+use super::message_files;
+use super::message_files::RecordedTrial;
+use crate::journal::{RecordError, RunFolder};
 use crate::summary::Summary;
 
 /// What could not be said in this format.

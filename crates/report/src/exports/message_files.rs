@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use weigh_model::event::{Event, TrialFinished};
 
 use super::MessageReader;
-use crate::record_error::RecordError;
-use crate::run_folder::RunFolder;
-use crate::summary::{Summary, finished_trials};
+use crate::journal::{RecordError, RunFolder};
+use crate::summary::Summary;
+use crate::summary::trials::finished_trials;
 
 /// The file of a trial in the folder of its run.
 pub fn path(folder: &RunFolder, trial: &str) -> PathBuf {

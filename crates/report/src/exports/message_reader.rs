@@ -10,7 +10,7 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use weigh_model::message::{LossCause, MessageRow, MessageState};
 
 use super::message_header::{MESSAGES_SCHEMA, MessageHeader};
-use crate::record_error::RecordError;
+use crate::journal::RecordError;
 
 /// A file of messages.
 pub struct MessageReader {

@@ -5,9 +5,9 @@ use std::io;
 use weigh_model::event::Event;
 use weigh_model::message::MessageRow;
 
-use super::{csv_into_io, message_files};
-use crate::record_error::RecordError;
-use crate::run_folder::RunFolder;
+use super::csv_error::csv_into_io;
+use super::message_files;
+use crate::journal::{RecordError, RunFolder};
 use crate::summary::Summary;
 
 /// Writes a line for each message; what is not known is empty. At no time more than a group of

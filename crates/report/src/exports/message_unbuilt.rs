@@ -6,7 +6,7 @@ use std::path::Path;
 use weigh_model::message::MessageRow;
 
 use super::message_header::MessageHeader;
-use crate::record_error::RecordError;
+use crate::journal::RecordError;
 
 /// Reads no file.
 pub enum MessageReader {}

@@ -17,7 +17,7 @@ use parquet::schema::types::ColumnPath;
 use weigh_model::message::{LossCause, MessageRow, MessageState};
 
 use super::message_header::{MESSAGES_SCHEMA, MessageHeader};
-use crate::record_error::RecordError;
+use crate::journal::RecordError;
 
 /// Writes one file. It has its name only once it is whole.
 pub struct MessageWriter {

@@ -1,7 +1,7 @@
-//! A run in the formats of other people's tools. Everything is made from the journal and from the
-//! record of single messages; `docs/guide/exports.md` says which tool reads what.
+//! The results of a run in the formats of other programs.
 
 pub mod cells;
+mod csv_error;
 pub mod intervals;
 pub mod jtl;
 pub mod message_files;
@@ -16,6 +16,7 @@ mod message_writer;
 pub mod openmetrics;
 mod openmetrics_names;
 pub mod packets;
+pub(crate) mod recorded_times;
 
 pub use message_header::{MESSAGES_SCHEMA, MessageHeader};
 #[cfg(feature = "parquet")]
@@ -27,11 +28,3 @@ pub use message_writer::{GROUP_ROWS, MessageWriter};
 
 /// Whether this build can keep and read every single message.
 pub const HAS_MESSAGES: bool = cfg!(feature = "parquet");
-
-/// The error of the operating system in `error`, where there is one.
-fn csv_into_io(error: csv::Error) -> std::io::Error {
-    match error.into_kind() {
-        csv::ErrorKind::Io(error) => error,
-        other => std::io::Error::other(format!("{other:?}")),
-    }
-}

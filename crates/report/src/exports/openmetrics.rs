@@ -8,7 +8,8 @@ use weigh_model::event::{Event, TrialFinished};
 use weigh_stats::Histogram;
 
 use super::openmetrics_names::{Family, plain};
-use crate::summary::{Cell, Metric, Summary, finished_trials};
+use crate::summary::trials::finished_trials;
+use crate::summary::{Cell, Metric, Summary};
 
 /// The text, `# EOF` at its end.
 pub fn text(summary: &Summary, events: &[Event]) -> String {

@@ -5,10 +5,10 @@ use std::io;
 
 use weigh_model::event::Event;
 
-use super::csv_into_io;
-use crate::pictures::{session, trials_by_cell};
-use crate::summary::Summary;
-use crate::wire_bytes::scene_words;
+use super::csv_error::csv_into_io;
+use crate::summary::trials::trials_by_cell;
+use crate::summary::wire_bytes::scene_words;
+use crate::summary::{Summary, trials};
 
 /// Writes a line for each packet. What was left out of a long session is a line whose columns
 /// between `trial` and `bytes` are empty but for `packets`.
@@ -18,7 +18,7 @@ use crate::wire_bytes::scene_words;
 pub fn write(out: impl io::Write, summary: &Summary, events: &[Event]) -> io::Result<()> {
     let mut rows = csv::Writer::from_writer(out);
     rows.write_record(HEADING).map_err(csv_into_io)?;
-    for (cell, session) in session::by_cell(&trials_by_cell(summary, events), events) {
+    for (cell, session) in trials::by_cell(&trials_by_cell(summary, events), events) {
         let cell = &summary.cells[cell];
         let scene = scene_words(cell).unwrap_or_default();
         let party = |place: u8| session.parties.get(usize::from(place)).cloned();

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use weigh_model::Guarantee;
 
 use super::{ends, thresholds};
-use crate::figures::count;
-use crate::interference;
-use crate::meeting::{Lanes, Meeting, everywhere};
-use crate::pictures::{Matrix, headline_metric, spoken};
-use crate::summary::{Cell, Comparison, Summary, Verdict};
+use crate::figures::{count, spoken};
+use crate::summary::headlines::headline_metric;
+use crate::summary::{Cell, Comparison, Matrix, Summary, Verdict};
+use crate::view::interference;
+use crate::view::meeting::{Lanes, Meeting, everywhere};
 
 /// What was asked: by the plan, or else by what it weighs.
 pub(crate) fn question(summary: &Summary, matrix: &Matrix) -> String {
@@ -277,7 +277,7 @@ const PAIRS_MAX: usize = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meeting::tests::{meeting, place};
+    use crate::view::meeting::tests::{meeting, place};
 
     const P99: &str = "response_time_ns.p99";
 

@@ -55,7 +55,7 @@ const UNKNOWN: &str = "Measured by Weighbridge under this name.";
 
 /// How an interval that the summary names so is made, with its source.
 pub(crate) fn method(name: &str) -> &'static str {
-    if name == crate::modelled::METHOD {
+    if name == crate::summary::modelled::METHOD {
         return MODELLED;
     }
     METHODS.iter().find(|(method, _)| method.name() == name).map_or("", |(_, how)| how)
@@ -381,7 +381,7 @@ const WHOLE: &[(&str, &str)] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire_bytes::{LAYERS, PHASES};
+    use crate::summary::wire_bytes::{LAYERS, PHASES};
 
     #[test]
     fn a_definition_names_quantity_and_statistic() {

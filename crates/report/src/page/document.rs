@@ -105,4 +105,5 @@ const STILL_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// The style of the pages of runs and audits.
 pub const STYLE: &str = include_str!("style.css");
+
 const SCRIPT: &str = include_str!("script.js");

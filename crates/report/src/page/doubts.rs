@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use weigh_model::doubt::{DoubtRecord, Severity};
 
-use super::escape;
-use crate::cells::point_name;
+use super::document::escape;
 use crate::summary::Summary;
+use crate::summary::cell_name::point_name;
 
 /// A doubt and the cells it is about.
 struct Shared<'a> {
@@ -127,5 +127,7 @@ fn failures(summary: &Summary) -> String {
 }
 
 const SHORT_MAX: usize = 5;
+
 const TEXTS_MAX: usize = 12;
+
 const CELLS_MAX: usize = 6;

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::figures::count;
-use crate::pictures::{Matrix, quantity};
-use crate::summary::{Cell, Summary};
+use crate::summary::matrix::quantity;
+use crate::summary::{Cell, Matrix, Summary};
 
 /// A sentence for every axis of the plan that has stop rules, such as `along messages: mqtt qos=0
 /// ends between 1,000 and 4,000, first loss (10,600 lost)`; empty where no axis has any.

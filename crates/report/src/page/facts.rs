@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::escape;
+use super::document::escape;
 use crate::figures::bytes;
 use crate::summary::Summary;
 

@@ -3,10 +3,10 @@
 
 use std::fmt::Write as _;
 
-use super::escape;
+use super::document::escape;
 use crate::figures::count;
-use crate::limits::{Limit, LimitGoal};
 use crate::summary::Summary;
+use crate::summary::limit::{Limit, LimitGoal};
 
 /// The table, and below it what the searches say beside their bounds.
 pub(crate) fn table(summary: &Summary) -> String {

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::{escape, figure};
-use crate::modelled::Modelled;
-use crate::modelled_table::{columns, lines, shown};
-use crate::pictures::{Gallery, Kind, Matrix};
-use crate::summary::Summary;
+use super::document::{escape, figure};
+use crate::pictures::{Gallery, Kind};
+use crate::summary::modelled::Modelled;
+use crate::summary::{Matrix, Summary};
+use crate::view::modelled::{columns, lines, shown};
 
 /// What a reader is told; `None` where nothing was modelled.
 pub(crate) fn section(summary: &Summary, matrix: &Matrix, gallery: &Gallery) -> Option<String> {

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::escape;
-use crate::comparisons::{BACKGROUND, LANE};
+use super::document::escape;
 use crate::figures::three_digits;
-use crate::pictures::Matrix;
-use crate::summary::{Cell, Comparison, Multiplicity, Ratio, Summary, Verdict};
-use crate::table::{INVALID_MARK, Row, headings, rows};
+use crate::summary::pairs::{BACKGROUND, LANE};
+use crate::summary::{Cell, Comparison, Matrix, Multiplicity, Ratio, Summary, Verdict};
+use crate::view::columns::{INVALID_MARK, Row, headings, rows};
 
 /// The table of the terminal, sortable.
 pub(crate) fn table(summary: &Summary) -> String {
@@ -204,5 +203,7 @@ const HEADINGS: [(&str, bool); 7] = [
 
 /// More than this nobody reads.
 const ROWS_MAX: usize = 400;
+
 const ROWS_OPEN: usize = 30;
+
 const REASONS_MAX: usize = 8;

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::{escape, figure};
-use crate::pictures::{Gallery, Kind, Matrix};
-use crate::stages::{self, HEADINGS, LEGEND};
-use crate::summary::{Cell, Summary};
+use super::document::{escape, figure};
+use crate::pictures::{Gallery, Kind};
+use crate::summary::{Cell, Matrix, Summary};
+use crate::view::stages;
+use crate::view::stages::{HEADINGS, LEGEND};
 
 /// What a reader is told; `None` where no cell went through stages.
 pub(crate) fn section(summary: &Summary, matrix: &Matrix, gallery: &Gallery) -> Option<String> {

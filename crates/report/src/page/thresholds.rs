@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::escape;
-use crate::judging::Answer;
-use crate::summary::Summary;
-use crate::thresholds::sentences;
+use super::document::escape;
+use crate::summary::{Answer, Summary};
+use crate::view::thresholds::sentences;
 
 /// Every threshold with a tick or a cross; empty where the plan has none.
 pub(crate) fn list(summary: &Summary) -> String {

@@ -3,11 +3,11 @@
 
 use std::fmt::Write as _;
 
-use super::{escape, figure};
+use super::document::{escape, figure};
 use crate::figures::three_digits;
-use crate::pictures::{Gallery, Kind, Matrix, Picture};
-use crate::summary::Summary;
-use crate::wire_bytes::{CellBytes, LAYERS, PHASES, Whole, exact, present, scenes};
+use crate::pictures::{Gallery, Kind, Picture};
+use crate::summary::wire_bytes::{CellBytes, LAYERS, PHASES, Whole, exact, present, scenes};
+use crate::summary::{Matrix, Summary};
 
 /// What a reader is told; `None` where no wire was listened on and no path lay between the parties.
 pub(crate) fn section(summary: &Summary, matrix: &Matrix, gallery: &Gallery) -> Option<String> {

@@ -1,6 +1,6 @@
 //! What the metrics of the wire are: their names are made of a direction, a phase and a layer.
 
-use crate::wire_bytes::{LAYERS, PHASES};
+use crate::summary::wire_bytes::{LAYERS, PHASES};
 
 /// What the metric `name` is; `None` if it is not one of the wire, or of no direction, phase and
 /// layer that is known.

@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::matrix::{Axis, COLOURS, Line, Matrix};
-use super::{Kind, Picture, capital, of_repetitions, part, scale};
-use crate::summary::{Metric, Summary, unit_of};
+use super::picture::{Kind, Picture, of_repetitions, part};
+use super::scale;
+use crate::figures::capital;
+use crate::summary::matrix::{Axis, COLOURS, Line};
+use crate::summary::{Matrix, Metric, Summary, unit_of};
 
 /// The pictures of one metric: one for every axis, or several where there are many lines.
 pub(crate) fn pictures(summary: &Summary, matrix: &Matrix, metric: &str) -> Vec<Picture> {

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::stacked::{self, ROWS_MAX};
-use super::{Kind, Picture, part};
+use super::picture::{Kind, Picture, part};
+use super::stacked;
+use super::stacked::ROWS_MAX;
 use crate::summary::{Summary, unit_of};
 
 /// The pictures of the cost, where it was measured.

@@ -8,10 +8,12 @@ use weigh_model::ledger::{Cause, Ledger};
 use weigh_stats::Histogram;
 use weigh_stats::quantile::quantile_with_loss;
 
-use super::matrix::{COLOURS, Matrix};
-use super::{Kind, Picture, capital, lean, part, scale};
-use crate::lateness::is_withheld;
-use crate::summary::Summary;
+use super::picture::{Kind, Picture, lean, part};
+use super::scale;
+use crate::figures::capital;
+use crate::summary::lateness::is_withheld;
+use crate::summary::matrix::COLOURS;
+use crate::summary::{Matrix, Summary};
 
 /// What pictures take from the recorded times of all cells: points and bins, not the histograms,
 /// which would take a quarter of a megabyte each.
@@ -216,6 +218,7 @@ const NINES_MAX: f64 = 5.0;
 
 /// Bins of a histogram, and how narrow they get: five times what recorded times tell apart.
 const BINS_MAX: f64 = 60.0;
+
 const BIN_MIN: f64 = 0.002;
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use super::{Kind, Picture, capital, of_repetitions, part, scale};
+use super::picture::{Kind, Picture, of_repetitions, part};
+use super::scale;
+use crate::figures::capital;
 use crate::summary::{Cell, Metric, Summary, unit_of};
 
 /// The pictures of one metric: one, or several where there are many cells.

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use weigh_model::ledger::Ledger;
 
-use super::{Kind, Matrix, Picture};
+use super::picture::{Kind, Picture};
 use crate::figures::{count, share};
-use crate::summary::Summary;
+use crate::summary::{Matrix, Summary};
 
 /// A picture for every cell.
 pub(crate) fn pictures(summary: &Summary, matrix: &Matrix) -> Vec<Picture> {

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::curves::{Recorded, TIMES, Times};
-use super::{Kind, Matrix, Picture, capital};
+use super::picture::{Kind, Picture};
+use crate::figures::capital;
+use crate::summary::Matrix;
 
 /// A picture for every cell and time.
 pub(crate) fn pictures(matrix: &Matrix, recorded: &Recorded) -> Vec<Picture> {

@@ -4,11 +4,12 @@
 use serde_json::{Value, json};
 use weigh_limit::scalability::EXTRAPOLATION_MAX;
 
-use super::{Kind, Picture, lean, scale};
-use crate::ladder::HoldShown;
-use crate::limit_curve::{PlateauShown, ScalabilityShown};
-use crate::limits::Limit;
+use super::picture::{Kind, Picture, lean};
+use super::scale;
+use crate::summary::Limit;
 use crate::summary::Summary;
+use crate::summary::ladder::HoldShown;
+use crate::summary::limit_curve::{PlateauShown, ScalabilityShown};
 
 /// A picture for every lane of a search and for every load in steps, of two loads or more.
 pub(crate) fn pictures(summary: &Summary) -> Vec<Picture> {
@@ -228,4 +229,5 @@ const LAW_POINTS: u32 = 60;
 
 /// Heights in CSS pixels.
 const PANEL: u32 = 120;
+
 const GAP: u32 = 34;

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::stacked::{self, ROWS_MAX};
-use super::{Kind, Picture, lean, part};
-use crate::modelled::ModelledCell;
+use super::picture::{Kind, Picture, lean, part};
+use super::stacked;
+use super::stacked::ROWS_MAX;
 use crate::summary::Summary;
+use crate::summary::modelled::ModelledCell;
 
 /// The pictures of both ways to send: as weighed, and one message after a pause.
 pub(crate) fn pictures(summary: &Summary) -> Vec<Picture> {

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use weigh_model::event::{Event, Interval, TrialFinished};
 
-use super::tcp_looks::{self, Look};
-use super::{Kind, Matrix, Picture, lean};
-use crate::summary::Cell;
+use super::picture::{Kind, Picture, lean};
+use super::tcp_looks;
+use super::tcp_looks::Look;
+use crate::summary::{Cell, Matrix};
 
 /// A picture for every cell whose trials have intervals.
 pub(crate) fn pictures(
@@ -434,7 +435,9 @@ const THIN: f64 = 0.8;
 
 /// Points of a line in a large run.
 const THINNED: usize = 60;
+
 const PANEL: u32 = 110;
+
 const GAP: u32 = 40;
 
 #[cfg(test)]

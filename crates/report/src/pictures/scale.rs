@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::marks::{mark_at_most, next_mark, nice};
+use crate::figures::marks::{mark_at_most, next_mark, nice};
 
 /// An axis for figures from `low` to `high` (both from values, not intervals): from zero where
 /// they are of one size, by powers of ten where they are not. `reach` is the end of the widest
@@ -15,8 +15,8 @@ pub fn axis(low: f64, high: f64, reach: f64) -> Value {
     let mut axis = json!({ "type": "value", "min": 0, "axisLabel": { "formatter": "@mark" } });
     if end > 0.0 {
         let step = nice(end / MARKS);
-        axis["max"] = super::lean((end / step).ceil() * step);
-        axis["interval"] = super::lean(step);
+        axis["max"] = super::picture::lean((end / step).ceil() * step);
+        axis["interval"] = super::picture::lean(step);
     }
     axis
 }
@@ -32,9 +32,9 @@ pub fn logarithmic(low: f64, high: f64) -> Value {
     if marks.len() > MARKS_MAX {
         marks.retain(|mark| (mark.log10() - mark.log10().round()).abs() < 1e-9);
     }
-    let marks: Vec<Value> = marks.into_iter().map(super::lean).collect();
+    let marks: Vec<Value> = marks.into_iter().map(super::picture::lean).collect();
     json!({
-        "type": "log", "min": super::lean(ends.0), "max": super::lean(ends.1),
+        "type": "log", "min": super::picture::lean(ends.0), "max": super::picture::lean(ends.1),
         "axisLabel": { "formatter": "@mark", "customValues": marks },
         "axisTick": { "show": false, "customValues": marks },
     })
@@ -72,6 +72,7 @@ const LOGARITHMIC_FROM: f64 = 30.0;
 const BEYOND_VALUES: f64 = 1.5;
 
 const MARKS: f64 = 5.0;
+
 const MARKS_MAX: usize = 9;
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Kind, Picture, lean, scale};
-use crate::limits::{Limit, LimitTrial};
+use super::picture::{Kind, Picture, lean};
+use super::scale;
 use crate::summary::Summary;
+use crate::summary::limit::{Limit, LimitTrial};
 
 /// A picture for every goal of every lane that has trials.
 pub(crate) fn pictures(summary: &Summary) -> Vec<Picture> {

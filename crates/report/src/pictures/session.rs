@@ -1,13 +1,13 @@
 //! One session packet by packet: a lifeline for each party, an arrow for each packet.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::session::{PacketMark, SessionPacket, SessionPackets};
 
-use super::{Kind, Matrix, Picture};
+use super::picture::{Kind, Picture};
 use crate::figures::{count, time};
+use crate::summary::Matrix;
+use crate::summary::trials::by_cell;
 
 /// A picture for every cell with a session that was kept packet by packet: the first of them.
 pub(crate) fn pictures(
@@ -20,25 +20,6 @@ pub(crate) fn pictures(
     let picture =
         |(cell, session): &(usize, &SessionPackets)| picture(*cell, session, packets_max, matrix);
     shown.iter().map(picture).collect()
-}
-
-/// The first session of each cell that has one, by the cell's place.
-pub(crate) fn by_cell<'a>(
-    trials: &[Vec<&TrialFinished>],
-    events: &'a [Event],
-) -> Vec<(usize, &'a SessionPackets)> {
-    let sessions: BTreeMap<&str, &SessionPackets> = events
-        .iter()
-        .filter_map(|event| match event {
-            Event::SessionPackets(session) => Some((session.trial.as_str(), &**session)),
-            _ => None,
-        })
-        .collect();
-    let first = |of_cell: &Vec<&TrialFinished>| {
-        of_cell.iter().find_map(|trial| sessions.get(trial.trial.as_str()).copied())
-    };
-    let cells = trials.iter().enumerate();
-    cells.filter_map(|(cell, of_cell)| Some((cell, first(of_cell)?))).collect()
 }
 
 fn picture(cell: usize, session: &SessionPackets, packets_max: usize, matrix: &Matrix) -> Picture {
@@ -181,8 +162,10 @@ fn note(session: &SessionPackets) -> String {
 
 /// With more cells than this only beginning and end of each session are drawn.
 const CELLS_WHOLE: usize = 24;
+
 const PACKETS_THINNED: usize = 40;
 
 /// Height of a row in CSS pixels; rows for the names of the parties above and below.
 const ROW: u32 = 28;
+
 const HEADS: u32 = 2;

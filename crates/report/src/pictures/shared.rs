@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::lean;
-use super::matrix::{Axis, Line, Matrix};
-use crate::summary::{Metric, Summary, unit_of};
+use super::picture::lean;
+use crate::summary::matrix::{Axis, Line};
+use crate::summary::{Matrix, Metric, Summary, unit_of};
 
 /// `cells` (label, name, guarantee, colour, valid), `names` of all metrics, and `metrics`: for
 /// each its unit, a row `[cell, mean, low, high, [values]]` for every cell that has it, and beside

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Kind, Matrix, Picture, lean};
-use crate::stages::{self, Stage};
-use crate::summary::{Cell, Summary};
+use super::picture::{Kind, Picture, lean};
+use crate::summary::{Cell, Matrix, Summary};
+use crate::view::stages;
+use crate::view::stages::Stage;
 
 /// A picture of every cell that went through stages.
 pub(crate) fn pictures(summary: &Summary, matrix: &Matrix) -> Vec<Picture> {
@@ -77,7 +78,9 @@ fn option(labels: &[String], height: u32, [begins, means, tails]: [Vec<Value>; 3
 
 /// What the part of a bar is called that only moves it to its place.
 const BEGINS: &str = "begins after, on average";
+
 const MEAN: &str = "mean";
+
 const TAIL: &str = "p99";
 
 /// Height of a row, CSS pixels.

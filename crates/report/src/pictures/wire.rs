@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Kind, Picture, part};
+use super::picture::{Kind, Picture, part};
 use crate::summary::Summary;
-use crate::wire_bytes::{CellBytes, LAYERS, PHASES, Whole, present};
+use crate::summary::wire_bytes::{CellBytes, LAYERS, PHASES, Whole, present};
 
 /// The pictures of both, where a wire was listened on.
 pub(crate) fn pictures(summary: &Summary) -> Vec<Picture> {
@@ -150,5 +150,7 @@ const ROWS_MAX: usize = 24;
 
 /// Heights of a row, of a panel's title and of its scale, CSS pixels.
 const ROW: u32 = 28;
+
 const HEAD: u32 = 26;
+
 const FOOT: u32 = 30;

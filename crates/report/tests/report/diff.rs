@@ -4,10 +4,9 @@ use serde_json::json;
 use weigh_model::Condition;
 use weigh_model::event::{Event, RunStarted};
 use weigh_model::ledger::Cause;
+use weigh_report::Style;
 use weigh_report::diff::{Asked, Diff, Effect, Holds, Row, Side, render};
-use weigh_report::judging::Answer;
-use weigh_report::summary::Verdict;
-use weigh_report::table::Style;
+use weigh_report::summary::{Answer, Verdict};
 use weigh_stats::random::Random;
 
 use crate::story;

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use weigh_model::doubt::DoubtRecord;
 use weigh_model::energy::{EnergyBudgetLine, EnergyMeasured, LogAligned, MeterChosen};
 use weigh_model::event::Event;
-use weigh_report::Summary;
 use weigh_report::page::{Provenance, page};
 use weigh_report::summary::Cell;
-use weigh_report::table::{Style, render};
+use weigh_report::table::render;
+use weigh_report::{Style, Summary};
 
 use crate::story::{Told, started};
 

@@ -3,10 +3,10 @@
 
 use weigh_model::background::BackgroundRan;
 use weigh_model::event::Event;
-use weigh_report::Summary;
 use weigh_report::page::{Provenance, page};
 use weigh_report::summary::{Comparison, Verdict};
-use weigh_report::table::{Style, render};
+use weigh_report::table::render;
+use weigh_report::{Style, Summary};
 
 use crate::story::{Told, started, whole};
 

@@ -4,10 +4,10 @@
 use weigh_model::doubt::{DoubtRecord, Severity};
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::ledger::Cause;
-use weigh_report::Summary;
-use weigh_report::reading::Reading;
+use weigh_report::summary::reading::Reading;
 use weigh_report::summary::{Comparison, Verdict};
-use weigh_report::table::{Style, render};
+use weigh_report::table::render;
+use weigh_report::{Style, Summary};
 
 use crate::story::along;
 

@@ -3,9 +3,9 @@
 
 use weigh_model::event::Event;
 use weigh_model::modelled::{Activity, EnergyBasis, EnergyPart};
-use weigh_report::Summary;
 use weigh_report::page::{Provenance, page};
-use weigh_report::table::{Style, render};
+use weigh_report::table::render;
+use weigh_report::{Style, Summary};
 
 use crate::story::{Told, started};
 

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use weigh_model::Doubt;
 use weigh_model::event::{AxisEnded, Event, TrialFinished};
-use weigh_report::Summary;
 use weigh_report::page::{Provenance, page};
 use weigh_report::pictures::{Gallery, Kind};
-use weigh_report::table::{Style, render};
+use weigh_report::table::render;
+use weigh_report::{Style, Summary};
 
 use crate::story::{Told, along, run, started, with_thresholds};
 

@@ -2,9 +2,9 @@
 //! summary that the table is made from.
 
 use weigh_model::event::Event;
-use weigh_report::Summary;
 use weigh_report::summary::Verdict;
-use weigh_report::table::{Style, render};
+use weigh_report::table::render;
+use weigh_report::{Style, Summary};
 
 use crate::story::{Told, along, run, started, with_thresholds};
 

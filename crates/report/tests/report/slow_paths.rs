@@ -3,10 +3,10 @@
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::ledger::Ledger;
 use weigh_model::session::{PacketMark, SessionPacket, SessionPackets};
-use weigh_report::Summary;
 use weigh_report::page::{Provenance, page};
 use weigh_report::pictures::Gallery;
-use weigh_report::table::{Style, render};
+use weigh_report::table::render;
+use weigh_report::{Style, Summary};
 
 use crate::story::{Told, started};
 

@@ -2,10 +2,10 @@
 //! another.
 
 use weigh_model::event::Event;
-use weigh_report::Summary;
 use weigh_report::page::{Provenance, page};
 use weigh_report::pictures::{Gallery, Kind};
-use weigh_report::table::{Style, render};
+use weigh_report::table::render;
+use weigh_report::{Style, Summary};
 
 use crate::story::{Told, started};
 

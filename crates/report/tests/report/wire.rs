@@ -5,11 +5,11 @@
 use serde_json::Value;
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::session::{PacketGap, PacketMark, SessionPacket, SessionPackets};
-use weigh_report::Summary;
 use weigh_report::exports::{cells, packets};
 use weigh_report::page::{Provenance, page};
 use weigh_report::pictures::{Gallery, Kind, Picture};
-use weigh_report::table::{Style, render};
+use weigh_report::table::render;
+use weigh_report::{Style, Summary};
 
 use crate::story::{Told, started};
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
-use weigh_report::run_folder::rfc3339;
+use weigh_report::journal::rfc3339;
 
 /// The data set as readings of the pipeline, a line each. Its lines are four tanks in turn, every
 /// ten minutes from six in the morning (`data/README.md`); the day is made up, as they are.

@@ -2,7 +2,7 @@
 //! next.
 
 use weigh_model::event::Event;
-use weigh_report::record_error::RecordError;
+use weigh_report::RecordError;
 use weigh_sequence::Sequence;
 
 use crate::exit::{Exit, Stop};

@@ -20,7 +20,7 @@ use weigh_model::units::Bytes;
 use weigh_model::{Arrival, Doubt, Endpoint, Load, Nanos, Pattern, Trial};
 use weigh_model::{tls, websocket};
 use weigh_observe::cpu::{HostCpu, monotonic_ns, own_process_ns};
-use weigh_report::run_folder::rfc3339;
+use weigh_report::journal::rfc3339;
 use weigh_stage::cache;
 use weigh_stage::pinning::Pinning;
 

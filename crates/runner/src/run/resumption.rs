@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use weigh_model::endpoint::Credentials;
 use weigh_model::event::{Event, RunStarted, Setup};
-use weigh_report::journal::Writer;
-use weigh_report::run_folder::{JOURNAL, RunFolder};
+use weigh_report::journal::JOURNAL;
+use weigh_report::{RunFolder, Writer};
 
 use crate::case::{Case, Secrets};
 use crate::exit::{Exit, Stop};

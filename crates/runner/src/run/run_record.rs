@@ -3,7 +3,7 @@
 //! nothing from the result.
 
 use weigh_model::event::Event;
-use weigh_report::journal::Writer;
+use weigh_report::Writer;
 
 use crate::exit::{Exit, Stop};
 

@@ -8,8 +8,8 @@ use std::time::Instant;
 use weigh_limit::{Search, Selector, TrialEnd, TrialRequest, TrialResult};
 use weigh_model::event::Event;
 use weigh_model::{Nanos, Trial};
-use weigh_report::quantiles;
-use weigh_report::run_folder::RunFolder;
+use weigh_report::RunFolder;
+use weigh_report::summary::quantiles;
 
 use crate::case::Case;
 use crate::exit::{Exit, Stop};

@@ -2,7 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use weigh_report::study_folder::{PAGE, StudyFolder};
+use weigh_report::StudyFolder;
+use weigh_report::journal::PAGE;
 use weigh_study::occasion::{is_same_machine, longest, machine};
 use weigh_study::outcome::Outcome;
 use weigh_study::study::About;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use weigh_model::event::Event;
-use weigh_report::run_folder::{JOURNAL, RunFolder, rfc3339};
-use weigh_report::study_folder::{PAGE, STUDY, StudyFolder};
+use weigh_report::journal::{JOURNAL, PAGE, STUDY, rfc3339};
+use weigh_report::{RunFolder, StudyFolder};
 use weigh_study::outcome::Outcome;
 use weigh_study::runs::NOT_ASKED;
 use weigh_study::study::About;

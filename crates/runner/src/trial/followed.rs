@@ -6,10 +6,8 @@ use weigh_engine::job::Progress;
 use weigh_model::event::{Event, Interval, TrialFinished};
 use weigh_model::headroom::Observed;
 use weigh_model::{Condition, Trial};
-use weigh_report::RecordError;
-use weigh_report::exports;
-use weigh_report::quantiles;
-use weigh_report::run_folder::RunFolder;
+use weigh_report::summary::quantiles;
+use weigh_report::{RecordError, RunFolder, exports};
 use weigh_stage::pinning::{CoreSet, Pinning};
 
 use crate::case::Case;

@@ -71,7 +71,7 @@ pub fn put_together(
     let told = crossed.tell(&carried, lane, &mut finished);
     if !lease.told.words.is_empty() {
         let words = std::mem::take(&mut lease.told.words);
-        finished.scene.insert(weigh_report::COUNTERS_ASKED.to_owned(), words);
+        finished.scene.insert(weigh_report::summary::COUNTERS_ASKED.to_owned(), words);
     }
     // Only now it is known how full the path was.
     pace::diagnose(&mut finished, &trial.load);

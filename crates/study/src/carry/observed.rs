@@ -5,8 +5,8 @@ use serde_json::Value;
 use weigh_model::Nanos;
 use weigh_model::trial::Point;
 use weigh_model::units::parse_duration;
-use weigh_report::lateness::Lateness;
 use weigh_report::summary::Cell;
+use weigh_report::summary::lateness::Lateness;
 
 use super::asked::{Asked, FamilyAsked, LaneAsked};
 use crate::outcome::Link;

@@ -1,7 +1,7 @@
 //! The axes of a chart: from where to where they go, and which numbers stand beside them.
 
 use weigh_report::figures::count;
-use weigh_report::marks::{mark_at_most, next_mark, nice};
+use weigh_report::figures::marks::{mark_at_most, next_mark, nice};
 
 /// An axis of a chart.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,8 @@ use std::path::Path;
 use weigh_emulate::autocannon;
 use weigh_emulate::beside::Left;
 use weigh_model::event::{Event, Interval, TrialFinished};
-use weigh_report::run_folder::{LATEST, RunFolder};
+use weigh_report::RunFolder;
+use weigh_report::journal::LATEST;
 
 /// The figures that the run below `runs` reports in the place of a program: of the words behind
 /// `weigh` the first says in whose.

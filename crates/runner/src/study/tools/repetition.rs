@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use weigh_model::Doubt;
 use weigh_model::plan::TargetLife;
 use weigh_observe::cpu::{CpuTree, HostCpu};
-use weigh_report::run_folder::rfc3339;
+use weigh_report::journal::rfc3339;
 use weigh_stage::find::on_path;
 use weigh_stage::pinning::{CoreSet, Pinning};
 use weigh_stage::programs::{ProgramError, ProgramOrder, ProgramRun, ProgramUse};

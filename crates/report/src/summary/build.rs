@@ -1,0 +1,132 @@
+//! Makes a [`Summary`] from the events of a run, finished or not.
+
+use std::collections::BTreeSet;
+
+use weigh_model::event::{Event, RunStarted, TrialFinished};
+
+use super::cell::Failure;
+use super::course::Courses;
+use super::document::{Run, SUMMARY_SCHEMA, Summary};
+use super::energy::Energies;
+use super::threshold::{Answer, Threshold};
+use super::trials::finished_trials;
+use super::{
+    cells, comparisons, decisions, energy, interference, ladder, limits, modelled, thresholds,
+};
+
+/// A stream of events without its first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no run_started among the events: this is not the journal of a run")]
+pub struct NotARun;
+
+impl Summary {
+    /// Sums up a run, finished or not. A trial that stands in the events twice (a resumed run)
+    /// counts once, and a failure that was mended later not at all.
+    pub fn from_events(events: &[Event]) -> Result<Summary, NotARun> {
+        let started = events.iter().find_map(|event| match event {
+            Event::RunStarted(started) => Some(&**started),
+            _ => None,
+        });
+        let started = started.ok_or(NotARun)?;
+        let trials = finished_trials(events);
+        let failures = failures(events, &trials);
+        let (courses, energies) = (Courses::of(events), Energies::of(events));
+        let mut cells = cells::build(&trials, &failures, &started.plan, &courses, &energies);
+        decisions::tell(&mut cells, events, started);
+        let modelled = modelled::add(&mut cells, events, (started, &trials));
+        let limits = limits::from_events(events);
+        let ladders = ladder::ladders(&cells, &started.plan.load, events);
+        // The loads of a search are compared by the search, and by nobody else.
+        let is_search = !limits.is_empty();
+        let mut comparisons = match is_search {
+            true => Vec::new(),
+            false => comparisons::build(&cells, &started.plan, &trials),
+        };
+        let multiplicity = comparisons::together(&mut comparisons);
+        let interference = interference::from_events(&cells, events, &trials);
+        let thresholds = match is_search {
+            true => thresholds::judge_search(&started.plan, (&cells, &limits), &trials),
+            false => thresholds::judge(&started.plan, &cells, &failures),
+        };
+        Ok(Summary {
+            schema: SUMMARY_SCHEMA.to_owned(),
+            run: run(started, events),
+            cells,
+            comparisons,
+            multiplicity,
+            thresholds,
+            limits,
+            ladders,
+            interference,
+            modelled,
+            claims: Vec::new(),
+            failures,
+        })
+    }
+
+    /// Whether all thresholds of the plan hold; true without any.
+    pub fn thresholds_hold(&self) -> bool {
+        self.answer() == Answer::Holds
+    }
+
+    /// What all thresholds of the plan come to: one that failed counts more than one that could
+    /// not be decided.
+    pub fn answer(&self) -> Answer {
+        let answers = self.thresholds.iter().map(Threshold::answer);
+        answers.min().unwrap_or(Answer::Holds)
+    }
+
+    /// The document as it is written and printed, with a line break at its end.
+    pub fn to_json(&self) -> String {
+        let json = serde_json::to_string_pretty(self);
+        json.expect("a summary has only text keys, and its numbers are finite") + "\n"
+    }
+
+    /// The JSON Schema (2020-12) of the document, as checked in at `schemas/`.
+    pub fn json_schema() -> String {
+        let schema = schemars::schema_for!(Summary);
+        serde_json::to_string_pretty(&schema).expect("a schema is plain JSON") + "\n"
+    }
+}
+
+fn run(started: &RunStarted, events: &[Event]) -> Run {
+    let outcome = events.iter().rev().find_map(|event| match event {
+        Event::RunFinished { outcome } => Some(outcome.clone()),
+        _ => None,
+    });
+    Run {
+        id: started.id.clone(),
+        started: started.started.clone(),
+        version: started.version.clone(),
+        outcome: outcome.unwrap_or_else(|| "unfinished".to_owned()),
+        host: started.host.clone(),
+        plan: started.plan.clone(),
+        meter: energy::meter(events),
+    }
+}
+
+/// The last failure of every trial that has no result.
+fn failures(events: &[Event], trials: &[&TrialFinished]) -> Vec<Failure> {
+    let finished: BTreeSet<&str> = trials.iter().map(|trial| trial.trial.as_str()).collect();
+    let mut failures: Vec<Failure> = Vec::new();
+    for event in events {
+        if let Event::TrialFailed { trial, point, error } = event
+            && !finished.contains(trial.as_str())
+        {
+            failures.retain(|known| known.trial != *trial);
+            let (trial, point, error) = (trial.clone(), point.clone(), error.clone());
+            failures.push(Failure { trial, point, error });
+        }
+    }
+    failures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_in_the_repository_is_current() {
+        crate::summary::shape::assert_stored("summary.schema.json", &Summary::json_schema());
+    }
+}

@@ -1,0 +1,54 @@
+//! Names of cells: the values of the keys that vary, in words.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use weigh_model::trial::Point;
+
+/// The keys whose values are not the same in all points of one protocol, and the pattern where
+/// it is not the same in all: beside the protocol they tell every two points apart.
+pub(crate) fn varied_keys<'a>(points: &[&'a Point]) -> BTreeSet<&'a str> {
+    let keys: BTreeSet<&str> =
+        points.iter().flat_map(|point| point.keys().map(String::as_str)).collect();
+    let is_varied = |key: &&str| {
+        let mut first: BTreeMap<String, Option<&Value>> = BTreeMap::new();
+        points.iter().any(|point| {
+            let among = if *key == PATTERN { None } else { point.get("protocol") };
+            let value = point.get(*key);
+            *first.entry(among.map_or_else(String::new, plain)).or_insert(value) != value
+        })
+    };
+    keys.into_iter().filter(is_varied).collect()
+}
+
+/// A point's name outside the table: `mqtt qos=1 on reference`.
+pub(crate) fn point_name(point: &Point) -> String {
+    name(point, &BTreeSet::new())
+}
+
+/// Protocol, the pattern where it varies, the protocol's own keys and whatever else varies in
+/// the run, and the target: `mqtt deliver qos=1 on reference`.
+pub(crate) fn name(point: &Point, varied: &BTreeSet<&str>) -> String {
+    let protocol = point.get("protocol").map_or_else(|| "?".to_owned(), plain);
+    let own = format!("{protocol}.");
+    let mut name = protocol.clone();
+    if let Some(pattern) = point.get(PATTERN).filter(|_| varied.contains(PATTERN)) {
+        name += &format!(" {}", plain(pattern));
+    }
+    for (key, value) in point {
+        let is_head = ["protocol", "target", PATTERN].contains(&key.as_str());
+        if !is_head && (key.starts_with(&own) || varied.contains(key.as_str())) {
+            let short = key.strip_prefix(&own).or(key.strip_prefix("load.")).unwrap_or(key);
+            name += &format!(" {short}={}", plain(value));
+        }
+    }
+    name + " on " + &point.get("target").map_or_else(|| "reference".to_owned(), plain)
+}
+
+/// The key whose value needs no name to be understood.
+const PATTERN: &str = "load.pattern";
+
+/// A value of a point as it is typed.
+pub(crate) fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

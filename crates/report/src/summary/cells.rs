@@ -1,0 +1,195 @@
+//! Groups the trials of a run by their point of the matrix and sums each group up.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use weigh_model::Doubt;
+use weigh_model::doubt::{DoubtRecord, Severity};
+use weigh_model::event::TrialFinished;
+use weigh_model::ledger::Ledger;
+use weigh_model::plan::Plan;
+use weigh_model::trial::Point;
+
+use super::cell::{Cell, Failure, REPETITIONS_MIN};
+use super::cell_name::{name, varied_keys};
+use super::course::Courses;
+use super::energy::Energies;
+use super::metric::Metric;
+use super::{course, lateness, lint};
+
+/// One cell for every point among `trials`, in the order of the plan: trials run in an order of
+/// their own.
+pub(crate) fn build(
+    trials: &[&TrialFinished],
+    failures: &[Failure],
+    plan: &Plan,
+    courses: &Courses,
+    energies: &Energies<'_>,
+) -> Vec<Cell> {
+    let order: BTreeMap<String, usize> =
+        plan.cases.iter().enumerate().rev().map(|(at, case)| (text_of(case), at)).collect();
+    let mut of_points: BTreeMap<String, Vec<&TrialFinished>> = BTreeMap::new();
+    let mut first_seen: BTreeMap<String, usize> = BTreeMap::new();
+    for (index, trial) in trials.iter().copied().enumerate() {
+        let key = text_of(&trial.point);
+        first_seen.entry(key.clone()).or_insert(index);
+        of_points.entry(key).or_default().push(trial);
+    }
+    let mut groups: Vec<(String, Vec<&TrialFinished>)> = of_points.into_iter().collect();
+    groups.sort_by_key(|(key, _)| {
+        (order.get(key).copied().unwrap_or(usize::MAX), first_seen.get(key).copied())
+    });
+    let points: Vec<&Point> = groups.iter().map(|(_, trials)| &trials[0].point).collect();
+    let varied = varied_keys(&points);
+    let mut cells: Vec<Cell> = groups
+        .into_iter()
+        .map(|(key, mut of_point)| {
+            of_point.sort_by_key(|trial| trial.repetition);
+            let failed = failures.iter().filter(|failure| text_of(&failure.point) == key);
+            let name = name(&of_point[0].point, &varied);
+            cell(name, &of_point, failed.collect(), plan, courses, energies)
+        })
+        .collect();
+    for cell in &mut cells {
+        lateness::drop_outdated(cell);
+        cell.doubts.extend(lateness::doubt(cell).map(|doubt| doubt.record()));
+    }
+    lint::cells::add(&mut cells, plan);
+    cells
+}
+
+/// A point as a text that tells it from others: keys are in order in it.
+fn text_of(point: &impl Serialize) -> String {
+    serde_json::to_string(point).unwrap_or_default()
+}
+
+pub(crate) fn cell(
+    name: String,
+    trials: &[&TrialFinished],
+    failed: Vec<&Failure>,
+    plan: &Plan,
+    courses: &Courses,
+    energies: &Energies<'_>,
+) -> Cell {
+    let first = trials[0];
+    let mut ledger = Ledger::zero();
+    trials.iter().for_each(|trial| ledger.add(&trial.ledger));
+    let steady_state = courses.counts(trials, plan);
+    let mut doubts = doubts(trials, &ledger, failed, (plan, energies));
+    doubts.extend(course::doubt(&steady_state).map(|doubt| doubt.record()));
+    Cell {
+        name,
+        point: first.point.clone(),
+        guarantee: first.guarantee,
+        target: first.target.clone(),
+        repetitions: trials.len() as u32,
+        valid: doubts.iter().all(|doubt| doubt.severity != Severity::Invalid),
+        metrics: metrics(trials, energies),
+        samples: samples(trials),
+        ledger,
+        doubts,
+        granted: granted(trials),
+        steady_state,
+        scene: first.scene.clone(),
+    }
+}
+
+fn metrics(trials: &[&TrialFinished], energies: &Energies<'_>) -> BTreeMap<String, Metric> {
+    let mut values: BTreeMap<&str, Vec<(u32, f64)>> = BTreeMap::new();
+    for trial in trials {
+        for (name, value) in trial.metrics.iter().chain(energies.figures(trial)) {
+            values.entry(name).or_default().push((trial.repetition, *value));
+        }
+    }
+    let metric = |(name, values): (&str, Vec<(u32, f64)>)| {
+        (name.to_owned(), Metric::of(name, &values, samples_min(trials, name)))
+    };
+    let mut metrics = values.into_iter().map(metric).collect();
+    energies.widen(&mut metrics, trials);
+    metrics
+}
+
+/// How many values stand behind the metric `name` in the repetition with the fewest: those of its
+/// recorded time, and the lost messages, which are infinite ones.
+fn samples_min(trials: &[&TrialFinished], name: &str) -> Option<u64> {
+    let (time, _) = name.rsplit_once('.')?;
+    let having = trials.iter().filter(|trial| trial.metrics.contains_key(name));
+    let samples =
+        |trial: &&TrialFinished| Some(trial.samples.get(time)? + trial.ledger.lost.unwrap_or(0));
+    having.filter_map(samples).min()
+}
+
+/// How many values each recorded time has in the repetition with the fewest, with the lost messages
+/// where they are infinite ones.
+fn samples(trials: &[&TrialFinished]) -> BTreeMap<String, u64> {
+    let mut least: BTreeMap<String, u64> = BTreeMap::new();
+    for (trial, (name, own)) in
+        trials.iter().flat_map(|trial| trial.samples.iter().map(move |own| (trial, own)))
+    {
+        let is_headline = matches!(name.as_str(), "response_time_ns" | "delivery_time_ns");
+        let lost = trial.ledger.lost.filter(|_| is_headline).unwrap_or(0);
+        let known = least.entry(name.clone()).or_insert(u64::MAX);
+        *known = (*known).min(own + lost);
+    }
+    least
+}
+
+fn granted(trials: &[&TrialFinished]) -> BTreeMap<String, u64> {
+    let mut least: BTreeMap<String, u64> = BTreeMap::new();
+    for (name, value) in trials.iter().flat_map(|trial| &trial.granted) {
+        let known = least.entry(name.clone()).or_insert(*value);
+        *known = (*known).min(*value);
+    }
+    least
+}
+
+/// The doubts of all repetitions, each once (with the figures of the first that has it), and
+/// those that only the whole cell can have.
+fn doubts(
+    trials: &[&TrialFinished],
+    ledger: &Ledger,
+    failed: Vec<&Failure>,
+    (plan, energies): (&Plan, &Energies<'_>),
+) -> Vec<DoubtRecord> {
+    let mut doubts: Vec<DoubtRecord> = Vec::new();
+    let mut add = |doubt: DoubtRecord| {
+        let is_same = |known: &DoubtRecord| {
+            known.code == doubt.code && without_figures(&known.text) == without_figures(&doubt.text)
+        };
+        if !doubts.iter().any(is_same) {
+            doubts.push(doubt);
+        }
+    };
+    trials.iter().flat_map(|trial| &trial.doubts).cloned().for_each(&mut add);
+    trials.iter().flat_map(|trial| energies.doubts(trial)).for_each(&mut add);
+    let broken = trials.iter().flat_map(|trial| lint::trial::doubts(trial, plan));
+    broken.map(|doubt| doubt.record()).for_each(&mut add);
+    for contradiction in trials.iter().filter_map(|trial| trial.ledger.contradiction()) {
+        add(Doubt::LedgerContradiction(contradiction).record());
+    }
+    if ledger.delivered.is_none() {
+        add(Doubt::Unconfirmed.record());
+    }
+    for failure in failed {
+        add(DoubtRecord {
+            code: "trial-failed".to_owned(),
+            severity: Severity::Doubt,
+            text: format!("a repetition could not be done: {}", failure.error),
+            advice: "mend it and resume the run; the figures rest on the other repetitions"
+                .to_owned(),
+        });
+    }
+    if (trials.len() as u32) < REPETITIONS_MIN {
+        add(Doubt::FewRepetitions(trials.len() as u32).record());
+    }
+    doubts
+}
+
+/// The words of a text that are not figures.
+fn without_figures(text: &str) -> Vec<&str> {
+    let is_figure = |word: &&str| {
+        let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        word.starts_with(|c: char| c.is_ascii_digit())
+    };
+    text.split_whitespace().filter(|word| !is_figure(word)).collect()
+}

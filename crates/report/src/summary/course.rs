@@ -1,0 +1,184 @@
+//! Whether a trial came to rest: the course of its rate, interval by interval, in the measured
+//! window.
+
+use std::collections::BTreeMap;
+
+use weigh_model::event::{Event, Interval, TrialFinished};
+use weigh_model::plan::Plan;
+use weigh_model::{Arrival, Doubt, Pattern};
+use weigh_stats::steady_state::{Better, State, SteadyState};
+
+use super::lint::asked::Asked;
+
+/// The intervals of all trials.
+pub(crate) struct Courses<'a> {
+    by_trial: BTreeMap<&'a str, Vec<&'a Interval>>,
+}
+
+/// How many repetitions took which course.
+type Counts = BTreeMap<String, u32>;
+
+impl<'a> Courses<'a> {
+    /// Collects the measured intervals of every trial; those of one that was begun anew after a
+    /// crash start over.
+    pub(crate) fn of(events: &'a [Event]) -> Courses<'a> {
+        let mut by_trial: BTreeMap<&str, Vec<&Interval>> = BTreeMap::new();
+        for event in events {
+            if let Event::Interval(interval) = event {
+                let known = by_trial.entry(interval.trial.as_str()).or_default();
+                if known.last().is_some_and(|last| interval.at_ns <= last.at_ns) {
+                    known.clear();
+                }
+                known.push(interval);
+            }
+        }
+        Courses { by_trial }
+    }
+
+    /// How many of a cell's trials took which course; empty where a load is not meant to be
+    /// steady, or nothing was counted interval by interval.
+    pub(crate) fn counts(&self, trials: &[&TrialFinished], plan: &Plan) -> Counts {
+        let mut counts = Counts::new();
+        let Some(first) = trials.first() else { return counts };
+        let asked = Asked::of(&first.point, plan);
+        let is_even = matches!(
+            asked.arrival,
+            Arrival::Closed | Arrival::Constant | Arrival::Poisson | Arrival::Periodic
+        );
+        if !is_even || matches!(asked.pattern, Pattern::Hold | Pattern::Session) {
+            return counts;
+        }
+        for trial in trials {
+            let Some(intervals) = self.by_trial.get(trial.trial.as_str()) else { continue };
+            let window_s = trial.metrics.get("window_s").copied();
+            let Some(rates) = rates(intervals, window_s) else { continue };
+            let name = match rates.len() {
+                0..WINDOWS_MIN => TOO_SHORT,
+                _ => SteadyState::of(&rates, Better::Higher).map_or(TOO_SHORT, |s| s.state.name()),
+            };
+            *counts.entry(name.to_owned()).or_default() += 1;
+        }
+        counts
+    }
+}
+
+/// The doubt where most repetitions, two at least, were not at rest in the same or in different
+/// ways. One in twenty flat series is taken for something else, so a single one says nothing.
+pub(crate) fn doubt(counts: &Counts) -> Option<Doubt> {
+    let all: u32 = counts.values().sum();
+    let restless = [State::WarmUp, State::SlowDown, State::NotSteady].map(|state| {
+        let name = state.name();
+        (name, counts.get(name).copied().unwrap_or(0))
+    });
+    let number: u32 = restless.iter().map(|(_, number)| number).sum();
+    let (name, _) = restless.into_iter().max_by_key(|(_, number)| *number)?;
+    (number >= 2 && 2 * number > all).then_some(Doubt::NotSteady(name, number, all))
+}
+
+/// Messages per second of successive windows of equal length after the warm-up: delivered ones, or
+/// confirmed or sent ones where nobody counted deliveries. `None` where there were none. Intervals
+/// are joined until a window holds [`MESSAGES_MIN`] messages on average, so that the course is
+/// that of the rate and not of single messages.
+fn rates(intervals: &[&Interval], window_s: Option<f64>) -> Option<Vec<f64>> {
+    let measured: Vec<(&Interval, f64)> = measured(intervals, window_s);
+    let total = |count: fn(&Interval) -> u64| measured.iter().map(|(i, _)| count(i)).sum::<u64>();
+    let counts: [fn(&Interval) -> u64; 3] = [|i| i.delivered, |i| i.acknowledged, |i| i.sent];
+    let count = counts.into_iter().find(|count| total(*count) > 0)?;
+    let mean = total(count) as f64 / measured.len() as f64;
+    let joined = ((MESSAGES_MIN / mean).ceil() as usize).max(1);
+    let rate = |chunk: &[(&Interval, f64)]| {
+        let seconds: f64 = chunk.iter().map(|(_, seconds)| seconds).sum();
+        chunk.iter().map(|(interval, _)| count(interval)).sum::<u64>() as f64 / seconds
+    };
+    Some(measured.chunks_exact(joined).map(rate).collect())
+}
+
+/// The whole intervals of the measured window and their lengths in seconds: without the warm-up,
+/// without what drained after the window, and without a last one that is shorter than the others.
+fn measured<'a>(intervals: &[&'a Interval], window_s: Option<f64>) -> Vec<(&'a Interval, f64)> {
+    let mut before_ns = 0;
+    let mut start_ns = None;
+    let mut measured: Vec<(&Interval, f64)> = Vec::new();
+    for interval in intervals {
+        let length_ns = interval.length_ns.unwrap_or(interval.at_ns.saturating_sub(before_ns));
+        before_ns = interval.at_ns;
+        if interval.warmup || interval.draining || length_ns == 0 {
+            continue;
+        }
+        let start_ns = *start_ns.get_or_insert(interval.at_ns - length_ns.min(interval.at_ns));
+        let end_s = (interval.at_ns - start_ns) as f64 / 1e9;
+        let seconds = length_ns as f64 / 1e9;
+        if window_s.is_none_or(|window_s| end_s <= window_s + 0.5 * seconds) {
+            measured.push((interval, seconds));
+        }
+    }
+    let longest = measured.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
+    if measured.last().is_some_and(|(_, seconds)| *seconds < 0.9 * longest) {
+        measured.pop();
+    }
+    measured
+}
+
+/// Fewer windows are too short to tell: the classes are known to be right from 20 on.
+const WINDOWS_MIN: usize = 20;
+
+/// Messages that a window holds on average, so that counting them is accurate to a fifth.
+const MESSAGES_MIN: f64 = 25.0;
+
+/// The word for a trial of too few windows.
+const TOO_SHORT: &str = "too short to tell";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn intervals(rates: &[u64], warm: usize) -> Vec<Interval> {
+        let interval = |(index, rate): (usize, &u64)| Interval {
+            at_ns: (index as u64 + 1) * 100_000_000,
+            length_ns: Some(100_000_000),
+            warmup: index < warm,
+            delivered: *rate,
+            ..Interval::default()
+        };
+        rates.iter().enumerate().map(interval).collect()
+    }
+
+    fn rates_of(intervals: &[Interval], window_s: Option<f64>) -> Vec<f64> {
+        rates(&intervals.iter().collect::<Vec<_>>(), window_s).unwrap()
+    }
+
+    #[test]
+    fn warm_up_and_drain_are_left_out() {
+        let told = intervals(&[5, 900, 100, 100, 100, 100, 3], 2);
+        assert_eq!(rates_of(&told, Some(0.4)), [1000.0; 4]);
+        assert_eq!(rates_of(&told, None).len(), 5);
+    }
+
+    #[test]
+    fn a_short_last_interval_is_none() {
+        let mut told = intervals(&[100, 100, 100, 10], 0);
+        told[3].length_ns = Some(10_000_000);
+        assert_eq!(rates_of(&told, None), [1000.0; 3]);
+    }
+
+    #[test]
+    fn few_messages_are_counted_over_longer_windows() {
+        let told = intervals(&[1; 100], 0);
+        let rates_seen = rates_of(&told, None);
+        assert!(rates_seen.len() == 4 && rates_seen.iter().all(|rate| (rate - 10.0).abs() < 1e-9));
+        assert_eq!(rates(&intervals(&[0; 9], 0).iter().collect::<Vec<_>>(), None), None);
+    }
+
+    #[test]
+    fn one_restless_repetition_is_no_doubt_and_most_of_them_are() {
+        let counts = |all: &[(&str, u32)]| -> Counts {
+            all.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect()
+        };
+        assert_eq!(doubt(&counts(&[("flat", 0), ("warm-up", 1)])), None);
+        assert_eq!(doubt(&counts(&[("flat", 3), ("warm-up", 2)])), None);
+        let found = doubt(&counts(&[("flat", 1), ("warm-up", 1), ("not steady", 3)]));
+        assert_eq!(found, Some(Doubt::NotSteady("not steady", 4, 5)));
+        assert_eq!(doubt(&counts(&[(TOO_SHORT, 5)])), None);
+        assert_eq!(doubt(&Counts::new()), None);
+    }
+}

@@ -1,0 +1,94 @@
+//! The result of a run as one document, `weigh/summary/1`: what `summary.json` holds and `--json`
+//! prints. It is made from the run's events alone, so a replayed journal gives the same.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weigh_model::energy::MeterChosen;
+use weigh_model::event::HostFacts;
+use weigh_model::plan::Plan;
+
+use super::cell::{Cell, Failure};
+use super::comparison::{Comparison, Multiplicity};
+use super::interference::Interference;
+use super::ladder::Ladder;
+use super::limit::Limit;
+use super::modelled::Modelled;
+use super::shape::{HostShape, MeterShape};
+use super::threshold::Threshold;
+
+/// The name and version of the document's format.
+pub const SUMMARY_SCHEMA: &str = "weigh/summary/1";
+
+/// The result of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// [`SUMMARY_SCHEMA`].
+    pub schema: String,
+    /// What was run, when, and where.
+    pub run: Run,
+    /// One entry per point of the matrix that has a result, in the order of the plan.
+    pub cells: Vec<Cell>,
+    /// Pairs of cells that differ in one factor only, metric by metric.
+    pub comparisons: Vec<Comparison>,
+    /// What so many comparisons together mean for each of them.
+    #[serde(default)]
+    pub multiplicity: Multiplicity,
+    /// What the plan says must hold, and whether it does; empty where it says nothing.
+    #[serde(default)]
+    pub thresholds: Vec<Threshold>,
+    /// What a search for a limit has found, one entry per lane; absent where none was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<Limit>,
+    /// The curves of loads that were raised in steps and held; absent where none was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ladders: Vec<Ladder>,
+    /// What lay beneath the cells that had a second workload beneath them; absent where none had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interference: Vec<Interference>,
+    /// What energy was modelled for, and what that rests on; absent where nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modelled: Option<Modelled>,
+    /// Sentences of a published study and whether they held; empty outside studies.
+    pub claims: Vec<serde_json::Value>,
+    /// Trials that could not be done.
+    pub failures: Vec<Failure>,
+}
+
+/// What was run, when, and where.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// The run's id: its folder's name.
+    pub id: String,
+    /// When it started, RFC 3339.
+    pub started: String,
+    /// The version of Weighbridge.
+    pub version: String,
+    /// `done`, `interrupted`, `failed`, or `unfinished` where the journal has no last line.
+    pub outcome: String,
+    /// The machine.
+    #[schemars(with = "HostShape")]
+    pub host: HostFacts,
+    /// The plan as resolved.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub plan: Plan,
+    /// The meter of energy, or why there was none; absent where nobody looked for one.
+    #[schemars(with = "Option<MeterShape>")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meter: Option<MeterChosen>,
+}
+
+impl Summary {
+    /// Returns why not every answer of a search is proven, in one line; `None` where each is.
+    pub fn unproven(&self) -> Option<String> {
+        let goals =
+            || self.limits.iter().flat_map(|limit| limit.goals.iter().map(move |own| (limit, own)));
+        let open = || goals().filter(|(_, goal)| goal.unproven.is_some());
+        let (limit, goal) = open().next()?;
+        let more = match open().count() {
+            1 => String::new(),
+            count => format!(" (and {} of {} answers in all)", count, goals().count()),
+        };
+        let why = goal.unproven.as_deref().unwrap_or_default();
+        Some(format!("{}: {} is not proven: {why}{more}", limit.title(), goal.name))
+    }
+}

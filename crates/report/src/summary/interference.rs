@@ -1,0 +1,136 @@
+//! What a second workload beneath a case did to it: loaded trials against those of the baseline
+//! that they took turns with, and the proof that the background was there.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weigh_model::background::BackgroundRan;
+use weigh_model::event::{Event, TrialFinished};
+use weigh_model::ledger::Ledger;
+use weigh_stats::paired::Paired;
+
+use super::cell::Cell;
+use super::comparison::{Comparison, Difference, Ratio, Verdict};
+use super::lateness::lag_name;
+use super::shape::LedgerShape;
+
+/// What lay beneath one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interference {
+    /// Name of the cell.
+    pub cell: String,
+    /// Name of the cell that differs in nothing but having no background; null where it was not
+    /// weighed. The differences stand in `comparisons`, with the factor `background`.
+    pub baseline: Option<String>,
+    /// What the background was, in words.
+    pub background: String,
+    /// What its target said of itself.
+    pub target: String,
+    /// The share of the measured window in which it sent at least half of what it offers: the
+    /// least over the repetitions.
+    pub overlap_ratio: f64,
+    /// What it offers, messages per second; null for closed loops.
+    pub offered_per_s: Option<f64>,
+    /// What it sent in the measured window, messages per second: the mean over the repetitions.
+    pub sent_per_s: f64,
+    /// True if its generator shared a core with the measured one.
+    pub shares_core: bool,
+    /// Where its own messages went, from its first to its last: the sum over the repetitions.
+    #[schemars(with = "LedgerShape")]
+    pub ledger: Ledger,
+}
+
+/// What lay beneath these cells, by the trials that count.
+pub(crate) fn from_events(
+    cells: &[Cell],
+    events: &[Event],
+    trials: &[&TrialFinished],
+) -> Vec<Interference> {
+    let ran: Vec<&BackgroundRan> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::BackgroundRan(ran) => Some(&**ran),
+            _ => None,
+        })
+        .collect();
+    if ran.is_empty() {
+        return Vec::new();
+    }
+    let baselines: BTreeMap<usize, usize> = crate::summary::pairs::baselines(cells)
+        .into_iter()
+        .map(|pair| (pair.left, pair.right))
+        .collect();
+    let of_cell = |(at, cell): (usize, &Cell)| {
+        let counts = |own: &&&BackgroundRan| {
+            own.point == cell.point && trials.iter().any(|trial| trial.trial == own.trial)
+        };
+        let own: Vec<&BackgroundRan> = ran.iter().filter(counts).copied().collect();
+        let first = own.first()?;
+        let mut ledger = Ledger::zero();
+        own.iter().for_each(|one| ledger.add(&one.ledger));
+        let number = own.len() as f64;
+        Some(Interference {
+            cell: cell.name.clone(),
+            baseline: baselines.get(&at).map(|at| cells[*at].name.clone()),
+            background: first.words.clone(),
+            target: first.target.clone(),
+            overlap_ratio: own.iter().map(|one| one.overlap_ratio).fold(f64::INFINITY, f64::min),
+            offered_per_s: first.offered_per_s,
+            sent_per_s: own.iter().map(|one| one.sent_per_s).sum::<f64>() / number,
+            shares_core: own.iter().any(|one| one.shares_core),
+            ledger,
+        })
+    };
+    cells.iter().enumerate().filter_map(of_cell).collect()
+}
+
+/// Weighs loaded against baseline by pairs of repetitions: both are of one round, so that what
+/// drifts from round to round is in both.
+pub(crate) fn weigh(
+    comparison: &mut Comparison,
+    [left, right]: [&Cell; 2],
+    trials: &[&TrialFinished],
+) {
+    let lag = lag_name(&comparison.metric);
+    let of = |cell: &Cell, is_less_lag: bool| -> BTreeMap<u32, f64> {
+        let own = trials.iter().filter(|trial| trial.point == cell.point);
+        let value = |trial: &&TrialFinished| {
+            let lag = lag.as_ref().and_then(|name| trial.metrics.get(name)).filter(|_| is_less_lag);
+            let value = trial.metrics.get(&comparison.metric)?;
+            Some((trial.repetition, value - lag.unwrap_or(&0.0)))
+        };
+        own.copied().filter_map(|trial| value(&trial)).collect()
+    };
+    let paired = |less_lag: [bool; 2]| {
+        let baseline = of(right, less_lag[1]);
+        let pair = |(at, value): (u32, f64)| Some((value, *baseline.get(&at)?));
+        let pairs: Vec<(f64, f64)> = of(left, less_lag[0]).into_iter().filter_map(pair).collect();
+        Paired::of(&pairs)
+    };
+    let Ok(weighed) = paired([false, false]) else { return };
+    let higher = [Verdict::Higher, Verdict::Lower].map(|own| own == Verdict::from(weighed.verdict));
+    let hangs = lag.is_some()
+        && higher.contains(&true)
+        && paired(higher).is_ok_and(|without| without.verdict != weighed.verdict);
+    let difference = weighed.difference;
+    comparison.difference = Some(Difference {
+        value: difference.value,
+        low: difference.low,
+        high: difference.high,
+        pairs: difference.n as u32,
+    });
+    comparison.ratio = weighed.ratio.map(|own| Ratio {
+        value: own.value,
+        low: own.low.filter(|low| low.is_finite()),
+        high: own.high.filter(|high| high.is_finite()),
+    });
+    comparison.verdict = Verdict::from(weighed.verdict).or_equal(comparison.ratio);
+    comparison.reason = weighed.refusal.map(|refusal| refusal.to_string());
+    comparison.p = weighed.p;
+    if hangs {
+        let reason =
+            "without the generator's lateness in the higher one the two are not told apart";
+        (comparison.verdict, comparison.reason) = (Verdict::TooClose, Some(reason.to_owned()));
+    }
+}

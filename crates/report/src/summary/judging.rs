@@ -1,0 +1,112 @@
+//! Whether a condition holds of a cell: it does, it does not, or what was measured cannot decide
+//! it. Thresholds, `--fail-if` and goals of a search all ask here.
+
+use weigh_model::Condition;
+use weigh_model::condition::{LOSS_RATIO, LOST, quantile_of, quantile_word, resolve};
+use weigh_stats::quantile::values_needed;
+
+use super::cell::Cell;
+use super::lateness::{lag_name, lag_ns};
+use super::reading::{Figure, Reading};
+use super::threshold::{Answer, Judged};
+use super::units::unit_of;
+use crate::figures::{count, three_digits, time};
+
+/// A figure as a condition may use it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Seen {
+    /// The flat name of the figure: the headline latency is resolved.
+    pub(crate) metric: String,
+    /// The figure. What the target did lies between `value - lag` and `value`.
+    pub(crate) figure: Figure,
+    /// Why the figure is not given on its own: the generator was late by too large a part of it.
+    pub(crate) withheld: Option<String>,
+}
+
+/// What `cell` says of `metric`, or why that cannot decide anything.
+pub(crate) fn seen(cell: &Cell, metric: &str) -> Result<Seen, String> {
+    let metric = resolve(metric, |name| cell.metrics.contains_key(name)).into_owned();
+    if (metric == LOST || metric == LOSS_RATIO) && cell.ledger.sent == 0 {
+        return Err("no message was sent".to_owned());
+    }
+    if let Some(why) = too_few(cell, &metric) {
+        return Err(why);
+    }
+    match Reading::of(cell, &metric) {
+        Reading::Known(_) if !cell.valid => Err("the result is invalid".to_owned()),
+        Reading::Known(figure) => Ok(Seen { metric, figure, withheld: None }),
+        Reading::Absent(why) => Err(why),
+        Reading::Withheld(why) => match at_most(cell, &metric) {
+            Some(figure) => Ok(Seen { metric, figure, withheld: Some(why) }),
+            None => Err(why),
+        },
+    }
+}
+
+/// Where only the generator's lag stands against a time from the due time, the target took between
+/// that time without the lag and that time: a limit outside of both is decided.
+fn at_most(cell: &Cell, metric: &str) -> Option<Figure> {
+    if lag_name(metric).is_none() || !cell.valid {
+        return None;
+    }
+    let own = cell.metrics.get(metric)?;
+    let value = own.value?;
+    let lag = lag_ns(cell, metric).unwrap_or(value).clamp(0.0, value);
+    Some(Figure { value, low: own.low, high: own.high, lag })
+}
+
+/// Why a quantile cannot be told from the messages that there were.
+fn too_few(cell: &Cell, metric: &str) -> Option<String> {
+    let (q, word) = (quantile_of(metric)?, quantile_word(metric)?);
+    let (family, _) = metric.split_once('.')?;
+    let (have, needed) = (*cell.samples.get(family)?, values_needed(q));
+    (have < needed).then(|| {
+        let other = OTHERS.iter().find(|(q, _)| have >= values_needed(*q));
+        let other = other.map_or(String::new(), |(_, other)| format!(" or judge {other}"));
+        format!(
+            "{word} needs {} messages in each repetition, there were {}: send more{other}",
+            count(needed),
+            count(have)
+        )
+    })
+}
+
+/// What `condition` comes to in `cell`. The estimate decides, whatever its interval, but where a
+/// limit lies within the generator's own lag nothing is decided.
+pub(crate) fn judge(condition: &Condition, cell: &Cell) -> (Answer, Judged) {
+    let seen = match seen(cell, &condition.metric) {
+        Ok(seen) => seen,
+        Err(why) => return (Answer::Undecided, Judged::without(cell.name.clone(), &why)),
+    };
+    let Figure { value, low, high, lag } = seen.figure;
+    let judged = Judged {
+        cell: cell.name.clone(),
+        figure: Some(value).filter(|value| value.is_finite()),
+        low,
+        high,
+        reason: (!value.is_finite()).then(|| IN_LOSS.to_owned()),
+    };
+    let ends = [value, value - lag].map(|value| condition.holds(value));
+    let answer = match ends {
+        [Some(true), Some(true)] => Answer::Holds,
+        [Some(false), Some(false)] => Answer::Failed,
+        _ => {
+            let why = seen.withheld.unwrap_or_else(|| lag_words(&seen.metric, lag));
+            return (Answer::Undecided, Judged { reason: Some(why), ..judged });
+        }
+    };
+    (answer, judged)
+}
+
+/// How much of a figure may be the generator's.
+fn lag_words(metric: &str, lag: f64) -> String {
+    let lag = if unit_of(metric) == "ns" { time(lag, false) } else { three_digits(lag) };
+    format!("up to {lag} of it is the generator's own lag, and the limit is within that")
+}
+
+/// Quantiles that fewer messages carry.
+const OTHERS: [(f64, &str); 5] =
+    [(0.999, "p99.9"), (0.99, "p99"), (0.95, "p95"), (0.9, "p90"), (0.5, "p50")];
+
+/// Why a quantile has no finite value.
+const IN_LOSS: &str = "in the lost share";

@@ -1,0 +1,136 @@
+//! Rules about whole cells: one figure for a ramp, and what is not equal beside other cells.
+
+use std::collections::BTreeMap;
+
+use weigh_model::arrival::Step;
+use weigh_model::doubt::DoubtRecord;
+use weigh_model::plan::Plan;
+use weigh_model::{Arrival, Condition, Doubt, Rule};
+
+use super::asked::Asked;
+use super::saturation;
+use super::saturation::AxisPoint;
+use crate::summary::Cell;
+use crate::summary::matrix::{point_key, quantity};
+use crate::summary::thresholds::figure_of;
+
+/// Adds to `cells` what they break.
+pub fn add(cells: &mut [Cell], plan: &Plan) {
+    let asked: Vec<Asked> = cells.iter().map(|cell| Asked::of(&cell.point, plan)).collect();
+    for (cell, asked) in cells.iter_mut().zip(&asked) {
+        if let Some(seen) = ramp(&asked.arrival) {
+            cell.doubts.push(Doubt::Broken(Rule::L04, seen).record());
+        }
+    }
+    let windows = unequal_windows(cells, &asked);
+    let limits = limits(cells, plan);
+    for (index, doubt) in windows.into_iter().chain(limits) {
+        cells[index].doubts.push(doubt);
+    }
+}
+
+/// L10: the limit that a lane shows on an axis with a stop rule, at the first place where the rule
+/// held.
+fn limits(cells: &[Cell], plan: &Plan) -> Vec<(usize, DoubtRecord)> {
+    let mut doubts = Vec::new();
+    for (axis, conditions) in &plan.stop {
+        let mut lanes: BTreeMap<String, Vec<(AxisPoint, usize)>> = BTreeMap::new();
+        for (index, cell) in cells.iter().enumerate() {
+            let Some(value) = cell.point.get(axis).and_then(quantity) else { continue };
+            let mut rest = cell.point.clone();
+            rest.remove(axis);
+            let holds = |condition: &Condition| {
+                let figure = figure_of(cell, &condition.metric);
+                figure.and_then(|figure| condition.holds(figure)).unwrap_or(false)
+            };
+            let is_good = !conditions.iter().any(holds);
+            let point = AxisPoint { value, is_good, trials: cell.repetitions };
+            lanes.entry(point_key(&rest)).or_default().push((point, index));
+        }
+        for mut lane in lanes.into_values() {
+            lane.sort_by(|left, right| left.0.value.total_cmp(&right.0.value));
+            let points: Vec<AxisPoint> = lane.iter().map(|(point, _)| *point).collect();
+            let first_bad = lane.iter().find(|(point, _)| !point.is_good);
+            let doubt = saturation::doubt(axis, &points);
+            doubts.extend(doubt.zip(first_bad).map(|(doubt, (_, cell))| (*cell, doubt.record())));
+        }
+    }
+    doubts
+}
+
+/// L04: clients or rate change within the window.
+fn ramp(arrival: &Arrival) -> Option<String> {
+    match arrival {
+        Arrival::Ramp(over) if over.0 > 0 => {
+            Some(format!("clients join over {over}: one figure stands for every number of them"))
+        }
+        Arrival::Steps(steps) => {
+            let rate = |step: &Step| step.rate.per_second;
+            let low = steps.iter().map(rate).fold(f64::INFINITY, f64::min);
+            let high = steps.iter().map(rate).fold(0.0, f64::max);
+            let changes = low < (1.0 - CHANGE_MAX) * high;
+            changes.then(|| format!("the rate goes from {low}/s to {high}/s in one window"))
+        }
+        _ => None,
+    }
+}
+
+/// L16: cells that are compared have different numbers in flight per connection, for each of
+/// them. In an open loop only where a message ever had to wait for its place.
+fn unequal_windows(cells: &[Cell], asked: &[Asked]) -> Vec<(usize, DoubtRecord)> {
+    let windows: Vec<Option<u64>> =
+        cells.iter().zip(asked).map(|(cell, asked)| window(cell, asked)).collect();
+    // Only cells that may be compared with others of another window need a closer look.
+    let alike = |index: usize| {
+        let asked = &asked[index];
+        (cells[index].guarantee.to_string(), asked.pattern.name(), asked.arrival.is_open())
+    };
+    let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    (0..cells.len()).for_each(|index| groups.entry(alike(index)).or_default().push(index));
+    groups.retain(|_, group| group.iter().any(|index| windows[*index] != windows[group[0]]));
+    let mut doubts = Vec::new();
+    for (index, group) in groups.values().flat_map(|group| group.iter().map(move |i| (*i, group))) {
+        let own = &windows[index];
+        let is_open = asked[index].arrival.is_open();
+        let other = group.iter().copied().find(|other| {
+            let is_felt = !is_open || waits(&cells[index]) || waits(&cells[*other]);
+            is_felt && windows[*other] != *own
+        });
+        // A window that is varied is a factor of the plan, and the cell's name says it.
+        let is_varied = cells[index].point.contains_key("load.window");
+        if let Some(other) = other.filter(|_| !is_varied) {
+            let say = |window: &Option<u64>| {
+                window.map_or("as many as it can".to_owned(), |window| window.to_string())
+            };
+            let seen = format!(
+                "in flight per connection: {} here, {} in {}",
+                say(own),
+                say(&windows[other]),
+                cells[other].name
+            );
+            doubts.push((index, Doubt::Broken(Rule::L16, seen).record()));
+        }
+    }
+    doubts
+}
+
+/// Messages in flight per connection: the least of what the plan, the protocol and the server
+/// allow, as the engine saw it; `None` is no limit.
+fn window(cell: &Cell, asked: &Asked) -> Option<u64> {
+    let seen = cell.granted.get("in_flight").copied();
+    let wanted = asked.window.or((!asked.arrival.is_open()).then_some(1));
+    let granted = cell.granted.get("receive_maximum").copied();
+    seen.or(wanted.map(|wanted| granted.map_or(wanted, |granted| wanted.min(granted))))
+}
+
+/// True if more than a few messages waited for a place in the window.
+fn waits(cell: &Cell) -> bool {
+    let held_up = cell.metrics.get("held_up_ratio").and_then(|metric| metric.value);
+    held_up.is_some_and(|held_up| held_up > HELD_UP_MAX)
+}
+
+/// The share of messages that may wait for a place before the window matters.
+const HELD_UP_MAX: f64 = 0.01;
+
+/// The share by which a rate may change within a window.
+const CHANGE_MAX: f64 = 0.05;

@@ -1,0 +1,69 @@
+//! What a cell says under the name of a figure, and whether anybody may judge by it: the one door
+//! through which thresholds, diff, goals, tables, the page and studies read a figure.
+
+use weigh_model::condition::{LOSS_RATIO, LOST};
+
+use super::cell::Cell;
+use super::lateness::Lateness;
+use crate::figures::time;
+
+/// A figure of a cell, or why there is none to judge by.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reading {
+    /// A figure to judge by.
+    Known(Figure),
+    /// There is a figure, and it must not be used: why.
+    Withheld(String),
+    /// There is no figure: why.
+    Absent(String),
+}
+
+/// A figure to judge by, in the unit of its metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    /// The mean over repetitions; infinite for a quantile that falls into the lost share.
+    pub value: f64,
+    /// Lower end of its interval at 95 %.
+    pub low: Option<f64>,
+    /// Upper end of its interval at 95 %.
+    pub high: Option<f64>,
+    /// How much of `value` is the generator's own lateness, where that is material; else 0. What
+    /// the target did lies between `value - lag` and `value`.
+    pub lag: f64,
+}
+
+impl Reading {
+    /// What `cell` says under the name `metric`: a flat name, or one of the ledger's.
+    pub fn of(cell: &Cell, metric: &str) -> Reading {
+        if let Some(doubt) = cell.spoilt_by(metric) {
+            return Reading::Withheld(format!("{}: {}", doubt.code, doubt.text));
+        }
+        if metric == LOST || metric == LOSS_RATIO {
+            return of_ledger(cell, metric);
+        }
+        // No doubt of the record names a quantile that only a condition asks for.
+        if let Lateness::Dominant(lag) = Lateness::of(cell, metric) {
+            return Reading::Withheld(format!("{} of it is the generator's lag", time(lag, false)));
+        }
+        match cell.metrics.get(metric) {
+            None => Reading::Absent("not measured".to_owned()),
+            Some(own) => Reading::Known(Figure {
+                value: own.value.unwrap_or(f64::INFINITY),
+                low: own.low,
+                high: own.high,
+                lag: Lateness::of(cell, metric).said_ns(),
+            }),
+        }
+    }
+}
+
+/// Losses are those of the ledger.
+fn of_ledger(cell: &Cell, metric: &str) -> Reading {
+    let known = |value| Reading::Known(Figure { value, low: None, high: None, lag: 0.0 });
+    match cell.ledger.lost {
+        Some(lost) if metric == LOST => known(lost as f64),
+        Some(lost) if cell.ledger.sent > 0 => known(lost as f64 / cell.ledger.sent as f64),
+        Some(_) => Reading::Absent("nothing was sent".to_owned()),
+        None => Reading::Absent("nobody knows what arrived".to_owned()),
+    }
+}

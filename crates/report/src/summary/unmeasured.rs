@@ -1,0 +1,80 @@
+//! Cells in which nothing was measured: no message was due, none was sent, or none arrived. That is
+//! a result only where it is said loudly: nothing measured is no pass.
+
+use serde_json::Value;
+use weigh_model::Pattern;
+use weigh_model::ledger::Cause;
+
+use super::cell::Cell;
+use super::document::Summary;
+use super::lint::asked::Asked;
+use crate::figures::count;
+
+/// A cell without a single message that came through, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmeasured {
+    /// The cell's name.
+    pub cell: String,
+    /// What happened, with what to type.
+    pub why: String,
+}
+
+impl Summary {
+    /// The cells in which nothing was measured. A search tries loads that nothing answers, so it
+    /// has none.
+    pub fn unmeasured(&self) -> Vec<Unmeasured> {
+        if !self.limits.is_empty() {
+            return Vec::new();
+        }
+        let found =
+            |cell: &Cell| Some(Unmeasured { cell: cell.name.clone(), why: self.why(cell)? });
+        self.cells.iter().filter_map(found).collect()
+    }
+
+    fn why(&self, cell: &Cell) -> Option<String> {
+        let asked = Asked::of(&cell.point, &self.run.plan);
+        if asked.pattern == Pattern::Hold {
+            let held = cell.metrics.get("connections_held").and_then(|own| own.value);
+            return (held == Some(0.0)).then(|| "not one connection stood".to_owned());
+        }
+        let ledger = &cell.ledger;
+        if ledger.scheduled == 0 {
+            let why = "no message was due: raise the rate (-R) or the duration (-d)";
+            return Some(why.to_owned());
+        }
+        if ledger.sent == 0 {
+            return Some(format!("none of {} due messages was sent", count(ledger.scheduled)));
+        }
+        // Where nothing confirms and nobody listens, nobody can know.
+        if ledger.delivered? > 0 || ledger.late > 0 {
+            return None;
+        }
+        let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
+        let sent = count(ledger.sent);
+        if errors == ledger.sent {
+            let doubt = cell.doubts.iter().find(|doubt| doubt.code == "error-answers");
+            let said = doubt.map_or(String::new(), |doubt| {
+                let status = doubt.text.rsplit("answered with ").next().unwrap_or_default();
+                format!(" ({status}): {}", doubt.advice)
+            });
+            return Some(format!("all {sent} messages were answered with errors{said}"));
+        }
+        let causes: Vec<String> = ledger
+            .causes
+            .iter()
+            .filter(|(_, lost)| **lost > 0)
+            .map(|(cause, lost)| format!("{} {}", count(*lost), name_of(cause)))
+            .collect();
+        let causes =
+            if causes.is_empty() { String::new() } else { format!(" ({})", causes.join(", ")) };
+        Some(format!("none of {sent} sent messages came through{causes}"))
+    }
+}
+
+/// A cause as the journal writes it.
+fn name_of(cause: &Cause) -> String {
+    match serde_json::to_value(cause) {
+        Ok(Value::String(name)) => name,
+        _ => String::new(),
+    }
+}

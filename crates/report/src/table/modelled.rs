@@ -1,0 +1,72 @@
+//! Modelled energy in the terminal: a table of its own, below what was measured, with what it rests
+//! on and what it hangs on.
+
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
+
+use crate::summary::modelled::Modelled;
+use crate::summary::{Cell, Summary};
+use crate::terminal::{Style, drawn, ruled};
+use crate::view::modelled::{MESSAGES, columns, lines, shown};
+
+/// The table and the lines below it; empty where nothing was modelled.
+pub(crate) fn render(summary: &Summary, style: Style) -> String {
+    let Some(modelled) = &summary.modelled else { return String::new() };
+    let heading = format!("modelled, not measured: {}", modelled.title);
+    let mut text = match style.is_markdown {
+        true => format!("\n**{heading}**\n\n"),
+        false => format!("\n{heading}\n"),
+    };
+    if modelled.cells.iter().any(|cell| cell.absent.is_none()) {
+        text += &table(summary, modelled, style);
+    }
+    for line in lines(modelled) {
+        text += &crate::terminal::wrap(&line, style);
+    }
+    text
+}
+
+fn table(summary: &Summary, modelled: &Modelled, style: Style) -> String {
+    let columns: Vec<(String, &str)> = columns(modelled)
+        .into_iter()
+        .filter(|(_, metric)| summary.cells.iter().any(|cell| shown(cell, metric).is_some()))
+        .collect();
+    let repeated = summary.cells.iter().all(|cell| {
+        let value = |name: &str| cell.metrics.get(name).and_then(|own| own.value);
+        value("modelled_sessions_per_charge") == value(MESSAGES)
+    });
+    // Where each message has a session of its own, one column says it.
+    let columns: Vec<(String, &str)> =
+        columns.into_iter().filter(|(_, name)| !(repeated && *name == MESSAGES)).collect();
+    let mut table = ruled(style);
+    table.set_content_arrangement(match style.is_markdown {
+        true => ContentArrangement::Disabled,
+        false => ContentArrangement::Dynamic,
+    });
+    table.set_width(style.width);
+    let heading =
+        |text: &String| if style.is_markdown { text.replace('\n', " ") } else { text.clone() };
+    let mut headings = vec!["protocol, target".to_owned()];
+    headings.extend(columns.iter().map(|(text, _)| heading(text)));
+    table.set_header(headings);
+    let is_modelled = |cell: &&Cell| columns.iter().any(|(_, name)| shown(cell, name).is_some());
+    for cell in summary.cells.iter().filter(is_modelled).take(ROWS_MAX) {
+        let mark = if cell.valid { " " } else { crate::view::columns::INVALID_MARK };
+        let name = cell.name.strip_suffix(" on reference").unwrap_or(&cell.name);
+        let mut row = vec![format!("{mark}{name}")];
+        let figure = |metric: &str| shown(cell, metric).unwrap_or_else(|| ABSENT.to_owned());
+        row.extend(columns.iter().map(|(_, metric)| figure(metric)));
+        table.add_row(row);
+    }
+    for index in 1..=columns.len() {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
+    drawn(table, style)
+}
+
+const ABSENT: &str = "\u{2013}";
+
+/// As many rows as the table of what was measured shows.
+const ROWS_MAX: usize = 40;

@@ -1,0 +1,403 @@
+//! What stands below the table: where messages were lost, what makes the figures doubtful and
+//! what to do about it, which trials failed, and what the signs mean.
+
+use serde::Serialize;
+use weigh_model::doubt::{DoubtRecord, Severity};
+
+use crate::figures::{count, share};
+use crate::summary::cell::is_reference;
+use crate::summary::cell_name::point_name;
+use crate::summary::headlines::HEADLINES;
+use crate::summary::{Answer, Cell, Failure, Summary, Verdict, wire_bytes};
+use crate::terminal::{RED, RESET, Style, wrap};
+use crate::view::columns::{
+    ELSEWHERE, INVALID_MARK, lag_shares, shows_delivery_time, shows_one_way_time,
+    shows_service_time,
+};
+use crate::view::thresholds::sentences;
+use crate::view::{energy, interference, late, radio, stalled, too_early, verdicts};
+
+/// All notes, each block after an empty line; empty blocks are left out.
+pub(crate) fn below(summary: &Summary, style: Style) -> String {
+    let blocks = [
+        legend(summary, style),
+        scenes(summary),
+        energy::notes(summary),
+        losses(summary, style.is_ascii),
+        stalled(summary, style),
+        beneath(summary, style),
+        differences(summary),
+        not_compared(summary),
+        thresholds(summary, style),
+        standing_apart(summary),
+        doubts(summary),
+        failures(summary),
+        outcome(summary),
+    ];
+    let mut text = String::new();
+    for block in blocks.iter().filter(|block| !block.is_empty()) {
+        text.push('\n');
+        for line in block {
+            text.push_str(&paint(&wrap(line, style), style));
+        }
+    }
+    text
+}
+
+/// Thresholds in colour: those that hold green, those that fail red.
+fn paint(text: &str, style: Style) -> String {
+    let start = text.trim_start();
+    let colour = match () {
+        () if !style.has_colour => return text.to_owned(),
+        () if start.starts_with(TICK) || start.starts_with("ok ") => GREEN,
+        () if start.starts_with(CROSS) || start.starts_with("FAILED ") => RED,
+        () => return text.to_owned(),
+    };
+    format!("{colour}{}{RESET}\n", text.trim_end_matches('\n'))
+}
+
+fn legend(summary: &Summary, style: Style) -> Vec<String> {
+    let cells = &summary.cells;
+    let mut lines = Vec::new();
+    if !cells.is_empty() && !cells.iter().all(is_reference) {
+        lines.push(
+            "reference: a server that Weighbridge carries; real: a server as others run it"
+                .to_owned(),
+        );
+    }
+    if cells.iter().any(|cell| !cell.valid) {
+        lines.push(format!("{INVALID_MARK}  invalid, not to be used: see the doubts"));
+    }
+    if cells.iter().any(shows_delivery_time) {
+        lines.push(
+            "d  delivery time (due to delivered): nothing confirms, so there is no response time"
+                .to_owned(),
+        );
+    }
+    if cells.iter().any(shows_service_time) {
+        lines.push(
+            "s  service time (sent to confirmed): more than half of the response time was the \
+             generator's lateness"
+                .to_owned(),
+        );
+    }
+    if cells.iter().any(shows_one_way_time) {
+        lines.push(
+            "o  one-way time (sent to delivered): more than half of the delivery time was the \
+             generator's lateness"
+                .to_owned(),
+        );
+    }
+    lines.extend(lateness(cells, style));
+    let is_infinite =
+        |cell: &Cell| cell.metrics.values().any(|m| m.values.iter().any(Option::is_none));
+    if cells.iter().any(is_infinite) {
+        lines.push("∞  falls into the lost share: a lost message waits for ever".to_owned());
+    }
+    if cells.iter().any(|cell| cell.ledger.lost == Some(0) && cell.ledger.sent > 0) {
+        lines.push(
+            "0 (≤ x)  0 of n lost (≤ 3/n at 95 %): x is the largest share that agrees with it"
+                .to_owned(),
+        );
+    }
+    if cells.iter().any(|cell| cell.repetitions > 1) {
+        lines.push("times and rates are means over repetitions, messages are sums".to_owned());
+    }
+    if cells.iter().flat_map(|cell| cell.metrics.values()).any(|metric| metric.low.is_some()) {
+        lines.push(
+            "± the longer side of the mean's interval at 95 %, +a/-b where one is far longer; how \
+             each was made is in summary.json and report.html"
+                .to_owned(),
+        );
+    }
+    lines
+}
+
+/// The figures of which a part is the generator's own lateness, cell by cell.
+fn lateness(cells: &[Cell], style: Style) -> Vec<String> {
+    let words = |cell: &Cell| {
+        let shares = lag_shares(cell, style.is_ascii);
+        (!shares.is_empty()).then(|| format!("{}: {}", cell.name, shares.join("; ")))
+    };
+    let lines: Vec<String> = cells.iter().filter_map(words).collect();
+    let title = "l  a part of it is the generator's lateness";
+    titled(title, capped(lines, LATE_MAX))
+}
+
+/// What lay between the parties, and the state of the wires that were listened on: no figure of a
+/// wire means anything without it.
+fn scenes(summary: &Summary) -> Vec<String> {
+    let line = |(text, cells): (String, Vec<&str>)| match cells.len() {
+        0 => text,
+        _ => format!("[{}] {text}", cells.join(", ")),
+    };
+    let mut lines: Vec<String> = wire_bytes::scenes(summary).into_iter().map(line).collect();
+    let has = |cell: &Cell| cell.metrics.contains_key("wire.bytes_per_message");
+    if summary.cells.iter().any(has) {
+        lines.push(
+            "wire: all bytes at the clients' interfaces from Ethernet up, both directions; a \
+             message's share of set-up and tear-down is in its bytes; content: what the streams \
+             carried, bodies and protocol; a session is one connection; packets again: \
+             retransmissions in a repetition"
+                .to_owned(),
+        );
+    }
+    lines.extend(radio::lines(summary));
+    lines.extend(too_early::lines(summary));
+    lines
+}
+
+/// One line for every cell that lost or did not send anything.
+fn losses(summary: &Summary, is_ascii: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    for cell in &summary.cells {
+        let ledger = &cell.ledger;
+        if let (Some(delivered), Some(lost @ 1..)) = (ledger.delivered, ledger.lost) {
+            lines.push(format!(
+                "{}: {} missing of {} sent ({} delivered): {}",
+                cell.name,
+                count(lost),
+                count(ledger.sent),
+                share(delivered, ledger.sent),
+                by_cause(&ledger.causes)
+            ));
+            if !ledger.last_seen.is_empty() {
+                let seen = by_cause(&ledger.last_seen);
+                lines.push(format!("{}: the missing were seen last at: {seen}", cell.name));
+            }
+        }
+        if ledger.not_sent > 0 {
+            lines.push(format!(
+                "{}: {} of {} scheduled were never sent: {}",
+                cell.name,
+                count(ledger.not_sent),
+                count(ledger.scheduled),
+                by_cause(&ledger.not_sent_causes)
+            ));
+        }
+        let late = late::sentence(cell, is_ascii);
+        lines.extend(late.map(|text| format!("{}: {text}", cell.name)));
+        for (number, what) in [
+            (ledger.reordered, "reordered"),
+            (ledger.corrupt, "corrupt"),
+            (ledger.foreign, "foreign (without our mark)"),
+            (ledger.acked_not_delivered, "confirmed by the server and never delivered"),
+            (ledger.no_subscriber, "without a subscriber, says the server"),
+        ] {
+            if number > 0 {
+                lines.push(format!("{}: {} {what}", cell.name, count(number)));
+            }
+        }
+    }
+    titled("messages", capped(lines, LINES_MAX))
+}
+
+/// What brokers did with what they had confirmed.
+fn stalled(summary: &Summary, style: Style) -> Vec<String> {
+    titled(stalled::TITLE, capped(stalled::lines(summary, style.is_ascii), LINES_MAX))
+}
+
+fn by_cause<'a, C: Serialize + 'a>(causes: impl IntoIterator<Item = (&'a C, &'a u64)>) -> String {
+    let mut parts: Vec<(u64, String)> = causes
+        .into_iter()
+        .filter(|(_, number)| **number > 0)
+        .map(|(cause, number)| {
+            let name = serde_json::to_value(cause).unwrap_or_default();
+            (*number, name.as_str().unwrap_or("unknown").replace('_', " "))
+        })
+        .collect();
+    parts.sort_by(|left, right| right.0.cmp(&left.0).then_with(|| left.1.cmp(&right.1)));
+    let texts = parts.iter().map(|(number, name)| format!("{} {name}", count(*number)));
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+/// What backgrounds did to the cases above them.
+fn beneath(summary: &Summary, style: Style) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (heading, sentences) in interference::blocks(summary, style.is_ascii) {
+        lines.push(heading);
+        lines.extend(sentences.into_iter().map(|sentence| format!("  {sentence}")));
+    }
+    let title = "with a background, less the baseline without it (pairs of repetitions that took \
+                 turns, ± the interval at 95 %)";
+    titled(title, lines)
+}
+
+/// What the verdicts say.
+fn differences(summary: &Summary) -> Vec<String> {
+    let lines = verdicts::lines(summary);
+    if lines.is_empty() {
+        return lines;
+    }
+    let mut block =
+        vec!["compared by the ratio of means, ± its interval at 95 % over repetitions:".to_owned()];
+    block.extend(lines);
+    block
+}
+
+/// Which pairs got no ratio, and why: each reason once. That guarantees differ is what the groups
+/// of the table say already.
+fn not_compared(summary: &Summary) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<[&str; 2]>)> = Vec::new();
+    for comparison in &summary.comparisons {
+        let reason = comparison.reason.as_deref();
+        let reason = reason.filter(|_| comparison.verdict == Verdict::Refused);
+        let Some(reason) = reason.filter(|text| !text.ends_with("(L08)")) else { continue };
+        let pair = [comparison.left.as_str(), comparison.right.as_str()];
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, pairs)) if pairs.contains(&pair) => {}
+            Some((_, pairs)) => pairs.push(pair),
+            None => reasons.push((reason, vec![pair])),
+        }
+    }
+    let line = |(reason, pairs): (&str, Vec<[&str; 2]>)| {
+        let about = match &pairs[..] {
+            [[left, right]] => format!("{left} and {right}"),
+            many => format!("{} pairs", many.len()),
+        };
+        let mend = if reason.starts_with("patterns differ") { ALIKE } else { "" };
+        format!("{about}: {reason}{mend}")
+    };
+    titled("not compared", capped(reasons.into_iter().map(line).collect(), REASONS_MAX))
+}
+
+/// The thresholds of the plan: a tick, a cross or a question mark, the condition, and what it met.
+fn thresholds(summary: &Summary, style: Style) -> Vec<String> {
+    let line = |(answer, text): (Answer, String)| {
+        let mark = match (answer, style.is_ascii) {
+            (Answer::Holds, false) => TICK,
+            (Answer::Failed, false) => CROSS,
+            (Answer::Undecided, false) => "?",
+            (Answer::Holds, true) => "ok",
+            (Answer::Failed, true) => "FAILED",
+            (Answer::Undecided, true) => "UNDECIDED",
+        };
+        format!("{mark} {text}")
+    };
+    let lines = sentences(summary, style.is_ascii).into_iter().map(line).collect();
+    titled("thresholds", lines)
+}
+
+/// Repetitions that stand apart in a headline metric. They are part of every figure.
+fn standing_apart(summary: &Summary) -> Vec<String> {
+    let mut lines = Vec::new();
+    for cell in &summary.cells {
+        for (name, metric) in HEADLINES.iter().filter_map(|n| Some((n, cell.metrics.get(*n)?))) {
+            if !metric.outliers.is_empty() {
+                let numbers: Vec<String> =
+                    metric.outliers.iter().map(|number| (number + 1).to_string()).collect();
+                lines.push(format!("{name} of {}: repetition {}", cell.name, numbers.join(", ")));
+            }
+        }
+    }
+    let title = "repetitions that stand apart (in every figure; find out why)";
+    // Of ten normal values one stands apart in one set of ten: long lists say little.
+    titled(title, capped(lines, APART_MAX))
+}
+
+/// At most so many lines, the rest counted.
+fn capped(mut lines: Vec<String>, most: usize) -> Vec<String> {
+    let rest = lines.len().saturating_sub(most);
+    if rest > 0 {
+        lines.truncate(most);
+        lines.push(format!("{rest} more: {ELSEWHERE}"));
+    }
+    lines
+}
+
+/// Every doubt once, with the cells it is about; those that make results invalid first. What one
+/// code says of several cells in different figures is one line, as on the page.
+fn doubts(summary: &Summary) -> Vec<String> {
+    let mut seen: Vec<Alike> = Vec::new();
+    for cell in &summary.cells {
+        for doubt in &cell.doubts {
+            match seen.iter_mut().find(|known| known.is_like(doubt)) {
+                Some(known) => known.add(doubt, &cell.name),
+                None => seen.push(Alike { doubt, has_others: false, cells: vec![&cell.name] }),
+            }
+        }
+    }
+    seen.sort_by_key(|alike| match alike.doubt.severity {
+        Severity::Invalid => 0,
+        Severity::InvalidTimes => 1,
+        Severity::Doubt => 2,
+    });
+    let lines = seen.iter().map(|alike| alike.line(summary.cells.len())).collect();
+    titled("doubts", capped(lines, LINES_MAX))
+}
+
+/// Doubts with the same advice.
+struct Alike<'a> {
+    /// The first of them, whose text stands for all.
+    doubt: &'a DoubtRecord,
+    /// Whether another one has other figures.
+    has_others: bool,
+    /// The cells that they are about.
+    cells: Vec<&'a str>,
+}
+
+impl<'a> Alike<'a> {
+    fn is_like(&self, doubt: &DoubtRecord) -> bool {
+        let key = |doubt: &DoubtRecord| (doubt.code.clone(), doubt.severity, doubt.advice.clone());
+        key(self.doubt) == key(doubt)
+    }
+
+    fn add(&mut self, doubt: &DoubtRecord, cell: &'a str) {
+        self.has_others |= doubt.text != self.doubt.text;
+        if !self.cells.contains(&cell) {
+            self.cells.push(cell);
+        }
+    }
+
+    fn line(&self, cells: usize) -> String {
+        let about = match self.cells.len() {
+            all if all == cells => "all".to_owned(),
+            many if many > NAMES_MAX => format!("{many} of {cells} cases"),
+            _ => self.cells.join("; "),
+        };
+        let DoubtRecord { code, severity, text, advice, .. } = self.doubt;
+        let others = if self.has_others { " (and alike)" } else { "" };
+        format!("{}{code} [{about}]: {text}{others}; {advice}", severity.prefix())
+    }
+}
+
+fn failures(summary: &Summary) -> Vec<String> {
+    let line = |failure: &Failure| format!("{}: {}", point_name(&failure.point), failure.error);
+    titled("not done", capped(summary.failures.iter().map(line).collect(), LINES_MAX))
+}
+
+fn outcome(summary: &Summary) -> Vec<String> {
+    match summary.run.outcome.as_str() {
+        "done" => Vec::new(),
+        outcome => vec![format!("the run is {outcome}: this is what was measured until then")],
+    }
+}
+
+fn titled(title: &str, lines: Vec<String>) -> Vec<String> {
+    if lines.is_empty() {
+        return lines;
+    }
+    let mut block = vec![format!("{title}:")];
+    block.extend(lines.into_iter().map(|line| format!("  {line}")));
+    block
+}
+
+const TICK: &str = "✓";
+
+const CROSS: &str = "✗";
+
+const GREEN: &str = "\x1b[32m";
+
+/// Lines of one block, and names in a line.
+const LINES_MAX: usize = 24;
+
+const APART_MAX: usize = 6;
+
+const REASONS_MAX: usize = 6;
+
+const LATE_MAX: usize = 8;
+
+/// What to type where patterns stand between two protocols.
+const ALIKE: &str = "; --pattern publish weighs both alike, as far as the server's confirmation";
+
+const NAMES_MAX: usize = 4;

@@ -1,0 +1,52 @@
+//! The stages of a pipeline in the terminal: a table for each cell, below what was measured of the
+//! whole.
+
+use comfy_table::{CellAlignment, ContentArrangement};
+
+use crate::summary::{Cell, Summary};
+use crate::terminal::{Style, drawn, ruled};
+use crate::view::stages;
+use crate::view::stages::{HEADINGS, LEGEND};
+
+/// The tables and what they mean; empty where no cell went through stages.
+pub(crate) fn render(summary: &Summary, style: Style) -> String {
+    let cells: Vec<&Cell> = summary.cells.iter().filter(|c| !stages::of(c).is_empty()).collect();
+    if cells.is_empty() {
+        return String::new();
+    }
+    let mut text = String::new();
+    for cell in cells.iter().take(CELLS_MAX) {
+        let scene = cell.scene.get("pipeline").map(|words| format!(": {words}"));
+        let heading = format!("{}{}", cell.name, scene.unwrap_or_default());
+        text += &match style.is_markdown {
+            true => format!("\n**{heading}**\n\n"),
+            false => format!("\n{heading}\n"),
+        };
+        text += &table(cell, style);
+    }
+    if let Some(rest) = cells.len().checked_sub(CELLS_MAX).filter(|rest| *rest > 0) {
+        text += &format!("{rest} more: summary.json and report.html have them\n");
+    }
+    text + &crate::terminal::wrap(LEGEND, style)
+}
+
+fn table(cell: &Cell, style: Style) -> String {
+    let mut table = ruled(style);
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(HEADINGS.map(|heading| match style.is_markdown {
+        true => heading.replace('\n', " "),
+        false => heading.to_owned(),
+    }));
+    for stage in stages::of(cell) {
+        table.add_row(stages::row(stage, cell, style.is_ascii));
+    }
+    for index in 1..HEADINGS.len() {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    drawn(table, style)
+}
+
+/// Cells whose stages are shown one by one.
+const CELLS_MAX: usize = 12;

@@ -1,0 +1,65 @@
+//! How text is drawn: width, characters and colours of the terminal, or Markdown.
+
+/// How a table is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Columns of the terminal; a table that is wider is drawn in parts.
+    pub width: u16,
+    /// Only characters of ASCII.
+    pub is_ascii: bool,
+    /// Headings and invalid results in colour (ANSI).
+    pub has_colour: bool,
+    /// As a table of Markdown.
+    pub is_markdown: bool,
+}
+
+impl Style {
+    /// The style for what stands in the environment: ASCII where the locale is not UTF-8
+    /// (`LC_ALL`, `LC_CTYPE`, `LANG` in this order, as in POSIX), no colour with `NO_COLOR` set,
+    /// in a dumb terminal or without one. `terminal_width` is `None` without a terminal.
+    pub fn from_environment(
+        terminal_width: Option<u16>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Style {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default();
+        let locale = locale.to_lowercase();
+        let is_dumb = set("TERM").is_some_and(|terminal| terminal == "dumb");
+        Style {
+            width: terminal_width.unwrap_or(WIDTH_WITHOUT_TERMINAL).max(WIDTH_MIN),
+            is_ascii: !(locale.contains("utf-8") || locale.contains("utf8")),
+            has_colour: terminal_width.is_some() && set("NO_COLOR").is_none() && !is_dumb,
+            is_markdown: false,
+        }
+    }
+
+    /// Plain text of this width: for files and tests.
+    pub fn plain(width: u16) -> Style {
+        Style { width, is_ascii: false, has_colour: false, is_markdown: false }
+    }
+
+    /// Markdown, for a README or an issue.
+    pub fn markdown() -> Style {
+        Style { width: u16::MAX, is_ascii: false, has_colour: false, is_markdown: true }
+    }
+}
+
+pub(crate) fn to_ascii(text: &str) -> String {
+    let replaced = text
+        .replace('≤', "<=")
+        .replace('…', "...")
+        .replace('µ', "u")
+        .replace('±', "+-")
+        .replace('∞', "inf");
+    replaced.replace('–', "-").chars().map(|c| if c.is_ascii() { c } else { '?' }).collect()
+}
+
+pub(crate) const BOLD: &str = "\x1b[1m";
+
+pub(crate) const RED: &str = "\x1b[31m";
+
+pub(crate) const RESET: &str = "\x1b[0m";
+
+const WIDTH_WITHOUT_TERMINAL: u16 = 160;
+
+const WIDTH_MIN: u16 = 60;

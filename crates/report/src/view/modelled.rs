@@ -1,0 +1,129 @@
+//! Columns and sentences of modelled energy.
+
+use crate::figures::{between, three_digits};
+use crate::summary::metric::ends;
+use crate::summary::modelled::{Contribution, Modelled, ModelledRatio};
+use crate::summary::{Cell, Verdict};
+
+/// Headings of the table, and the metric that stands below each.
+pub(crate) fn columns(modelled: &Modelled) -> Vec<(String, &'static str)> {
+    let every = span(modelled.every_s);
+    let duty = |what: &str| format!("one each {every}:\n{what}");
+    vec![
+        ("modelled\nJ/message".to_owned(), "modelled_energy_j_per_message"),
+        ("modelled\nmAh/session".to_owned(), "modelled_energy_mah_per_session"),
+        ("sessions\nper charge".to_owned(), "modelled_sessions_per_charge"),
+        ("messages\nper charge".to_owned(), MESSAGES),
+        ("charge\nlasts".to_owned(), LIFETIME),
+        (duty("J/message"), "modelled_wake_j_per_message"),
+        (duty("days"), "modelled_days_per_charge"),
+    ]
+}
+
+/// A figure as it stands in the table.
+pub(crate) fn shown(cell: &Cell, metric: &str) -> Option<String> {
+    let own = cell.metrics.get(metric)?;
+    let value = own.value?;
+    if metric != LIFETIME {
+        return Some(between(value, ends(own)));
+    }
+    let (divisor, unit) = unit(value);
+    let ends = ends(own).map(|(low, high)| (low / divisor, high / divisor));
+    Some(format!("{} {unit}", between(value / divisor, ends)))
+}
+
+/// What the figures rest on and hang on, line by line.
+pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
+    let mut lines = Vec::new();
+    lines.extend(modelled.battery.iter().map(|battery| format!("  battery: {battery}")));
+    lines.push(
+        "  charge lasts (as weighed): the device sends without a pause, as the trial did, until \
+         the battery is empty"
+            .to_owned(),
+    );
+    lines.push(format!(
+        "  one each {}: the device sleeps, sends one message, and sleeps again; on a connection \
+         that is kept (with the keep-alives that it needs), or on a new one where each message has \
+         its own; J/message is beyond sleeping; producers only",
+        span(modelled.every_s)
+    ));
+    lines.push(format!(
+        "  \u{b1} at 95 %: {} draws of the coefficients (seed {}) and the spread from run to run; \
+         no interval holds what the model leaves out, and a ratio is of one model; the sources: \
+         weigh devices",
+        crate::figures::count(modelled.draws),
+        modelled.seed
+    ));
+    let budget = |title: &str, cell: &str, shares: &[Contribution]| {
+        let first: Vec<String> = shares
+            .iter()
+            .filter(|own| own.share >= SHARE_MIN)
+            .take(NAMED)
+            .map(contribution)
+            .collect();
+        (!first.is_empty()).then(|| format!("  {cell}, {title} hangs on: {}", first.join(", ")))
+    };
+    for cell in &modelled.cells {
+        lines.extend(cell.keep_alives.iter().map(|text| format!("  {}: {text}", cell.cell)));
+        if let Some(reason) = &cell.absent {
+            lines.push(format!("  {}: not modelled: {reason}", cell.cell));
+        }
+        lines.extend(budget("as weighed", &cell.cell, &cell.weighed_budget));
+        lines.extend(budget("a message after a pause", &cell.cell, &cell.duty_budget));
+    }
+    let shown = modelled.comparisons.iter().take(LINES_MAX).map(ratio);
+    lines.extend(shown);
+    let rest = modelled.comparisons.len().saturating_sub(LINES_MAX);
+    if rest > 0 {
+        lines.push(format!("  {rest} more ratios: summary.json has them"));
+    }
+    lines
+}
+
+/// A ratio in a line; where the model cannot tell the sides apart, that and the interval alone.
+fn ratio(own: &ModelledRatio) -> String {
+    let ModelledRatio { metric, left, right, ratio, verdict } = own;
+    match (verdict, ratio.low.zip(ratio.high)) {
+        (_, None) => format!("  {metric}: {left} and {right}: fewer than 3 repetitions, no ratio"),
+        (Verdict::Lower | Verdict::Higher, Some((low, high))) => format!(
+            "  {metric}: {left} over {right}: {:.2} ({low:.2} to {high:.2}): {}",
+            ratio.value,
+            verdict.name()
+        ),
+        (_, Some((low, high))) => format!(
+            "  {metric}: the model cannot tell {left} and {right} apart here: {low:.2} to {high:.2}"
+        ),
+    }
+}
+
+fn contribution(own: &Contribution) -> String {
+    format!("{} {:.0} %", own.name, own.share * 100.0)
+}
+
+/// A span as people say it: `1 min`, `12.9 h`.
+fn span(seconds: f64) -> String {
+    let (divisor, unit) = unit(seconds);
+    format!("{} {unit}", three_digits(seconds / divisor).trim_end_matches(".00"))
+}
+
+fn unit(seconds: f64) -> (f64, &'static str) {
+    match seconds {
+        short if short < 60.0 => (1.0, "s"),
+        medium if medium < 36_000.0 => (60.0, "min"),
+        long if long < 3.0 * 86_400.0 => (3600.0, "h"),
+        _ => (86_400.0, "days"),
+    }
+}
+
+const LIFETIME: &str = "modelled_lifetime_s";
+
+pub(crate) const MESSAGES: &str = "modelled_messages_per_charge";
+
+/// Sources of variance that are named.
+const NAMED: usize = 3;
+
+/// A smaller share would be told as 0 %.
+const SHARE_MIN: f64 = 0.005;
+
+/// Ratios that are told.
+const LINES_MAX: usize = 12;

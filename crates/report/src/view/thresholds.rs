@@ -1,0 +1,81 @@
+//! A sentence for each threshold of the plan.
+
+use crate::summary::thresholds::NOT_DONE;
+use crate::summary::units::figure_text;
+use crate::summary::{Answer, Judged, Summary, Threshold};
+
+/// A sentence for each threshold, and what it comes to.
+pub(crate) fn sentences(summary: &Summary, is_ascii: bool) -> Vec<(Answer, String)> {
+    let said = |threshold: &Threshold| {
+        let without = threshold.undecided.iter().filter(|j| j.reason.as_deref() == Some(NOT_DONE));
+        let all = summary.cells.len() + without.count();
+        (threshold.answer(), sentence(threshold, all, is_ascii))
+    };
+    summary.thresholds.iter().map(said).collect()
+}
+
+/// The condition and what it met among `all` cells.
+fn sentence(threshold: &Threshold, all: usize, is_ascii: bool) -> String {
+    let mut text = threshold.condition.clone();
+    if let Some(reason) = &threshold.reason {
+        text += &format!(": {reason}");
+    }
+    let said = |judged: &Judged| {
+        let figure = judged.figure.map(|figure| figure_text(&threshold.metric, figure, is_ascii));
+        let name = judged.cell.strip_suffix(" on reference").unwrap_or(&judged.cell);
+        match (figure, &judged.reason) {
+            (Some(figure), Some(reason)) => format!("{name} {figure} ({reason})"),
+            (Some(figure), None) => format!("{name} {figure}"),
+            (None, reason) => format!("{name} {}", reason.as_deref().unwrap_or_default()),
+        }
+    };
+    let kinds = [
+        (&threshold.failed, "fails"),
+        (&threshold.undecided, "cannot be decided"),
+        (&threshold.close, "too close to call"),
+    ];
+    for (judged, what) in kinds.into_iter().filter(|(judged, _)| !judged.is_empty()) {
+        let shown: Vec<String> = judged.iter().take(NAMES_MAX).map(said).collect();
+        let more = match judged.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        text += &format!("; {what} in {} of {all}: {}{more}", judged.len(), shown.join(", "));
+    }
+    text
+}
+
+/// Cells that a sentence names.
+const NAMES_MAX: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_says_what_it_met_in_the_unit_of_the_metric() {
+        for (condition, metric, figure, text) in [
+            (
+                "response_time p(95) < 5ms",
+                "response_time_ns.p95",
+                6e6,
+                "response_time p(95) < 5ms; fails in 1 of 2: slow 6.00 ms",
+            ),
+            ("loss == 0", "loss_ratio", 0.01, "loss == 0; fails in 1 of 2: slow 1.00 %"),
+        ] {
+            let slow = "slow".to_owned();
+            let failed =
+                Judged { cell: slow, figure: Some(figure), low: None, high: None, reason: None };
+            let threshold = Threshold {
+                condition: condition.to_owned(),
+                metric: metric.to_owned(),
+                holds: false,
+                reason: None,
+                failed: vec![failed],
+                undecided: Vec::new(),
+                close: Vec::new(),
+            };
+            assert_eq!(sentence(&threshold, 2, false), text);
+        }
+    }
+}

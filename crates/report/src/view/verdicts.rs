@@ -1,0 +1,73 @@
+//! The verdicts as sentences for the terminal: which lane was how many times faster than which
+//! other, one line for two lanes, however many places they met at.
+
+use super::meeting::{Lanes, Meeting};
+use crate::figures::{count, spoken};
+use crate::summary::headlines::headline_metric;
+use crate::summary::{Matrix, Summary};
+
+/// All lines; empty where nothing was compared.
+pub(crate) fn lines(summary: &Summary) -> Vec<String> {
+    let matrix = Matrix::new(&summary.cells);
+    let lanes = Lanes::of(summary, &matrix);
+    let mut lines = Vec::new();
+    let mut metrics: Vec<&str> = Vec::new();
+    for comparison in &summary.comparisons {
+        if !metrics.contains(&comparison.metric.as_str()) {
+            metrics.push(&comparison.metric);
+        }
+    }
+    for metric in metrics {
+        let said = lanes.meetings(summary, metric, true);
+        let said = said.iter().filter(|one| one.is_compared());
+        lines.extend(titled(spoken(metric), said.map(|one| one.words(metric)).collect()));
+    }
+    if let Some(metric) = headline_metric(summary) {
+        let said = lanes.meetings(summary, metric, false);
+        let said = said.iter().filter(|one| one.is_compared());
+        let title = format!("{}, from place to place", spoken(metric));
+        lines.extend(titled(title, said.map(Meeting::steps).collect()));
+    }
+    let together = together(summary);
+    if !lines.is_empty() && !together.is_empty() {
+        lines.push(together);
+    }
+    lines
+}
+
+/// At most [`LINES_MAX`] lines below a title, the rest counted.
+fn titled(title: String, mut lines: Vec<String>) -> Vec<String> {
+    if lines.is_empty() {
+        return lines;
+    }
+    let rest = lines.len().saturating_sub(LINES_MAX);
+    lines.truncate(LINES_MAX);
+    if rest > 0 {
+        lines.push(format!("{rest} more: report.html and summary.json have them"));
+    }
+    let mut all = vec![format!("  {title}:")];
+    all.extend(lines.into_iter().map(|line| format!("    {line}")));
+    all
+}
+
+/// What so many verdicts mean for each; empty for a single one.
+fn together(summary: &Summary) -> String {
+    let of = &summary.multiplicity;
+    if of.compared < 2 {
+        return String::new();
+    }
+    let mut text = format!(
+        "  {} comparisons, {} called different; were all equal, {:.1} would be called by chance",
+        count(of.compared.into()),
+        count(of.called.into()),
+        of.expected_by_chance,
+    );
+    if of.standing < of.called {
+        let standing = count(of.standing.into());
+        text += &format!("; {standing} stand when all are taken together, ? marks the others");
+    }
+    text
+}
+
+/// Lines of one metric.
+const LINES_MAX: usize = 12;
