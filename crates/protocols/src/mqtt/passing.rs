@@ -2,8 +2,8 @@
 //! them, and the body follows as it comes. They are never retained, queued or sent again.
 
 use weigh_model::Nanos;
+use weigh_model::connection;
 use weigh_model::server::{ConnectionId, Outlets};
-use weigh_model::wire;
 
 use super::broker::Broker;
 use super::broker::Passing;
@@ -122,7 +122,7 @@ impl Broker {
         now: Nanos,
         hub: &mut Hub,
         out: &mut dyn Outlets,
-    ) -> Result<usize, wire::Fault> {
+    ) -> Result<usize, connection::Fault> {
         let mut used = 0;
         loop {
             if self.passages.is_sender(id) {
@@ -150,7 +150,7 @@ impl Broker {
                 Ok(Begun::Passes(head_bytes)) => used += head_bytes,
                 Err(fault) => {
                     self.give_up(&party, fault.reason, hub, &mut turn);
-                    return Err(wire::Fault::Malformed(fault.to_string()));
+                    return Err(connection::Fault::Malformed(fault.to_string()));
                 }
             }
         }

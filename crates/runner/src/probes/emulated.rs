@@ -117,7 +117,8 @@ fn ended(outcome: &Outcome, load: &Load) -> Nanos {
     let recorder = &outcome.shards.recorder;
     let whole = load.duration.map(|duration| outcome.shards.measure_from + duration);
     let last = recorder
-        .span.last_done
+        .span
+        .last_done
         .max(recorder.span.last_sent)
         .max(whole.map(|end| end.min(outcome.shards.ended)));
     last.unwrap_or(outcome.shards.ended)

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use weigh_model::Nanos;
+use weigh_model::connection::Fault;
 use weigh_model::content::{Phase as Part, StreamCounts};
-use weigh_model::wire::Fault;
 use weigh_stats::random::Random;
 
 use super::codec::{Broken, CODE_NORMAL, Control, Decoder, Opcode, put_frame};
