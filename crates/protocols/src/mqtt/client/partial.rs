@@ -1,6 +1,6 @@
 //! A message of which only a part is sent, or has come in.
 
-use weigh_model::wire::Outbox;
+use weigh_model::connection::Outbox;
 
 use crate::mqtt::codec::Qos;
 
