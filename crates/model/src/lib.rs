@@ -37,6 +37,8 @@ pub mod rule;
 pub mod seal;
 pub mod server;
 pub mod session;
+pub mod settings;
+pub mod severity;
 pub mod tally;
 pub mod tls;
 pub mod trial;

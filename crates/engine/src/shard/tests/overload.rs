@@ -1,8 +1,9 @@
 //! Loads far beyond what is taken: every message is accounted for, and what waits is bounded.
 
+use weigh_model::units::parse_rate;
+
 use super::*;
 use crate::shard::backlog::{BACKLOG_MAX, RELEASED_MAX};
-use weigh_model::units::parse_rate;
 
 /// Due messages that a shard holds in memory.
 pub(super) fn waiting(shard: &Shard) -> usize {
@@ -10,7 +11,7 @@ pub(super) fn waiting(shard: &Shard) -> usize {
         Role::Producer => link.state.traffic().waiting.len(),
         Role::Consumer => 0,
     };
-    shard.backlog.len() + shard.links.iter().map(of_link).sum::<usize>()
+    shard.source.backlog.len() + shard.links.iter().map(of_link).sum::<usize>()
 }
 
 /// Four connections with a window of one and a round trip of 100 µs take 40,000 messages a second.
