@@ -154,7 +154,7 @@ fn a_late_request_is_lateness_of_the_messages_it_fetches() {
 fn the_shares_of_several_shards_are_those_of_all_their_messages() {
     let of = |every| late(Setup::new("http1", &[], Pattern::Request, 200), every);
     let (setup, mut all) = (of(1), of(1).on_virtual_time().outcome);
-    all.recorder.merge(&of(1000).on_virtual_time().outcome.shards.recorder);
+    all.shards.recorder.merge(&of(1000).on_virtual_time().outcome.shards.recorder);
     let shares = lag_share::of(&all, &setup.load);
     let share = |part: &str| shares[&format!("response_time_lag_ns.{part}")] / 1e6;
     assert_near("p90", share("p90"), 4.0, 0.02);
