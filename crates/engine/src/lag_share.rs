@@ -8,7 +8,7 @@ use weigh_stats::histogram::Histogram;
 use weigh_stats::quantile::quantile_with_loss;
 
 use crate::outcome::Outcome;
-use crate::record::{QUANTILES, lost_of};
+use crate::outcome::lost_of;
 
 /// The share of every statistic that is finite and rests on enough messages, by metric name. A
 /// loop without a schedule has no due times that the generator could be late for: it has none.
@@ -17,7 +17,7 @@ pub fn of(outcome: &Outcome, load: &Load) -> BTreeMap<String, f64> {
     if !load.arrival.has_schedule() {
         return metrics;
     }
-    let recorder = &outcome.recorder;
+    let recorder = &outcome.shards.recorder;
     let response = (&recorder.response, recorder.response_lag.of_all(&recorder.service));
     let delivery = (&recorder.delivery, recorder.delivery_lag.of_all(&recorder.one_way));
     for (name, share, (times, without)) in [
@@ -58,3 +58,7 @@ fn shares(
         QUANTILES.into_iter().filter(|(_, q)| bears(*q)).map(quantile).collect();
     all.into_iter().chain(quantiles).filter_map(|(part, share)| Some((part, share?)))
 }
+
+/// The quantiles of every recorded time, by the ends of their metrics' names.
+pub const QUANTILES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];

@@ -3,8 +3,6 @@
 
 use std::borrow::Cow;
 
-use super::{HEADLINE, LOSS_RATIO};
-
 /// The flat name of what is written as `p99.9`, `response_time p(95)`, `response_time_ns.p95` or
 /// `loss`.
 ///
@@ -179,6 +177,13 @@ const TIMES: [&str; 15] = [
     "poll_lag_ns",
     "tls_handshake_time_ns",
 ];
+
+/// The share of sent messages that were lost; not measured where nobody knows what arrived.
+pub const LOSS_RATIO: &str = "loss_ratio";
+
+/// The headline latency: the response time, or the delivery time where nothing confirms, see
+/// [`resolve`].
+pub const HEADLINE: &str = "latency_time_ns";
 
 #[cfg(test)]
 mod tests {

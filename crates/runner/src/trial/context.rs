@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use weigh_engine::message_log::MessageLog;
 use weigh_engine::record::Beside;
-use weigh_limit::attribution::Observed;
+use weigh_model::headroom::Observed;
 use weigh_model::background::Background;
 use weigh_model::body::Composer;
 use weigh_model::energy::Span;

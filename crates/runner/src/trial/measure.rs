@@ -10,7 +10,7 @@ use weigh_engine::object::ObjectFile;
 use weigh_engine::outcome::Outcome;
 use weigh_engine::pace;
 use weigh_engine::record::{self, Beside};
-use weigh_limit::attribution::Observed;
+use weigh_model::headroom::Observed;
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::{Arrival, Doubt, Endpoint, Nanos, Trial};
 use weigh_path::urgency;
