@@ -8,6 +8,7 @@ pub mod binding;
 pub mod body;
 pub mod calibration;
 pub mod condition;
+pub mod connection;
 pub mod connections;
 pub mod content;
 pub mod counters;
@@ -43,7 +44,6 @@ pub mod trial;
 pub mod units;
 pub mod visible;
 pub mod websocket;
-pub mod wire;
 
 pub use arrival::Arrival;
 pub use condition::Condition;
