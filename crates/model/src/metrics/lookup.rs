@@ -172,7 +172,8 @@ mod tests {
             ),
             (
                 "wire.hops.publishers.packets",
-                "Packets, of the connections of publishers alone, both directions, at the clients' interfaces.",
+                "Packets, of the connections of publishers alone, both directions, at the clients' \
+                 interfaces.",
             ),
         ] {
             assert_eq!(definition(name), text);

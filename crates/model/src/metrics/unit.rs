@@ -1,5 +1,5 @@
-//! Units of metrics. The name of a metric ends with its unit, before the statistic: `_ns`, `_bytes`,
-//! `_per_s`.
+//! Units of metrics. The name of a metric ends with its unit, before the statistic: `_ns`,
+//! `_bytes`, `_per_s`.
 
 /// A unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
