@@ -16,6 +16,7 @@ use crate::lookout::Lookout;
 use crate::metering::MeterChoice;
 use crate::metrics::QUANTILES;
 use crate::modelled::EnergyAsked;
+use crate::trial::Point;
 use crate::units::Nanos;
 
 /// A resolved plan, as it is written to `plan.toml` of a run and to its journal. Nothing is left
@@ -49,9 +50,10 @@ pub struct Plan {
     /// The second workload beneath those cases that say so, where a case does not say otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<Background>,
-    /// The points of the matrix: plan keys with dots, and their values.
+    /// The points of the matrix, as journals and reports have them; the language of plans makes
+    /// and reads them.
     #[serde(rename = "case")]
-    pub cases: Vec<BTreeMap<String, toml::Value>>,
+    pub cases: Vec<Point>,
 }
 
 /// Says no to what cannot be the name of a run, and so of its folder, without becoming another.
