@@ -1,5 +1,5 @@
-//! Slots in the names of metrics, such as `{way}` in `path.{way}.packets`: what may be there, and how
-//! a definition says it.
+//! Slots in the names of metrics, such as `{way}` in `path.{way}.packets`: what may be there, and
+//! how a definition says it.
 
 use super::quantiles::quantile_of;
 
