@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use weigh_model::Load;
+use weigh_model::metrics::QUANTILES;
 use weigh_stats::histogram::Histogram;
 use weigh_stats::quantile::quantile_with_loss;
 
@@ -58,7 +59,3 @@ fn shares(
         QUANTILES.into_iter().filter(|(_, q)| bears(*q)).map(quantile).collect();
     all.into_iter().chain(quantiles).filter_map(|(part, share)| Some((part, share?)))
 }
-
-/// The quantiles of every recorded time, by the ends of their metrics' names.
-pub const QUANTILES: [(&str, f64); 5] =
-    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];

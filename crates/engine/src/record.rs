@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use weigh_model::event::TrialFinished;
 use weigh_model::ledger::Cause;
+use weigh_model::metrics::QUANTILES;
 use weigh_model::protocol::Guarantee;
 use weigh_model::server::ServerReport;
 use weigh_model::{Doubt, Pattern, Trial};
@@ -12,7 +13,6 @@ use weigh_stats::quantile;
 
 pub use crate::accounts::attribute_server_drops;
 use crate::lag_share;
-use crate::lag_share::QUANTILES;
 use crate::outcome::Outcome;
 use crate::outcome::lost_of;
 use crate::pace;

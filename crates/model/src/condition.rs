@@ -12,8 +12,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use limits::Limit;
-pub use words::{HEADLINE, LOSS_RATIO};
-pub use words::{SHORT, quantile_of, quantile_word, resolve};
+pub use words::{HEADLINE, LOSS_RATIO, SHORT, resolve};
+
+pub use crate::metrics::{quantile_of, quantile_word};
 
 /// A sentence about a figure: `response_time_ns.p99 < 500ms`.
 #[derive(Clone, Debug, PartialEq)]
