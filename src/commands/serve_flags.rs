@@ -50,7 +50,7 @@ pub struct StoreFlags {
     hops: Option<PathBuf>,
     /// Takes requests on stdin and ends when it ends: for whoever started this stage
     #[arg(long, hide = true)]
-    control: bool,
+    pub control: bool,
 }
 
 /// How readings are kept.
@@ -89,7 +89,7 @@ pub struct ApiFlags {
     hops: Option<PathBuf>,
     /// Takes requests on stdin and ends when it ends: for whoever started this stage
     #[arg(long, hide = true)]
-    control: bool,
+    pub control: bool,
 }
 
 /// The flags of `weigh serve gateway`.
@@ -110,7 +110,7 @@ pub struct GatewayFlags {
     hops: Option<PathBuf>,
     /// Takes requests on stdin and ends when it ends: for whoever started this stage
     #[arg(long, hide = true)]
-    control: bool,
+    pub control: bool,
 }
 
 /// What the gateway asks of the broker.

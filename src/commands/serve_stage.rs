@@ -15,7 +15,7 @@ use weigh_stage::serve_lines::report_line;
 
 use super::serve_flags::{
     ApiFlags, GatewayFlags, GatheringFlags, KEPT_MAX, KeepingFlags, LOOK_EVERY, MEMORY, PASSWORD,
-    PipelineFlags, StoreFlags, SubscriptionFlags, Switch, broker, endpoint, next,
+    PipelineFlags, StoreFlags, SubscriptionFlags, Switch, endpoint,
 };
 use super::serve_words::{answer, say};
 use crate::commands::serve_pipeline;
