@@ -25,6 +25,7 @@ pub mod lookout;
 pub mod mark;
 pub mod message;
 pub mod metering;
+pub mod metrics;
 pub mod modelled;
 pub mod nearest;
 pub mod path;

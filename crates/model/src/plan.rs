@@ -14,6 +14,7 @@ use crate::emulation::Emulation;
 use crate::load::Load;
 use crate::lookout::Lookout;
 use crate::metering::MeterChoice;
+use crate::metrics::QUANTILES;
 use crate::modelled::EnergyAsked;
 use crate::trial::Point;
 use crate::units::Nanos;
@@ -164,7 +165,7 @@ impl FromStr for Precision {
         }
         // A condition knows all ways to write a metric; its limit is of no interest here.
         let metric = metric.trim();
-        let metric = if QUANTILES.contains(&metric) {
+        let metric = if QUANTILES.iter().any(|(part, _)| *part == metric) {
             format!("response_time_ns.{metric}")
         } else {
             format!("{metric} > +0%").parse::<Condition>()?.metric
@@ -244,8 +245,6 @@ impl Observe {
 
 /// Methodology, part 7.1: idle before and after, at least a minute each.
 const IDLE: Nanos = Nanos::from_secs(60);
-
-const QUANTILES: [&str; 5] = ["p50", "p90", "p95", "p99", "p999"];
 
 #[cfg(test)]
 mod tests {

@@ -445,7 +445,7 @@ impl<'a> Measuring<'a> {
             draws: self.draws(&key, known, ANY),
             repeated: None,
             n: None,
-            unit: weigh_report::summary::unit_of(name).to_owned(),
+            unit: weigh_model::metrics::unit_of(name).to_owned(),
             openings: own.unproven.iter().cloned().collect(),
             links,
             note,
