@@ -40,17 +40,17 @@ pub struct GatheringFlags {
 pub struct StoreFlags {
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = address)]
-    listen: SocketAddr,
+    pub(super) listen: SocketAddr,
     #[command(flatten)]
-    keeping: KeepingFlags,
+    pub(super) keeping: KeepingFlags,
     #[command(flatten)]
-    gathering: GatheringFlags,
+    pub(super) gathering: GatheringFlags,
     /// File to which a record is appended for every message that carries our mark
     #[arg(long, value_name = "FILE")]
-    hops: Option<PathBuf>,
+    pub(super) hops: Option<PathBuf>,
     /// Takes requests on stdin and ends when it ends: for whoever started this stage
     #[arg(long, hide = true)]
-    pub control: bool,
+    pub(super) control: bool,
 }
 
 /// How readings are kept.
@@ -75,21 +75,21 @@ pub struct KeepingFlags {
 pub struct ApiFlags {
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = address)]
-    listen: SocketAddr,
+    pub(super) listen: SocketAddr,
     /// The store; or memory, to keep readings itself
     #[arg(long, value_name = "grpc://HOST:PORT|memory", default_value = MEMORY)]
-    store: String,
+    pub(super) store: String,
     /// Readings that stay in memory; older ones are only counted
     #[arg(long, value_name = "N", default_value_t = KEPT_MAX)]
-    keep: usize,
+    pub(super) keep: usize,
     #[command(flatten)]
-    gathering: GatheringFlags,
+    pub(super) gathering: GatheringFlags,
     /// File to which a record is appended for every message that carries our mark
     #[arg(long, value_name = "FILE")]
-    hops: Option<PathBuf>,
+    pub(super) hops: Option<PathBuf>,
     /// Takes requests on stdin and ends when it ends: for whoever started this stage
     #[arg(long, hide = true)]
-    pub control: bool,
+    pub(super) control: bool,
 }
 
 /// The flags of `weigh serve gateway`.
@@ -97,20 +97,20 @@ pub struct ApiFlags {
 pub struct GatewayFlags {
     /// The broker; a USER's password is taken from WEIGH_PASSWORD
     #[arg(long, value_name = "mqtt://[USER@]HOST:PORT", value_parser = broker)]
-    broker: Endpoint,
+    pub(super) broker: Endpoint,
     /// The next stage: an api or a store
     #[arg(long, value_name = "http://HOST:PORT|grpc://HOST:PORT", value_parser = next)]
-    to: Endpoint,
+    pub(super) to: Endpoint,
     #[command(flatten)]
-    subscription: SubscriptionFlags,
+    pub(super) subscription: SubscriptionFlags,
     #[command(flatten)]
-    gathering: GatheringFlags,
+    pub(super) gathering: GatheringFlags,
     /// File to which a record is appended for every message that carries our mark
     #[arg(long, value_name = "FILE")]
-    hops: Option<PathBuf>,
+    pub(super) hops: Option<PathBuf>,
     /// Takes requests on stdin and ends when it ends: for whoever started this stage
     #[arg(long, hide = true)]
-    pub control: bool,
+    pub(super) control: bool,
 }
 
 /// What the gateway asks of the broker.
