@@ -3,7 +3,6 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 #[cfg(feature = "library")]
 use weigh_model::Trial;
-use weigh_model::endpoint::spoken_scheme;
 use weigh_model::protocol::Invalid;
 use weigh_model::{Endpoint, Protocol};
 
@@ -20,6 +19,7 @@ mod places;
 mod requests;
 mod statuses;
 pub mod tcp;
+pub mod urls;
 
 /// Every protocol there is, in the order they are listed to a user.
 pub static PROTOCOLS: &[&dyn Protocol] = &[
@@ -40,12 +40,6 @@ pub fn find(name: &str) -> Result<&'static dyn Protocol, Invalid> {
     let wanted = name.to_ascii_lowercase();
     let known = |protocol: &&&'static dyn Protocol| names_of(**protocol).any(|own| own == wanted);
     PROTOCOLS.iter().find(known).copied().ok_or_else(|| unknown(name, &wanted))
-}
-
-/// The protocol whose URLs start with this scheme, inside TLS and WebSocket or not.
-pub fn find_by_scheme(scheme: &str) -> Option<&'static dyn Protocol> {
-    let spoken = spoken_scheme(scheme);
-    PROTOCOLS.iter().find(|protocol| protocol.scheme() == spoken).copied()
 }
 
 fn names_of(protocol: &dyn Protocol) -> impl Iterator<Item = &'static str> {

@@ -4,8 +4,11 @@
 //!
 //! Parties take no time to think: the clock stands still while one is stepped, and moves only
 //! when nobody has anything to do. It models streams as an application sees them, not TCP: there
-//! is no slow start and no loss, only what a socket can show.
+//! is no slow start and no loss, only what a socket can show. Datagrams are lost, doubled and
+//! overtaken as the link's [`Weather`] says, and dropped where nobody reads them.
 
+mod datagrams;
+mod flows;
 mod network;
 mod state;
 
@@ -16,8 +19,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use weigh_model::Nanos;
+use weigh_model::connection::Frames;
 
 use super::{Close, Happening, Io, IoFault, Poker, Token};
+pub use flows::Weather;
 use state::State;
 
 /// Somebody in the world: a client's shard, a server, a whole program.
@@ -42,10 +47,12 @@ pub struct Link {
     /// Bytes per second either way; `None` is no limit.
     pub bytes_per_s: Option<u64>,
     /// Bytes of one connection and direction that were written but not yet read at the other
-    /// end; a write beyond falls short.
+    /// end; a write beyond falls short. For datagrams the receive queue: one beyond is dropped.
     pub buffer_bytes: usize,
     /// Deliver in pieces of random size, some of them in a later turn.
     pub in_pieces: bool,
+    /// What happens to datagrams.
+    pub weather: Weather,
 }
 
 impl Default for Link {
@@ -57,6 +64,7 @@ impl Default for Link {
             bytes_per_s: None,
             buffer_bytes: 256 * 1024,
             in_pieces: false,
+            weather: Weather::default(),
         }
     }
 }
@@ -235,6 +243,26 @@ impl Io for SimIo {
 
     fn write(&mut self, to: Token, bytes: &[u8]) -> Result<usize, IoFault> {
         self.state.borrow_mut().write(self.number, to, bytes)
+    }
+
+    fn connect_datagrams(
+        &mut self,
+        to: SocketAddr,
+        _from: Option<IpAddr>,
+    ) -> Result<Token, IoFault> {
+        Ok(self.state.borrow_mut().connect_datagrams(self.number, to))
+    }
+
+    fn listen_datagrams(&mut self, on: SocketAddr) -> Result<SocketAddr, IoFault> {
+        self.state.borrow_mut().listen_datagrams(self.number, on)
+    }
+
+    fn send(&mut self, to: Token, frames: Frames<'_>, taken: usize) -> Result<usize, IoFault> {
+        self.state.borrow_mut().send(self.number, to, frames, taken)
+    }
+
+    fn dropped(&self) -> u64 {
+        self.state.borrow().dropped(self.number)
     }
 
     fn hold(&mut self, which: Token) {

@@ -177,7 +177,7 @@ fn put_together(trial: &mut TrialContext<'_>, outcome: Outcome, probes: &Probes)
         aside_cpu_ns: trial.found.aside_cpu_ns,
         ..trial.beside.clone()
     };
-    let mut finished = record::put_together(trial.trial, outcome, beside);
+    let mut finished = record::put_together(trial.trial, outcome, beside, trial.lane.protocol);
     probes.each(Phase::Record, |probe| probe.record(trial, &mut finished));
     finished.doubts.extend(trial.found.doubts.iter().map(Doubt::record));
     // Only now it is known how full the path was.
