@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use weigh_protocols::urls;
 
 use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -104,7 +105,7 @@ impl Probe {
     /// If there is nobody to be asked.
     pub fn run(self, catalogue: &Catalogue) -> Result<Exit, Stop> {
         let subject = self.subject(catalogue)?;
-        let protocol = registry::find_by_scheme(&subject.endpoint.scheme)
+        let (protocol, _) = urls::find(&subject.endpoint.scheme)
             .ok_or_else(|| Stop::usage(format!("{}: no protocol has this scheme", self.word)))?;
         let interrupt = Interrupt::await_one()?;
         let reach = self.reach(&subject.endpoint, &interrupt)?;
@@ -192,7 +193,7 @@ impl Probe {
 
     fn foreign(&self) -> Result<Subject, Stop> {
         self.check_sets("leave it out")?;
-        let mut endpoint = Endpoint::parse(&self.word).map_err(Stop::usage)?;
+        let mut endpoint = urls::endpoint(&self.word).map_err(Stop::usage)?;
         let unknown = |why| Stop::new(Exit::Target, format!("{endpoint}: {why}; check its name"));
         let beyond = preflight::beyond(&endpoint.host).map_err(unknown)?;
         if let Some(beyond) = beyond.filter(|_| !self.i_may_load_this) {
@@ -201,7 +202,7 @@ impl Probe {
                  for limits: add --i-may-load-this if you may"
             )));
         }
-        if !endpoint.is_secure() && (self.cacert.is_some() || self.insecure) {
+        if !urls::is_secure(&endpoint) && (self.cacert.is_some() || self.insecure) {
             let flag = if self.insecure { "--insecure" } else { "--cacert" };
             return Err(Stop::usage(format!("{flag}: {endpoint} is without TLS; leave it out")));
         }
@@ -245,7 +246,7 @@ impl Probe {
             endpoint: endpoint.clone(),
             address: addresses::resolve(endpoint)?,
             #[cfg(feature = "tls")]
-            tls: endpoint.is_secure().then(|| self.tls(endpoint)),
+            tls: urls::is_secure(endpoint).then(|| self.tls(endpoint)),
             patience: Duration::from_nanos(self.patience.0),
             end: Instant::now() + Duration::from_nanos(self.within.0),
             stop: Arc::clone(&interrupt.came),

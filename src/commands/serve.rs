@@ -9,9 +9,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use weigh_engine::relay::Relaying;
 use weigh_engine::serving::{Serving, listen_mend};
-use weigh_model::endpoint::{secure_scheme, websocket_scheme};
 use weigh_model::trial::Settings;
-use weigh_model::{Endpoint, Protocol, tls, websocket};
+use weigh_model::{Endpoint, tls, websocket};
 use weigh_protocols as registry;
 use weigh_stage::serve_lines::{listening_line, report_line};
 
@@ -95,7 +94,7 @@ impl Serve {
         let settings = Settings::new(protocol.name(), protocol.settings(), given.of(protocol))?;
         let host = protocol.host(&settings)?;
         let folder = self.certificates.as_deref();
-        let host = layers::host(host, protocol.name(), &settings, folder)?;
+        let host = layers::host(host, protocol.properties().websocket, &settings, folder)?;
         // The limit of open files is raised before threads copy the table; where it cannot be,
         // the server says how often it had to pause.
         let _ = weigh_engine::io::descriptors::raise();
@@ -104,7 +103,8 @@ impl Serve {
         let signals = (!self.control).then(|| Signals::new([SIGINT, SIGTERM])).transpose()?;
         let serving = Serving::start(&host, self.listen, self.shards)
             .map_err(|error| Stop::new(Exit::Target, error))?;
-        let endpoint = Endpoint::at(scheme(protocol, &settings), serving.address());
+        let scheme = protocol.scheme_in(tls::is_on(&settings), websocket::is_on(&settings));
+        let endpoint = Endpoint::at(scheme, serving.address());
         say(&listening_line(&endpoint))?;
         match signals {
             Some(mut signals) => {
@@ -148,13 +148,6 @@ impl Serve {
         }
         Ok(Exit::Done)
     }
-}
-
-/// The scheme of its URL.
-fn scheme(protocol: &'static dyn Protocol, settings: &Settings) -> &'static str {
-    let spoken = protocol.scheme();
-    let scheme = if websocket::is_on(settings) { websocket_scheme(spoken) } else { spoken };
-    if tls::is_on(settings) { secure_scheme(scheme) } else { scheme }
 }
 
 /// What the server counted, for whoever ended it.

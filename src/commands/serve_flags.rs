@@ -177,7 +177,7 @@ pub(super) fn next(text: &str) -> Result<Endpoint, String> {
 
 /// A URL with one of these schemes. The stages speak no TLS, and only brokers ask who they are.
 pub(super) fn endpoint(text: &str, schemes: &[&str]) -> Result<Endpoint, String> {
-    let endpoint = Endpoint::parse(text)?;
+    let endpoint = weigh_protocols::urls::endpoint(text)?;
     let typed: Vec<String> = schemes.iter().map(|one| format!("{one}://HOST:PORT")).collect();
     let typed = typed.join(" or ");
     if !schemes.contains(&&*endpoint.scheme) {

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use clap::Args;
-use weigh_protocols::fields;
+use weigh_protocols::{PROTOCOLS, fields};
 
 use weigh_runner::case::lanes::Lane;
 use weigh_runner::exit::Stop;
@@ -67,16 +67,10 @@ impl RequestOptions {
         ] {
             changes.extend(value.as_ref().map(|value| (flag, key, value.clone())));
         }
-        let takes = |lane: &Lane, key: &str| {
-            lane.protocol.settings().iter().any(|setting| setting.key == key)
-        };
+        let takes = |lane: &Lane, key: &str| lane.protocol.has_setting(key);
         let unheard = changes.iter().find(|(_, key, _)| !lanes.iter().any(|own| takes(own, key)));
-        if let Some((flag, ..)) = unheard {
-            let whose = match *flag {
-                "--topic" => "mqtt",
-                "-H" => "http1, http2 and grpc",
-                _ => "http1 and http2",
-            };
+        if let Some((flag, key, _)) = unheard {
+            let whose = takers(key);
             return Err(Stop::usage(format!(
                 "{flag}: belongs to {whose}, which are not weighed here: leave it out, or name one"
             )));
@@ -102,6 +96,14 @@ impl RequestOptions {
         }
         Ok((shown, secret))
     }
+}
+
+/// The protocols that have a key, in words.
+fn takers(key: &str) -> String {
+    let protocols = PROTOCOLS.iter().filter(|protocol| protocol.has_setting(key));
+    let mut names: Vec<&str> = protocols.map(|protocol| protocol.name()).collect();
+    let last = names.pop().unwrap_or_default();
+    if names.is_empty() { last.to_owned() } else { format!("{} and {last}", names.join(", ")) }
 }
 
 fn changed(

@@ -114,7 +114,7 @@ fn servers_of_something_else_are_named() {
     for (url, says) in [
         ("grpc://127.0.0.1", "has no port: type grpc://127.0.0.1:PORT"),
         ("grpc://127.0.0.1:1/Store", "/Store is a path"),
-        ("http3://127.0.0.1:1", "is not known: type http://, h2c://"),
+        ("http3://127.0.0.1:1", "is not known: type mqtt://, http://"),
     ] {
         let ended = place.compare(&[url, "-n", "5"]).with(2);
         assert!(ended.stderr.contains(says), "{url}: {}", ended.stderr);

@@ -73,7 +73,7 @@ fn a_closed_loop_that_does_not_add_up_breaks_littles_law() {
     (setup.load.messages, setup.load.duration) = (None, Some(Nanos::from_secs(1)));
     let outcome = setup.on_virtual_time().outcome;
     let codes = |load: &Load| -> Vec<String> {
-        let doubts = outcome.doubts(load, true);
+        let doubts = outcome.doubts(load, true, &|code| setup.protocol.error(code));
         doubts.iter().map(|doubt| doubt.record().code).collect()
     };
     assert_eq!(codes(&setup.load), ["closed-loop"]);
@@ -287,7 +287,7 @@ fn trial(
     ]);
     let mut beside = Beside::unwatched(Guarantee::AtLeastOnce, cell);
     beside.server = Some(seen.server);
-    put_together(&trial, seen.outcome, beside)
+    put_together(&trial, seen.outcome, beside, setup.protocol)
 }
 
 /// The rules that any cell breaks.

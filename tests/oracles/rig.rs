@@ -18,7 +18,7 @@ use weigh_engine::shard::Shard;
 use weigh_model::body::{Composer, widest_mark};
 use weigh_model::connection::Connection;
 use weigh_model::load::{Load, Pattern};
-use weigh_model::protocol::{Host, Protocol, Seat};
+use weigh_model::protocol::{Host, Protocol, Seat, Transport};
 use weigh_model::seal::Sealer;
 use weigh_model::server::{Server, ServerReport};
 use weigh_model::trial::{Settings, Trial};
@@ -76,10 +76,20 @@ impl Setup {
         pattern: Pattern,
         messages: u64,
     ) -> Setup {
+        Setup::of(weigh_protocols::find(protocol).unwrap(), settings, pattern, messages)
+    }
+
+    /// The same with a protocol that need not be in the registry.
+    pub fn of(
+        protocol: &'static dyn Protocol,
+        settings: &[(&str, &str)],
+        pattern: Pattern,
+        messages: u64,
+    ) -> Setup {
         let settings =
             settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         Setup {
-            protocol: weigh_protocols::find(protocol).unwrap(),
+            protocol,
             settings,
             load: Load {
                 subscribers: u32::from(pattern == Pattern::Deliver),
@@ -129,7 +139,7 @@ impl Setup {
     /// The reference server of these settings.
     pub fn host(&self) -> Host {
         if let Some(make) = self.server {
-            return Host { make: Box::new(move |_| make()) };
+            return Host { transport: Transport::Stream, make: Box::new(move |_| make()) };
         }
         let mut settings = self.table();
         settings.0.extend(self.server_settings.iter().cloned());
@@ -276,7 +286,9 @@ impl Setup {
         world.run(&mut parties, Nanos::from_secs(100_000));
         let ended = world.now();
         let bytes = guest.io.bytes();
-        let shard = ShardOutcome { ended, bytes, ..guest.shard.outcome() };
+        let queue_drops = guest.io.dropped();
+        let mut shard = ShardOutcome { ended, bytes, ..guest.shard.outcome() };
+        shard.accounts.queue_drops = queue_drops;
         assert_eq!(shard.failure, None);
         let marked = job.composer.is_marked();
         (Outcome::merge(vec![shard], &self.load, job.dial.confirms, marked), world.log_hash())

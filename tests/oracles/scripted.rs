@@ -150,6 +150,8 @@ impl Outlets for Desk {
         self.staged.entry(to.0).or_default()
     }
 
+    fn frame(&mut self, _to: ConnectionId) {}
+
     fn pending_bytes(&self, _of: ConnectionId) -> usize {
         0
     }

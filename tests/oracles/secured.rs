@@ -24,7 +24,8 @@ pub struct Secured {
 }
 
 impl Secured {
-    fn new(versions: Versions, resumes: bool, name: &str) -> Arc<Secured> {
+    /// Certificates in a folder of this name.
+    pub fn new(versions: Versions, resumes: bool, name: &str) -> Arc<Secured> {
         let folder = Folder::new(name);
         let made = Certificates::make(&folder.0).unwrap();
         let (certificate, key) = made.of(MadeFor::Server);

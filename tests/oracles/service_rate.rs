@@ -158,7 +158,7 @@ fn record(setup: &Setup, seen: Seen, with: impl Fn(&mut Beside)) -> TrialFinishe
     let mut beside = Beside::unwatched(Guarantee::AtLeastOnce, "oracle");
     beside.confirms = job.dial.confirms;
     with(&mut beside);
-    put_together(&job.trial, seen.outcome, beside)
+    put_together(&job.trial, seen.outcome, beside, setup.protocol)
 }
 
 /// Those of a trial's doubts that speak of its rate.

@@ -207,7 +207,7 @@ fn simulated(lane: &str, repetition: u32, seed: u64, factor: f64) -> TrialFinish
     ]);
     let mut beside = Beside::unwatched(Guarantee::AtLeastOnce, lane);
     beside.server = Some(seen.server);
-    put_together(&trial, seen.outcome, beside)
+    put_together(&trial, seen.outcome, beside, setup.protocol)
 }
 
 /// Enough messages for a p99, evenly spaced, over TCP frames that are acknowledged.

@@ -85,6 +85,7 @@ fn storm(seed: u64) -> Setup {
         bytes_per_s: (random.below(3) == 0).then(|| 200_000 + random.below(1_000_000)),
         buffer_bytes: 600 + random.below(20_000) as usize,
         in_pieces: random.below(2) == 0,
+        ..Link::default()
     };
     setup
 }

@@ -9,7 +9,7 @@ use weigh_model::connection::{
 };
 use weigh_model::content::{Meter, Phase, StreamCounts};
 use weigh_model::load::Pattern;
-use weigh_model::protocol::{Dial, Lifetime};
+use weigh_model::protocol::{self, Dial, Lifetime};
 
 use crate::stream::{self, Stream, Transport, lock};
 use crate::tasks::{Pool, Soon, Tasks};
@@ -27,6 +27,7 @@ impl Library {
     pub fn dial(self, pattern: Pattern) -> Dial {
         let library = Arc::new(self);
         Dial {
+            transport: protocol::Transport::Stream,
             lifetime: match pattern {
                 Pattern::Session => Lifetime::PerMessage,
                 _ => Lifetime::Kept,

@@ -59,6 +59,8 @@ pub struct Accounts {
     pub consumers: Vec<ConsumerAccount>,
     /// Measured messages that were due and never handed over, by cause.
     pub not_sent: BTreeMap<NotSentCause, u64>,
+    /// Datagrams that the kernel dropped at full receive queues of the generator.
+    pub queue_drops: u64,
 }
 
 impl ProducerAccount {
@@ -101,6 +103,7 @@ impl ProducerAccount {
 impl Accounts {
     /// Adds another shard's books.
     pub fn merge(&mut self, other: Accounts) {
+        self.queue_drops += other.queue_drops;
         self.producers.extend(other.producers);
         self.consumers.extend(other.consumers);
         for (cause, count) in other.not_sent {
@@ -116,6 +119,7 @@ impl Accounts {
             _ if confirms => self.settle_confirmed(&mut ledger),
             _ => (ledger.delivered, ledger.lost) = (None, None),
         }
+        attribute_queue_drops(&mut ledger, self.queue_drops);
         ledger
     }
 
@@ -258,13 +262,25 @@ pub(crate) fn why_lost(
 
 /// Gives up to `dropped` of the losses without a known cause to the server's own drop counter.
 pub fn attribute_server_drops(ledger: &mut Ledger, dropped: u64) {
-    let unknown = ledger.causes.get(&Cause::Unknown).copied().unwrap_or(0);
-    let attributed = unknown.min(dropped);
-    if attributed > 0 {
-        *ledger.causes.entry(Cause::ServerDropped).or_default() += attributed;
-        ledger.causes.insert(Cause::Unknown, unknown - attributed);
-        ledger.causes.retain(|_, count| *count > 0);
+    attribute(ledger, &[Cause::Unknown], Cause::ServerDropped, dropped);
+}
+
+/// Gives up to `dropped` of the losses that only silence tells of to full receive queues.
+pub fn attribute_queue_drops(ledger: &mut Ledger, dropped: u64) {
+    attribute(ledger, &[Cause::Unknown, Cause::Timeout], Cause::ReceiveQueueFull, dropped);
+}
+
+fn attribute(ledger: &mut Ledger, from: &[Cause], to: Cause, mut count: u64) {
+    for cause in from {
+        let known = ledger.causes.get(cause).copied().unwrap_or(0);
+        let attributed = known.min(count);
+        if attributed > 0 {
+            count -= attributed;
+            *ledger.causes.entry(to).or_default() += attributed;
+            ledger.causes.insert(*cause, known - attributed);
+        }
     }
+    ledger.causes.retain(|_, count| *count > 0);
 }
 
 /// Bytes that one entry of a map of failed numbers takes, its share of the tree included.

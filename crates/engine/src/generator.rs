@@ -265,7 +265,9 @@ impl Start {
         }
         io.await_answers();
         let window_cpu = window_cpu.unwrap_or(cpu);
-        ShardOutcome { cpu, window_cpu, ended, bytes: io.bytes(), ..shard.outcome() }
+        let mut outcome = shard.outcome();
+        outcome.accounts.queue_drops = io.dropped();
+        ShardOutcome { cpu, window_cpu, ended, bytes: io.bytes(), ..outcome }
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use weigh_model::ledger::Cause;
+use weigh_model::protocol::ErrorWords;
 use weigh_model::{Arrival, Doubt, Ledger, Load, Nanos, Pattern, Topology};
 
 use crate::accounts::Accounts;
@@ -12,6 +13,9 @@ use crate::job::Failure;
 use crate::polls::Polls;
 use crate::recorder::Recorder;
 use crate::window::WindowCount;
+
+/// Says what a protocol calls an error.
+pub type Words<'w> = &'w dyn Fn(u16) -> ErrorWords;
 
 /// Why a connection is given up on which nothing was answered for longer than Tmax.
 pub const SILENCE: &str = "no answer within the time limit";
@@ -392,8 +396,9 @@ impl Outcome {
         (self.cpu_max.as_secs_f64() / active.max(ACTIVE_S_MIN)).min(1.0)
     }
 
-    /// The doubts that follow from the generator's own record.
-    pub fn doubts(&self, load: &Load, confirms: bool) -> Vec<Doubt> {
+    /// The doubts that follow from the generator's own record; `words` name the errors of the
+    /// protocol.
+    pub fn doubts(&self, load: &Load, confirms: bool, words: Words<'_>) -> Vec<Doubt> {
         let mut doubts = Vec::new();
         let is_timed = load.pattern != Pattern::Hold;
         if is_timed && !load.arrival.is_open() {
@@ -418,28 +423,28 @@ impl Outcome {
         let bursts = per_write.filter(|mean| *mean >= BURST_MEAN_MIN && load.batch_size() == 1);
         doubts.extend(bursts.map(Doubt::Burst));
         doubts.extend(self.shards.object_fault.clone().map(Doubt::ObjectFile));
-        doubts.extend(self.error_answers());
-        doubts.extend(self.polls(load));
+        doubts.extend(self.error_answers(words));
+        doubts.extend(self.polls(load, words));
         doubts.extend(self.backlog(load));
         doubts.extend(self.little(load));
         doubts.extend(self.ledger.contradiction().map(Doubt::LedgerContradiction));
         doubts
     }
 
-    fn error_answers(&self) -> Option<Doubt> {
+    fn error_answers(&self, words: Words<'_>) -> Option<Doubt> {
         let errors = *self.ledger.causes.get(&Cause::ErrorAnswer)?;
-        Some(Doubt::ErrorAnswers(errors, self.ledger.sent, self.shards.first_error?))
+        Some(Doubt::ErrorAnswers(errors, self.ledger.sent, words(self.shards.first_error?)))
     }
 
     /// What makes the requests of consumers doubtful.
-    fn polls(&self, load: &Load) -> Vec<Doubt> {
+    fn polls(&self, load: &Load, words: Words<'_>) -> Vec<Doubt> {
         if load.polling().is_none() {
             return Vec::new();
         }
         let Polls { made, skipped, refused, .. } = self.shards.recorder.polls;
         let mut doubts = Vec::new();
         if let Some(status) = self.shards.first_refusal.filter(|_| refused > 0) {
-            doubts.push(Doubt::PollsRefused(refused, made, status));
+            doubts.push(Doubt::PollsRefused(refused, made, words(status)));
         }
         if skipped > 0 {
             doubts.push(Doubt::PollsSkipped(skipped, skipped + made));
@@ -520,7 +525,7 @@ impl After {
 }
 
 fn failed_exchanges(ledger: &Ledger) -> u64 {
-    [Cause::ErrorAnswer, Cause::ConnectionClosed, Cause::Timeout]
+    [Cause::ErrorAnswer, Cause::ConnectionClosed, Cause::ReceiveQueueFull, Cause::Timeout]
         .iter()
         .filter_map(|cause| ledger.causes.get(cause))
         .sum()

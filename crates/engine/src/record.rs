@@ -6,12 +6,12 @@ use weigh_model::event::TrialFinished;
 use weigh_model::ledger::Cause;
 use weigh_model::metrics::QUANTILES;
 use weigh_model::protocol::Guarantee;
-use weigh_model::server::ServerReport;
-use weigh_model::{Doubt, Pattern, Trial};
+use weigh_model::server::{RECEIVE_QUEUE_FULL, ServerReport};
+use weigh_model::{Doubt, Pattern, Protocol, Trial};
 use weigh_stats::histogram::Histogram;
 use weigh_stats::quantile;
 
-pub use crate::accounts::attribute_server_drops;
+pub use crate::accounts::{attribute_queue_drops, attribute_server_drops};
 use crate::lag_share;
 use crate::outcome::Outcome;
 use crate::outcome::lost_of;
@@ -109,13 +109,18 @@ pub struct HostUse {
     pub all_ns: u64,
 }
 
-/// The record of a trial.
-pub fn put_together(trial: &Trial, mut outcome: Outcome, beside: Beside) -> TrialFinished {
+/// The record of a trial with `protocol`.
+pub fn put_together(
+    trial: &Trial,
+    mut outcome: Outcome,
+    beside: Beside,
+    protocol: &dyn Protocol,
+) -> TrialFinished {
     let load = &trial.load;
     let mut doubts = Vec::new();
     reconcile(&mut outcome, &beside, trial, &mut doubts);
     doubts.extend(beside.target_ended.clone().map(Doubt::TargetDied));
-    doubts.extend(outcome.doubts(load, beside.confirms));
+    doubts.extend(outcome.doubts(load, beside.confirms, &|code| protocol.error(code)));
     if beside.shared_cores {
         doubts.push(Doubt::SharedCores);
     }
@@ -194,7 +199,9 @@ fn reconcile(outcome: &mut Outcome, beside: &Beside, trial: &Trial, doubts: &mut
                 doubts.push(Doubt::ServerCountDiffers(report.unique, sent));
             }
         }
-        attribute_server_drops(ledger, report.dropped.values().sum());
+        let unseen = report.dropped.get(RECEIVE_QUEUE_FULL).copied().unwrap_or(0);
+        attribute_server_drops(ledger, report.dropped.values().sum::<u64>() - unseen);
+        attribute_queue_drops(ledger, unseen);
     }
     if let Some(dropped) = beside.counters.get("dropped") {
         attribute_server_drops(ledger, *dropped as u64);

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use rustix::io::Errno;
 use weigh_model::Nanos;
-use weigh_model::protocol::Host;
+use weigh_model::protocol::{Host, Transport};
 use weigh_model::server::Server;
 
 pub use shard::ServerShard;
@@ -81,6 +81,7 @@ impl Serving {
         for shard in 0..shards {
             let start = Start {
                 server: (host.make)(shard),
+                transport: host.transport,
                 shard,
                 bells: bells.clone(),
                 on: serving.address,
@@ -165,6 +166,7 @@ enum Command {
 /// All that the thread of one shard is given.
 struct Start {
     server: Box<dyn Server>,
+    transport: Transport,
     shard: u16,
     bells: Vec<Doorbell>,
     on: SocketAddr,
@@ -214,13 +216,18 @@ impl Start {
         let bell = self.bells[usize::from(shard)].clone();
         let mut io = EpollIo::with_doorbell(self.epoch, bell)
             .map_err(|fault| ServeError::Shard { shard, reason: fault.to_string() })?;
-        let listening = match self.bells.len() {
-            1 => io.listen(self.on, BACKLOG),
-            _ => io.listen_shared(self.on, BACKLOG),
+        let listening = match (self.transport, self.bells.len()) {
+            (Transport::Stream, 1) => io.listen(self.on, BACKLOG),
+            (Transport::Stream, _) => io.listen_shared(self.on, BACKLOG),
+            (Transport::Datagram, 1) => io.listen_datagrams(self.on),
+            (Transport::Datagram, _) => io.listen_datagrams_shared(self.on),
         };
         let address = listening.map_err(|fault| ServeError::Listen { on: self.on, fault })?;
         let pokers: Vec<Poker> = self.bells.iter().map(Doorbell::poker).collect();
-        Ok((Loop { io, shard: ServerShard::new(self.server, pokers), own_table }, address))
+        Ok((
+            Loop { io, shard: ServerShard::new(self.server, self.transport, pokers), own_table },
+            address,
+        ))
     }
 }
 
@@ -256,6 +263,7 @@ impl Loop {
         report.shared_tables = u16::from(!self.own_table);
         report.accept_pauses = self.io.accept_pauses();
         (report.bytes_written, report.bytes_read) = self.io.bytes();
+        report.note_dropped(self.io.dropped());
         report
     }
 }

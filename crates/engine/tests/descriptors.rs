@@ -10,7 +10,7 @@ use weigh_engine::io::descriptors;
 use weigh_engine::serving::Serving;
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
-use weigh_model::protocol::Host;
+use weigh_model::protocol::{Host, Transport};
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
 
 const LIMIT: u64 = 256;
@@ -111,7 +111,8 @@ fn in_own_table(work: impl FnOnce() + Send + 'static) -> std::thread::JoinHandle
 fn start(shards: u16) -> Serving {
     let make = |_| -> Box<dyn Server> { Box::new(Mirror(ServerReport::default())) };
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    Serving::start(&Host { make: Box::new(make) }, any, shards).unwrap()
+    Serving::start(&Host { transport: Transport::Stream, make: Box::new(make) }, any, shards)
+        .unwrap()
 }
 
 /// Sends back what it gets.

@@ -112,6 +112,8 @@ impl std::error::Error for Fault {}
 #[derive(Clone, Debug, Default)]
 pub struct Outbox {
     bytes: Vec<u8>,
+    /// Where frames end; empty for a stream.
+    ends: Vec<u32>,
 }
 
 impl Outbox {
@@ -123,6 +125,18 @@ impl Outbox {
     /// The buffer itself, to encode into; only ever append.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
+    }
+
+    /// Ends a frame: what was appended since the last end leaves as one datagram. Streams have no
+    /// frames, and what follows the last end is a frame too.
+    pub fn frame(&mut self) {
+        end_frame(&self.bytes, &mut self.ends);
+    }
+
+    /// What has been appended so far, with its last frame ended.
+    pub fn frames(&mut self) -> Frames<'_> {
+        self.frame();
+        Frames { bytes: &self.bytes, ends: &self.ends }
     }
 
     /// What has been appended so far.
@@ -143,6 +157,37 @@ impl Outbox {
     /// Forgets everything, keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
+        self.ends.clear();
+    }
+}
+
+/// Ends a frame of `bytes` at their end, unless it would be empty.
+pub fn end_frame(bytes: &[u8], ends: &mut Vec<u32>) {
+    let end = bytes.len() as u32;
+    if ends.last().map_or(end > 0, |last| *last < end) {
+        ends.push(end);
+    }
+}
+
+/// Frames one behind the other: each is a datagram.
+#[derive(Clone, Copy, Debug)]
+pub struct Frames<'b> {
+    /// The bytes of all of them.
+    pub bytes: &'b [u8],
+    /// Where each of them ends, in rising order.
+    pub ends: &'b [u32],
+}
+
+impl<'b> Frames<'b> {
+    /// The frames behind the first `taken` bytes, where a frame ends.
+    pub fn after(self, taken: usize) -> impl Iterator<Item = &'b [u8]> {
+        let first = self.ends.partition_point(|end| *end as usize <= taken);
+        let mut start = taken;
+        self.ends[first..].iter().map(move |end| {
+            let frame = &self.bytes[start..*end as usize];
+            start = *end as usize;
+            frame
+        })
     }
 }
 
@@ -184,7 +229,8 @@ pub trait Connection {
     fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply;
 
     /// Takes what it can of `input` and returns how many bytes that was; the rest comes again,
-    /// with more behind it. Never panics, whatever the bytes.
+    /// with more behind it. Over [`crate::protocol::Transport::Datagram`] `input` is one datagram,
+    /// and what is not taken of it is gone. Never panics, whatever the bytes.
     ///
     /// # Errors
     /// If the connection cannot go on.
@@ -290,4 +336,26 @@ pub trait Metered {
     /// What has been counted since. Bytes that were received and make no whole packet yet are not
     /// in it.
     fn counts(&mut self) -> Option<StreamCounts>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_end_where_they_were_ended() {
+        let mut out = Outbox::default();
+        out.frame();
+        out.put(b"one");
+        out.frame();
+        out.frame();
+        out.put(b"two");
+        out.put(b"!");
+        let frames = out.frames();
+        assert_eq!(frames.after(0).collect::<Vec<_>>(), [&b"one"[..], b"two!"]);
+        assert_eq!(frames.after(3).collect::<Vec<_>>(), [b"two!"]);
+        assert_eq!(frames.after(7).count(), 0);
+        out.clear();
+        assert_eq!(out.frames().after(0).count(), 0);
+    }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::binding::{Bound, Pace, grouped};
 pub use crate::binding::{GENERATOR_FULL_PERCENT, TARGET_FULL_PERCENT};
-use crate::connection::STREAM_ERROR;
+use crate::protocol::ErrorWords;
 use crate::rule::Rule;
 pub use crate::severity::Severity;
 use crate::units::Nanos;
@@ -93,12 +93,11 @@ pub enum Doubt {
     LedgerContradiction(String),
     /// So many connections could not be made or were lost, of so many, and the first reason.
     ConnectionsLost(u64, u64, String),
-    /// So many messages, of so many sent, were answered with an error; the status or reason of
-    /// the first.
-    ErrorAnswers(u64, u64, u16),
-    /// So many requests of consumers, of so many, were answered with an error; the status of the
-    /// first.
-    PollsRefused(u64, u64, u16),
+    /// So many messages, of so many sent, were answered with an error; what the first one was.
+    ErrorAnswers(u64, u64, ErrorWords),
+    /// So many requests of consumers, of so many, were answered with an error; what the first one
+    /// was.
+    PollsRefused(u64, u64, ErrorWords),
     /// So many requests of consumers, of so many that were due, were not made because the last one
     /// was not answered yet.
     PollsSkipped(u64, u64),
@@ -319,8 +318,8 @@ impl Doubt {
             ),
             Doubt::ErrorAnswers(errors, sent, first) => (
                 "error-answers",
-                format!("{errors} of {sent} messages were answered with {}", error_name(*first)),
-                error_advice(*first),
+                format!("{errors} of {sent} messages were answered with {}", first.name),
+                first.advice,
             ),
             Doubt::Bound(..) | Doubt::Burst(_) | Doubt::NearNullPath(..) => {
                 self.words_of_the_instrument()
@@ -378,11 +377,11 @@ impl Doubt {
             | Doubt::HostsUntuned(_)
             | Doubt::CaptureLoss(..)
             | Doubt::Wire(..) => self.words_of_the_wire(),
-            Doubt::PollsRefused(refused, polls, status) => (
+            Doubt::PollsRefused(refused, polls, first) => (
                 "polls-refused",
                 format!(
                     "{refused} of {polls} requests of consumers were answered with {}",
-                    error_name(*status)
+                    first.name
                 ),
                 "check the path that consumers ask and its credentials; what they did not get \
                  they ask for again",
@@ -496,50 +495,6 @@ impl Doubt {
             Doubt::CaptureLoss(seen, advice) => ("capture-loss", seen.clone(), advice),
             _ => ("", String::new(), ""),
         }
-    }
-}
-
-/// HTTP statuses begin at 100 and errors at 400 (RFC 9110, section 15); MQTT 5 has reasons of one
-/// byte, errors from 0x80 on (section 2.4); gRPC has statuses up to 16. So the ranges lie apart.
-/// What to type where answers have this code.
-fn error_advice(code: u16) -> &'static str {
-    match code {
-        301 | 302 | 303 | 307 | 308 => {
-            "redirects are not followed: type the URL that the server names (curl -i shows it)"
-        }
-        401 | 403 | 407 => {
-            "the server wants other credentials: type --user NAME with WEIGH_PASSWORD, or a header \
-             with -H"
-        }
-        404 | 410 => "there is nothing at this path: check the URL",
-        405 | 501 => {
-            "the server does not take this method: type --method GET, or the one that it takes"
-        }
-        413 => "the body is too large for the server: type a smaller -s",
-        415 => "the server does not take this kind of body: type -H \"content-type: ...\"",
-        429 | 503 => {
-            "the server refuses load: lower -R or -c, or raise its limit; errors have times of \
-             their own (error_time_ns)"
-        }
-        500..=599 => {
-            "the server failed: see its log; errors are in no response time, they have times of \
-             their own (error_time_ns)"
-        }
-        _ => {
-            "check address, path and credentials; errors are in no response time, they have times \
-             of their own (error_time_ns)"
-        }
-    }
-}
-
-fn error_name(code: u16) -> String {
-    match code {
-        ..STREAM_ERROR => format!("gRPC status {code}"),
-        STREAM_ERROR..0x80 => {
-            format!("a reset of the stream (HTTP/2 error {:#x})", code - STREAM_ERROR)
-        }
-        0x80..=0xff => format!("reason {code:#04x}"),
-        _ => format!("status {code}"),
     }
 }
 

@@ -8,12 +8,11 @@ use serde::{Deserialize, Serialize};
 /// The address of a target and who we are to it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// `tcp`, `http`, `h2c`, `grpc` or `mqtt`; inside TLS `tls+tcp`, `https`, `h2`, `grpcs` or
-    /// `mqtts`; MQTT inside WebSocket `ws`, and inside both `wss`.
+    /// One of a protocol's schemes ([`crate::protocol::Scheme`]), in lower case.
     pub scheme: String,
     /// Host as written: a name or an address.
     pub host: String,
-    /// Port, the scheme's own where none was written.
+    /// Port; 0 where none was written and the scheme has not been looked up.
     pub port: u16,
     /// Path of an HTTP or WebSocket target with its leading slash, else empty.
     pub path: String,
@@ -51,17 +50,11 @@ impl Endpoint {
         }
     }
 
-    /// True if the scheme says TLS.
-    pub fn is_secure(&self) -> bool {
-        plain_scheme(&self.scheme) != self.scheme
-    }
-
-    /// True if the scheme says WebSocket.
-    pub fn is_websocket(&self) -> bool {
-        plain_scheme(&self.scheme) != spoken_scheme(&self.scheme)
-    }
-
-    /// Reads `scheme://[user[:password]@]host[:port][/path]`.
+    /// Reads `scheme://[user[:password]@]host[:port][/path]`; the port is 0 where there is none.
+    /// Which schemes there are, and their ports, the registry of protocols knows.
+    ///
+    /// # Errors
+    /// If it is not of this form.
     pub fn parse(url: &str) -> Result<Endpoint, String> {
         let (scheme, rest) = url
             .split_once("://")
@@ -70,22 +63,6 @@ impl Endpoint {
         let scheme = &*scheme.to_ascii_lowercase();
         // Section 3.5: a fragment is for the client, and never sent.
         let rest = rest.split_once('#').map_or(rest, |(sent, _)| sent);
-        let default_port = match scheme {
-            "http" | "h2c" => 80,
-            "https" | "h2" => 443,
-            "mqtt" => 1883,
-            "mqtts" => 8883,
-            "ws" => 80,
-            "wss" => 443,
-            "tcp" | "tls+tcp" | "grpc" | "grpcs" => 0,
-            _ => {
-                return Err(format!(
-                    "the scheme {scheme:?} is not known: type http://, h2c://, grpc://, mqtt:// \
-                     or tcp://, https://, h2://, grpcs://, mqtts:// or tls+tcp:// for TLS, or \
-                     ws:// or wss:// for WebSocket"
-                ));
-            }
-        };
         // Section 3.2: the authority ends at the path or at the query.
         let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
         let slash = if path.starts_with('?') { "/" } else { "" };
@@ -97,10 +74,7 @@ impl Endpoint {
         if host.is_empty() {
             return Err(format!("{scheme}:// has no host: type {scheme}://127.0.0.1:PORT"));
         }
-        let port = port.unwrap_or(default_port);
-        if port == 0 {
-            return Err(format!("{scheme}://{host} has no port: type {scheme}://{host}:PORT"));
-        }
+        let port = port.unwrap_or(0);
         Ok(Endpoint {
             scheme: scheme.to_owned(),
             host: host.to_owned(),
@@ -110,40 +84,19 @@ impl Endpoint {
             address: None,
         })
     }
-}
 
-/// A scheme that says TLS, and the scheme of what is spoken inside.
-const SECURE: [(&str, &str); 6] = [
-    ("https", "http"),
-    ("h2", "h2c"),
-    ("grpcs", "grpc"),
-    ("mqtts", "mqtt"),
-    ("tls+tcp", "tcp"),
-    ("wss", "ws"),
-];
-
-/// A scheme that says WebSocket, and the scheme of what is spoken inside.
-const WEBSOCKET: [(&str, &str); 1] = [("ws", "mqtt")];
-
-/// The scheme of what is spoken, inside TLS and WebSocket or not.
-pub fn spoken_scheme(scheme: &str) -> &str {
-    let plain = plain_scheme(scheme);
-    WEBSOCKET.iter().find(|(around, _)| *around == plain).map_or(plain, |(_, inside)| inside)
-}
-
-/// The scheme that says WebSocket around `spoken`; `spoken` itself where there is none.
-pub fn websocket_scheme(spoken: &str) -> &str {
-    WEBSOCKET.iter().find(|(_, inside)| *inside == spoken).map_or(spoken, |(around, _)| around)
-}
-
-/// The scheme without TLS.
-pub fn plain_scheme(scheme: &str) -> &str {
-    SECURE.iter().find(|(secure, _)| *secure == scheme).map_or(scheme, |(_, plain)| plain)
-}
-
-/// The scheme that says TLS around `plain`; `plain` itself where there is none.
-pub fn secure_scheme(plain: &str) -> &str {
-    SECURE.iter().find(|(_, inside)| *inside == plain).map_or(plain, |(secure, _)| secure)
+    /// The same with a port: `usual` where it has none.
+    ///
+    /// # Errors
+    /// If it has none and `usual` is 0.
+    pub fn with_port(mut self, usual: u16) -> Result<Endpoint, String> {
+        self.port = if self.port == 0 { usual } else { self.port };
+        if self.port == 0 {
+            let typed = Endpoint { path: String::new(), ..self };
+            return Err(format!("{typed} has no port: type {typed}:PORT"));
+        }
+        Ok(self)
+    }
 }
 
 fn parse_credentials(text: &str) -> Credentials {
@@ -191,7 +144,11 @@ fn split_port(text: &str) -> Result<(&str, Option<u16>), String> {
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (open, close) = if self.host.contains(':') { ("[", "]") } else { ("", "") };
-        write!(f, "{}://{open}{}{close}:{}{}", self.scheme, self.host, self.port, self.path)
+        write!(f, "{}://{open}{}{close}", self.scheme, self.host)?;
+        if self.port != 0 {
+            write!(f, ":{}", self.port)?;
+        }
+        f.write_str(&self.path)
     }
 }
 
@@ -220,7 +177,11 @@ mod tests {
     #[test]
     fn urls_are_taken_apart() {
         let endpoint = Endpoint::parse("mqtt://me:p%40ss@broker.local").unwrap();
-        assert_eq!((endpoint.host.as_str(), endpoint.port), ("broker.local", 1883));
+        assert_eq!((endpoint.host.as_str(), endpoint.port), ("broker.local", 0));
+        assert_eq!(
+            endpoint.clone().with_port(1883).unwrap().to_string(),
+            "mqtt://broker.local:1883"
+        );
         let credentials = endpoint.credentials.clone().unwrap();
         assert_eq!((credentials.user.as_str(), credentials.password.as_str()), ("me", "p@ss"));
         let endpoint = Endpoint::parse("http://[::1]:8080/a/b").unwrap();
@@ -231,40 +192,15 @@ mod tests {
     #[test]
     fn what_is_not_sent_is_no_part_of_the_path() {
         for (url, sent) in [
-            ("http://h/#frag", "http://h:80/"),
-            ("http://h#frag", "http://h:80"),
-            ("http://h/a?b=1#c", "http://h:80/a?b=1"),
-            ("http://h?b=1", "http://h:80/?b=1"),
+            ("http://h/#frag", "http://h/"),
+            ("http://h#frag", "http://h"),
+            ("http://h/a?b=1#c", "http://h/a?b=1"),
+            ("http://h?b=1", "http://h/?b=1"),
             ("HTTP://h:8080/A", "http://h:8080/A"),
-            ("MQTT://h", "mqtt://h:1883"),
+            ("MQTT://h", "mqtt://h"),
         ] {
             assert_eq!(Endpoint::parse(url).unwrap().to_string(), sent, "{url}");
         }
-    }
-
-    #[test]
-    fn schemes_say_whether_there_is_tls() {
-        for (url, port, plain) in [
-            ("mqtts://h", 8883, "mqtt"),
-            ("https://h", 443, "http"),
-            ("h2://h", 443, "h2c"),
-            ("grpcs://h:9", 9, "grpc"),
-            ("tls+tcp://h:7", 7, "tcp"),
-        ] {
-            let endpoint = Endpoint::parse(url).unwrap();
-            assert!(endpoint.is_secure() && endpoint.port == port, "{url}");
-            assert_eq!(plain_scheme(&endpoint.scheme), plain);
-            assert_eq!(secure_scheme(plain), endpoint.scheme);
-        }
-        assert!(!Endpoint::parse("mqtt://h").unwrap().is_secure());
-        for (url, port, is_secure) in [("ws://h/mqtt", 80, false), ("wss://h", 443, true)] {
-            let endpoint = Endpoint::parse(url).unwrap();
-            assert!(endpoint.is_websocket() && endpoint.is_secure() == is_secure, "{url}");
-            assert_eq!((endpoint.port, spoken_scheme(&endpoint.scheme)), (port, "mqtt"));
-        }
-        assert_eq!(secure_scheme(websocket_scheme("mqtt")), "wss");
-        assert!(!Endpoint::parse("mqtts://h").unwrap().is_websocket());
-        assert!(Endpoint::parse("tls+tcp://h").unwrap_err().contains("no port"));
     }
 
     #[test]
@@ -279,8 +215,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named() {
-        assert!(Endpoint::parse("tcp://h").unwrap_err().contains("no port"));
-        assert!(Endpoint::parse("ftp://h").unwrap_err().contains("not known"));
+        assert!(Endpoint::parse("tcp://h").unwrap().with_port(0).unwrap_err().contains("no port"));
         assert!(Endpoint::parse("mqtt://:1").unwrap_err().contains("no host"));
         assert!(Endpoint::parse("mqtt://h:99999").unwrap_err().contains("no port"));
     }

@@ -24,6 +24,9 @@ pub enum Cause {
     SubscriberDisconnected,
     /// The server answered with an error.
     ErrorAnswer,
+    /// The kernel dropped it, or the answer to it, since the receive queue of a datagram socket was
+    /// full.
+    ReceiveQueueFull,
     /// No answer, or no delivery, within Tmax on a connection that stayed open.
     Timeout,
     /// It arrived damaged.

@@ -159,6 +159,7 @@ fn agent(rest: &str) -> Result<AgentAddress, String> {
     let (authority, fingerprint) = address.split_once('/').unwrap_or((address, ""));
     // The rules of host and port are those of every other URL.
     let endpoint = Endpoint::parse(&format!("tcp://{authority}"))
+        .and_then(|endpoint| endpoint.with_port(0))
         .map_err(|said| said.replace("tcp://", SCHEME))?;
     let fingerprint = fingerprint_of(fingerprint).ok_or_else(|| {
         format!(
@@ -205,7 +206,7 @@ mod tests {
             assert_eq!((lookout.target.as_ref(), lookout.to_string().as_str()), (None, text));
         }
         let lookout: Lookout = "http://me:pw@h/a?b=c=pid:9".parse().unwrap();
-        assert_eq!(lookout.target.as_deref(), Some("http://h:80/a?b=c"));
+        assert_eq!(lookout.target.as_deref(), Some("http://h/a?b=c"));
         assert_eq!(lookout.at, Vantage::Process(9));
         assert_eq!(lookout.to_string().parse(), Ok(lookout));
     }
@@ -238,7 +239,7 @@ mod tests {
             ("weigh-observe://h:1", "fingerprint"),
             ("weigh-observe://h:1/00#t", "fingerprint"),
             ("weigh-observe://h/00#t", "no port"),
-            ("ftp://h=pid:1", "not known"),
+            ("ftp://=pid:1", "no host"),
         ] {
             let said = text.parse::<Lookout>().unwrap_err();
             assert!(said.contains(told) && !said.contains("#t"), "{text}: {said}");

@@ -94,12 +94,13 @@ impl MessageState {
 
 impl LossCause {
     /// All causes.
-    pub const ALL: [LossCause; 11] = [
+    pub const ALL: [LossCause; 12] = [
         LossCause::Lost(Cause::ProducerDropped),
         LossCause::Lost(Cause::ConnectionClosed),
         LossCause::Lost(Cause::ServerDropped),
         LossCause::Lost(Cause::SubscriberDisconnected),
         LossCause::Lost(Cause::ErrorAnswer),
+        LossCause::Lost(Cause::ReceiveQueueFull),
         LossCause::Lost(Cause::Timeout),
         LossCause::Lost(Cause::Corrupt),
         LossCause::Lost(Cause::Unknown),
@@ -116,6 +117,7 @@ impl LossCause {
             LossCause::Lost(Cause::ServerDropped) => "server_dropped",
             LossCause::Lost(Cause::SubscriberDisconnected) => "subscriber_disconnected",
             LossCause::Lost(Cause::ErrorAnswer) => "error_answer",
+            LossCause::Lost(Cause::ReceiveQueueFull) => "receive_queue_full",
             LossCause::Lost(Cause::Timeout) => "timeout",
             LossCause::Lost(Cause::Corrupt) => "corrupt",
             LossCause::Lost(Cause::Unknown) => "unknown",

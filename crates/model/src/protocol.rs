@@ -45,8 +45,9 @@ pub trait Protocol: Sync {
         &[]
     }
 
-    /// The scheme of its URLs: `mqtt`.
-    fn scheme(&self) -> &'static str;
+    /// The schemes of its URLs. The first is that of the protocol itself; the others name what lies
+    /// around it too: `mqtt`, `mqtts`, `ws`, `wss`.
+    fn schemes(&self) -> &'static [Scheme];
 
     /// The patterns it can carry; the first is its default in `compare`.
     fn patterns(&self) -> &'static [Pattern];
@@ -58,6 +59,21 @@ pub trait Protocol: Sync {
     /// each is a list of settings (MQTT: QoS 0, 1 and 2).
     fn lanes(&self) -> &'static [&'static [(&'static str, &'static str)]] {
         &[&[]]
+    }
+
+    /// What the rest of the program has to know of it beside that.
+    fn properties(&self) -> Properties {
+        Properties::default()
+    }
+
+    /// True if under these settings every message takes a new connection, whatever the pattern.
+    fn renews(&self, _settings: &Settings) -> bool {
+        false
+    }
+
+    /// What the code of [`crate::connection::Signal::Refused`] is called, and what to do about it.
+    fn error(&self, code: u16) -> ErrorWords {
+        ErrorWords { name: format!("error {code}"), advice: ErrorWords::ADVICE }
     }
 
     /// What it promises under these settings.
@@ -93,6 +109,100 @@ pub trait Protocol: Sync {
 
     /// The reference server, with these settings.
     fn host(&self, settings: &Settings) -> Result<Host, Invalid>;
+}
+
+impl dyn Protocol {
+    /// The scheme of its URLs without anything around it: `mqtt`.
+    pub fn scheme(&self) -> &'static str {
+        self.scheme_in(false, false)
+    }
+
+    /// The scheme that says TLS and WebSocket, as far as it has one: `wss`.
+    pub fn scheme_in(&self, is_secure: bool, is_websocket: bool) -> &'static str {
+        let schemes = self.schemes();
+        let says = |own: &&Scheme| own.is_secure == is_secure && own.is_websocket == is_websocket;
+        schemes.iter().find(says).or(schemes.first()).map_or("", |own| own.name)
+    }
+
+    /// True if the key is in its table.
+    pub fn has_setting(&self, key: &str) -> bool {
+        self.settings().iter().any(|setting| setting.key == key)
+    }
+}
+
+/// A scheme of a protocol's URLs, and what it says of the layers around the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scheme {
+    /// As it stands before `://`.
+    pub name: &'static str,
+    /// The port where a URL has none; 0 if every URL has to name it.
+    pub port: u16,
+    /// True if it says TLS.
+    pub is_secure: bool,
+    /// True if it says WebSocket.
+    pub is_websocket: bool,
+}
+
+impl Scheme {
+    /// A scheme that says no layer.
+    pub const fn plain(name: &'static str, port: u16) -> Scheme {
+        Scheme { name, port, is_secure: false, is_websocket: false }
+    }
+
+    /// A scheme that says TLS.
+    pub const fn secure(name: &'static str, port: u16) -> Scheme {
+        Scheme { is_secure: true, ..Scheme::plain(name, port) }
+    }
+
+    /// The same scheme inside WebSocket.
+    pub const fn in_websocket(self) -> Scheme {
+        Scheme { is_websocket: true, ..self }
+    }
+}
+
+/// What a protocol is like, as data: everything has a default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Properties {
+    /// True if `compare` weighs it where no protocol is named.
+    pub is_compared: bool,
+    /// True if its servers are brokers, at which producers and consumers meet.
+    pub is_brokered: bool,
+    /// Round trips between the transport and the first message: CONNECT and CONNACK are one.
+    pub greeting_round_trips: u32,
+    /// Bytes of the question, and of the answer, that keep a session alive; `None` where only the
+    /// transport does.
+    pub ping_bytes: Option<u64>,
+    /// The subprotocol of WebSocket (RFC 6455, section 1.9); empty where it has none.
+    pub websocket: &'static str,
+    /// How its servers publish counters of their own.
+    pub counters: CountersBy,
+}
+
+/// How servers of a protocol publish counters of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CountersBy {
+    /// No way is known.
+    #[default]
+    Nothing,
+    /// As messages on topics below `$SYS`.
+    Topics,
+    /// On a page that HTTP fetches.
+    Page,
+}
+
+/// An error of a protocol in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorWords {
+    /// What it is called: `status 404`.
+    pub name: String,
+    /// What to do about it.
+    pub advice: &'static str,
+}
+
+impl ErrorWords {
+    /// What to do about an error that nothing particular is known of.
+    pub const ADVICE: &str = "check address, path and credentials; errors are in no response \
+                              time, they have times of their own (error_time_ns)";
 }
 
 /// What a packet of a protocol is called.
@@ -136,8 +246,21 @@ pub struct Seat {
 /// Finds the producer that a topic belongs to.
 pub type ProducerOf = Box<dyn Fn(&[u8]) -> Option<u32> + Send + Sync>;
 
+/// What carries the bytes of a protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// A stream of bytes in order: TCP.
+    #[default]
+    Stream,
+    /// Datagrams, each of which comes whole, or never, or twice, or out of order: UDP. What is
+    /// written is cut into frames ([`crate::connection::Outbox::frame`]).
+    Datagram,
+}
+
 /// How the engine makes clients: door 1, in which the engine owns the socket.
 pub struct Dial {
+    /// What carries its bytes.
+    pub transport: Transport,
     /// Whether a connection lives for one message or for all.
     pub lifetime: Lifetime,
     /// True if the server confirms messages, so that `acknowledged` means something.
@@ -154,6 +277,8 @@ pub struct Dial {
 
 /// How the engine makes a reference server: one [`Server`] per shard, by its index.
 pub struct Host {
+    /// What carries its bytes.
+    pub transport: Transport,
     /// Makes the server of one shard of `shards`.
     pub make: Box<dyn Fn(u16) -> Box<dyn Server> + Send + Sync>,
 }

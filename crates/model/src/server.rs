@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::connection::Fault;
 use crate::units::Nanos;
 
-/// Names a connection of one shard while it is open; numbers are used again.
+/// Names a connection of one shard while it is open; numbers are used again. Over datagrams it
+/// names a peer: an address that something came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(pub u32);
 
@@ -18,6 +19,10 @@ pub trait Outlets {
     /// The bytes staged for a connection in this turn; append to it. They are handed to the
     /// socket when the whole ready batch has been read.
     fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8>;
+
+    /// Ends a frame of what is staged for a connection: it leaves as one datagram, as with
+    /// [`crate::connection::Outbox::frame`].
+    fn frame(&mut self, to: ConnectionId);
 
     /// Bytes of this connection that the socket has not taken yet, staged ones included.
     fn pending_bytes(&self, of: ConnectionId) -> usize;
@@ -81,6 +86,10 @@ pub trait Server: Send {
     /// What this shard counted.
     fn report(&self) -> ServerReport;
 }
+
+/// The cause in [`ServerReport::dropped`] of datagrams that the kernel dropped because a receive
+/// queue was full: the server never saw them.
+pub const RECEIVE_QUEUE_FULL: &str = "receive_queue_full";
 
 /// A server's own count, by identity where bodies carry it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

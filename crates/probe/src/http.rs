@@ -2,6 +2,7 @@
 //! RFC 9112.
 
 use std::time::Instant;
+use weigh_protocols::urls;
 
 use weigh_protocols::basic_authorization;
 
@@ -367,7 +368,7 @@ fn like(usual: u16, answer: Answer) -> Result<(), Trouble> {
 
 /// HTTP/2 without TLS (RFC 9113, section 3.3): its preface, and a SETTINGS frame.
 fn http2_prior_knowledge(scene: &mut Scene) -> Result<Found, Trouble> {
-    if scene.reach.endpoint.is_secure() {
+    if urls::is_secure(&scene.reach.endpoint) {
         return Err(Trouble::Inapplicable("inside TLS it is agreed on by ALPN".to_owned()));
     }
     Ok(match stranger::ask(&scene.reach, HTTP2_PREFACE) {
@@ -382,7 +383,7 @@ fn http2_prior_knowledge(scene: &mut Scene) -> Result<Found, Trouble> {
 
 /// HTTP/2 inside TLS (RFC 9113, section 3.2).
 fn http2_alpn(scene: &mut Scene) -> Result<Found, Trouble> {
-    if !scene.reach.endpoint.is_secure() {
+    if !urls::is_secure(&scene.reach.endpoint) {
         return Err(Trouble::Inapplicable("there is no TLS: type https://".to_owned()));
     }
     let link = scene.reach.open_with(&[b"h2", b"http/1.1"])?;

@@ -5,6 +5,7 @@ use http::{Request, Version};
 use weigh_model::endpoint::percent_decoded;
 use weigh_protocols::basic_authorization;
 use weigh_protocols::grpc::{COUNT, SERVICE};
+use weigh_protocols::urls;
 
 use crate::abilities::{Ability, How, Status};
 use crate::finding::{Asking, Found, Question, ask_all, question};
@@ -91,7 +92,7 @@ const GRPC_QUESTIONS: &[Question<Scene>] = &[
 
 impl Scene {
     fn builder(&self, method: &str, path: &str) -> http::request::Builder {
-        let scheme = if self.reach.endpoint.is_secure() { "https" } else { "http" };
+        let scheme = if urls::is_secure(&self.reach.endpoint) { "https" } else { "http" };
         let uri = format!("{scheme}://{}{path}", self.reach.authority());
         let builder = Request::builder().method(method).uri(uri).version(Version::HTTP_2);
         match basic_authorization(&self.reach.endpoint) {
@@ -265,7 +266,7 @@ fn body_bytes(scene: &mut Scene) -> Result<Found, Trouble> {
 
 /// HTTP/2 inside TLS (RFC 9113, section 3.2).
 fn http2_alpn(scene: &mut Scene) -> Result<Found, Trouble> {
-    if !scene.reach.endpoint.is_secure() {
+    if !urls::is_secure(&scene.reach.endpoint) {
         return Err(Trouble::Inapplicable("there is no TLS".to_owned()));
     }
     let link = scene.reach.open_with(&[b"h2"])?;

@@ -15,7 +15,7 @@ mod search;
 mod stranger;
 mod table;
 
-use weigh_model::endpoint::spoken_scheme;
+use weigh_protocols::urls;
 
 pub use mqtt::Bounds;
 pub use reach::{Reach, Trouble};
@@ -51,23 +51,40 @@ pub fn probe(
     bounds: Bounds,
     tell: &mut dyn FnMut(&Ability),
 ) -> Result<Vec<Ability>, Unusable> {
-    let scheme = spoken_scheme(&reach.endpoint.scheme);
-    let asked = match scheme {
-        "mqtt" => mqtt::probe(reach, bounds, tell),
-        "http" => http::probe(reach, bounds, tell),
-        #[cfg(feature = "library")]
-        "h2c" => http2::probe(reach, bounds, tell),
-        #[cfg(feature = "library")]
-        "grpc" => http2::probe_grpc(reach, bounds, tell),
-        other => {
-            return Err(Unusable::NoQuestions(format!(
-                "{}: {other} has no abilities to be found out; give a broker of MQTT, or a server \
-                 of HTTP or gRPC",
-                reach.endpoint
-            )));
-        }
+    let known = urls::find(&reach.endpoint.scheme).map(|(protocol, _)| protocol);
+    let asker = known.and_then(|protocol| asker_of(protocol.name()));
+    let Some(asker) = asker else {
+        let spoken = known.map_or(&*reach.endpoint.scheme, |protocol| protocol.scheme());
+        return Err(Unusable::NoQuestions(format!(
+            "{}: {spoken} has no abilities to be found out; give a broker of MQTT, or a server of \
+             HTTP or gRPC",
+            reach.endpoint
+        )));
     };
-    asked.map_err(|trouble| told(reach, scheme, &trouble))
+    (asker.ask)(reach, bounds, tell).map_err(|trouble| told(reach, asker, &trouble))
+}
+
+/// What is known here of a protocol: an entry for each whose servers can be asked.
+struct Asker {
+    /// The registry's name.
+    protocol: &'static str,
+    ask: fn(&Reach, Bounds, &mut dyn FnMut(&Ability)) -> Result<Vec<Ability>, Trouble>,
+    /// What answers on a port of such a server.
+    speaker: Speaker,
+}
+
+/// The list of them.
+const ASKERS: &[Asker] = &[
+    Asker { protocol: "mqtt", ask: mqtt::probe, speaker: Speaker::Mqtt },
+    Asker { protocol: "http1", ask: http::probe, speaker: Speaker::Http },
+    #[cfg(feature = "library")]
+    Asker { protocol: "http2", ask: http2::probe, speaker: Speaker::Http2 },
+    #[cfg(feature = "library")]
+    Asker { protocol: "grpc", ask: http2::probe_grpc, speaker: Speaker::Http2 },
+];
+
+fn asker_of(protocol: &str) -> Option<&'static Asker> {
+    ASKERS.iter().find(|asker| asker.protocol == protocol)
 }
 
 /// Where a server died while it was asked: since which question.
@@ -77,7 +94,7 @@ pub fn gone(found: &[Ability]) -> Option<&str> {
 }
 
 /// What is wrong with a server that was not let be asked, and who answers instead.
-fn told(reach: &Reach, scheme: &str, trouble: &Trouble) -> Unusable {
+fn told(reach: &Reach, asker: &Asker, trouble: &Trouble) -> Unusable {
     let endpoint = &reach.endpoint;
     match trouble {
         Trouble::Unreachable(text) => Unusable::Unreachable(format!("{endpoint}: {text}")),
@@ -94,18 +111,12 @@ fn told(reach: &Reach, scheme: &str, trouble: &Trouble) -> Unusable {
         }
         other => {
             // Inside TLS only the outside could be looked at.
-            if endpoint.is_secure() {
+            if urls::is_secure(endpoint) {
                 let text = format!("{endpoint}: {other}; check scheme, port and certificates");
                 return Unusable::Stranger(text);
             }
             let speaker = identify(reach);
-            let is_asked = match speaker {
-                Speaker::Mqtt => scheme == "mqtt",
-                Speaker::Http => scheme == "http",
-                Speaker::Http2 => matches!(scheme, "h2c" | "grpc"),
-                _ => false,
-            };
-            let words = match is_asked {
+            let words = match speaker == asker.speaker {
                 true => "check the path, and who may connect".to_owned(),
                 false => speaker.words(&reach.authority()),
             };

@@ -5,6 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use weigh_protocols::urls;
 
 #[cfg(feature = "tls")]
 use weigh_engine::layer::tls::ClientChoice;
@@ -105,7 +106,7 @@ impl Reach {
         let socket = self.open_plain()?;
         let carrier = self.secure(socket, alpn)?;
         let mut link = Link { carrier, websocket: None, buffer: Vec::new(), wait: self.wait() };
-        if self.endpoint.is_websocket() {
+        if urls::is_websocket(&self.endpoint) {
             link.upgrade(self)?;
         }
         Ok(link)

@@ -3,6 +3,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::time::Instant;
+use weigh_protocols::urls;
 
 use weigh_engine::layer::websocket::upgrade::{self, Upgrade};
 
@@ -85,7 +86,7 @@ pub fn identify(reach: &Reach) -> Speaker {
 /// # Errors
 /// Where no answer came.
 pub(crate) fn tls_on_port(reach: &Reach) -> Result<Found, Trouble> {
-    if reach.endpoint.is_secure() {
+    if urls::is_secure(&reach.endpoint) {
         return Ok(Found::flag(true, "the whole probe was made inside TLS"));
     }
     Ok(match ask(reach, &client_hello()).map(|answer| recognise(&answer)) {

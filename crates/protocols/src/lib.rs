@@ -1,7 +1,6 @@
 //! The registry of protocols: one folder and one line each.
 
 use weigh_model::Protocol;
-use weigh_model::endpoint::spoken_scheme;
 use weigh_model::protocol::Invalid;
 
 pub mod census;
@@ -17,6 +16,7 @@ mod places;
 mod requests;
 mod statuses;
 pub mod tcp;
+pub mod urls;
 
 pub use requests::basic_authorization;
 pub use weigh_model::nearest::nearest;
@@ -40,12 +40,6 @@ pub fn find(name: &str) -> Result<&'static dyn Protocol, Invalid> {
     let wanted = name.to_ascii_lowercase();
     let known = |protocol: &&&'static dyn Protocol| names_of(**protocol).any(|own| own == wanted);
     PROTOCOLS.iter().find(known).copied().ok_or_else(|| unknown(name, &wanted))
-}
-
-/// The protocol whose URLs start with this scheme, inside TLS and WebSocket or not.
-pub fn find_by_scheme(scheme: &str) -> Option<&'static dyn Protocol> {
-    let spoken = spoken_scheme(scheme);
-    PROTOCOLS.iter().find(|protocol| protocol.scheme() == spoken).copied()
 }
 
 fn names_of(protocol: &dyn Protocol) -> impl Iterator<Item = &'static str> {

@@ -179,6 +179,10 @@ impl<T> Outlets for Beside<'_, T> {
         }
     }
 
+    fn frame(&mut self, to: ConnectionId) {
+        self.out.frame(to);
+    }
+
     fn pending_bytes(&self, of: ConnectionId) -> usize {
         // Nothing may be sent to a listener now, so that it looks as if it could take no more.
         match self.passages.listeners.contains_key(&of) {

@@ -1,6 +1,8 @@
 //! Which statuses of an answer confirm a message (RFC 9110, section 15).
 
-use weigh_model::protocol::{Invalid, Setting, SettingKind};
+#[cfg(feature = "library")]
+use weigh_model::connection::STREAM_ERROR;
+use weigh_model::protocol::{ErrorWords, Invalid, Setting, SettingKind};
 
 /// The key that holds them.
 pub(crate) const STATUS: Setting = Setting {
@@ -42,6 +44,43 @@ impl Statuses {
     pub(crate) fn hold(&self, status: u16) -> bool {
         self.0.iter().any(|(low, high)| (*low..=*high).contains(&status))
     }
+}
+
+/// A status of an answer in words (RFC 9110, section 15).
+pub(crate) fn error(code: u16) -> ErrorWords {
+    let advice = match code {
+        301 | 302 | 303 | 307 | 308 => {
+            "redirects are not followed: type the URL that the server names (curl -i shows it)"
+        }
+        401 | 403 | 407 => {
+            "the server wants other credentials: type --user NAME with WEIGH_PASSWORD, or a header \
+             with -H"
+        }
+        404 | 410 => "there is nothing at this path: check the URL",
+        405 | 501 => {
+            "the server does not take this method: type --method GET, or the one that it takes"
+        }
+        413 => "the body is too large for the server: type a smaller -s",
+        415 => "the server does not take this kind of body: type -H \"content-type: ...\"",
+        429 | 503 => {
+            "the server refuses load: lower -R or -c, or raise its limit; errors have times of \
+             their own (error_time_ns)"
+        }
+        500..=599 => {
+            "the server failed: see its log; errors are in no response time, they have times of \
+             their own (error_time_ns)"
+        }
+        _ => ErrorWords::ADVICE,
+    };
+    ErrorWords { name: format!("status {code}"), advice }
+}
+
+/// A stream that the server reset ([`STREAM_ERROR`]).
+#[cfg(feature = "library")]
+pub(crate) fn stream_error(code: u16) -> Option<ErrorWords> {
+    let own = code.checked_sub(STREAM_ERROR).filter(|own| *own < 0x80 - STREAM_ERROR)?;
+    let name = format!("a reset of the stream (HTTP/2 error {own:#x})");
+    Some(ErrorWords { name, advice: ErrorWords::ADVICE })
 }
 
 #[cfg(test)]

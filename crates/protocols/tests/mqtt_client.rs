@@ -57,7 +57,7 @@ fn connect_and_publish_are_byte_exact() {
 fn a_will_and_credentials_go_into_connect() {
     let mut trial = trial(&[("will_topic", "w/%r%i"), ("will_body", "bye"), ("qos", "2")], 1, 0);
     let url = "mqtt://me:secret@127.0.0.1";
-    trial.endpoint = Some(weigh_model::Endpoint::parse(url).unwrap());
+    trial.endpoint = Some(weigh_protocols::urls::endpoint(url).unwrap());
     let mut connection = (dial(&trial).make)(Seat { index: 0, role: Role::Producer });
     let mut out = Outbox::default();
     connection.open(Nanos(0), &mut out, &mut |_| {});

@@ -46,6 +46,8 @@ impl Outlets for Void {
     fn stage(&mut self, _to: ConnectionId) -> &mut Vec<u8> {
         &mut self.staged
     }
+    fn frame(&mut self, _to: ConnectionId) {}
+
     fn pending_bytes(&self, _of: ConnectionId) -> usize {
         0
     }

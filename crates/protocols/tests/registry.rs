@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use weigh_model::trial::Settings;
-use weigh_protocols::{PROTOCOLS, find, find_by_scheme};
+use weigh_protocols::{PROTOCOLS, find, urls};
 
 #[test]
 fn every_protocol_is_found_by_its_names_and_scheme() {
@@ -13,7 +13,7 @@ fn every_protocol_is_found_by_its_names_and_scheme() {
         for alias in protocol.aliases() {
             assert_eq!(find(alias).ok().map(|found| found.name()), Some(protocol.name()));
         }
-        let by_scheme = find_by_scheme(protocol.scheme()).map(|found| found.name());
+        let by_scheme = urls::find(protocol.scheme()).map(|(found, _)| found.name());
         assert_eq!(by_scheme, Some(protocol.name()));
     }
     assert_eq!(find("HTTP").ok().map(|found| found.name()), Some("http1"));

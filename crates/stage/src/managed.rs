@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use weigh_model::endpoint::{Credentials, secure_scheme, websocket_scheme};
+use weigh_model::endpoint::Credentials;
 use weigh_model::{Endpoint, Nanos};
 
 use crate::catalogue::Choice;
@@ -143,8 +143,7 @@ impl ManagedServer {
         if site.host.is_some() && !may_bind_elsewhere(choice) {
             return Err(ServerError::OnlyLocal(target.title.clone()));
         }
-        let scheme = if layers.websocket { websocket_scheme(scheme) } else { scheme };
-        let scheme = if layers.tls.is_some() { secure_scheme(scheme) } else { scheme };
+        let scheme = layers.scheme.unwrap_or(scheme);
         let layers = layer_values(target, layers)?;
         let folder = made_absolute(folder)?;
         let place = Place { folder: &folder, site, layers: &layers };
@@ -218,6 +217,8 @@ pub struct Layers<'l> {
     pub tls: Option<TlsFiles<'l>>,
     /// WebSocket, inside TLS where that is there too.
     pub websocket: bool,
+    /// The scheme of URLs with these layers; `None` for that of the target's own table.
+    pub scheme: Option<&'static str>,
 }
 
 /// What a server needs for TLS.

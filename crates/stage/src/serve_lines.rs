@@ -59,7 +59,7 @@ pub fn parse_listening(line: &str) -> Result<Endpoint, String> {
     let url = line.trim().strip_prefix(LISTENING).ok_or_else(|| {
         format!("the first line should be `{LISTENING}URL` and was {:?}", line.trim())
     })?;
-    let mut endpoint = Endpoint::parse(url)?;
+    let mut endpoint = Endpoint::parse(url)?.with_port(0)?;
     endpoint.address = endpoint.host.parse::<IpAddr>().ok().map(|ip| (ip, endpoint.port).into());
     Ok(endpoint)
 }

@@ -296,12 +296,13 @@ fn has_words(text: &str, words: &str) -> bool {
 }
 
 /// Why messages are lost, as ledgers name it.
-const CAUSES: [&str; 8] = [
+const CAUSES: [&str; 9] = [
     "producer_dropped",
     "connection_closed",
     "server_dropped",
     "subscriber_disconnected",
     "error_answer",
+    "receive_queue_full",
     "timeout",
     "corrupt",
     "unknown",

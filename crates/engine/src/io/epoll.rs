@@ -2,6 +2,10 @@
 //! touched through epoll_ctl; a read that does not fill the buffer means that the socket is
 //! drained, so an exchange costs one send, one receive and its share of one wait.
 
+mod datagrams;
+mod peers;
+mod slot;
+
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU64;
@@ -14,9 +18,15 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 use weigh_model::Nanos;
+use weigh_model::connection::Frames;
 
 use super::doorbell::Doorbell;
 use super::{Close, Happening, Io, IoFault, Poker, Token, socket, two_step_wait};
+use peers::Peers;
+use slot::{
+    AGAIN, BLOCKED, CONNECTING, DATAGRAM, ENDED, FAILED, GONE, HELD, LEAVING, LISTENER, PAUSED,
+    PEER, SERVES, Slot,
+};
 
 /// One epoll and its sockets. It belongs to one thread, though it may be made on another.
 /// A socket without traffic takes 8 bytes here, whatever the kernel needs beside.
@@ -41,6 +51,8 @@ pub struct EpollIo {
     /// Sockets whose peer may still answer, until when, and their generation: those that ended
     /// since have another.
     answered: VecDeque<(Nanos, Token, u16)>,
+    /// What datagram sockets need, where there are such.
+    peers: Option<Box<Peers>>,
 }
 
 impl EpollIo {
@@ -71,6 +83,7 @@ impl EpollIo {
             bytes_read: 0,
             slack_set: false,
             answered: VecDeque::new(),
+            peers: None,
         })
     }
 
@@ -143,7 +156,7 @@ impl EpollIo {
         let index = match self.free.last() {
             Some(&index) => index,
             None => {
-                self.slots.push(Slot { socket: None, generation: 0, state: 0 });
+                self.slots.push(Slot::FREE);
                 let index = self.slots.len() as u32 - 1;
                 self.free.push(index);
                 index
@@ -217,6 +230,12 @@ impl EpollIo {
         {
             self.slots[token.0 as usize].state &= !BLOCKED;
             happened(self.now(), Happening::Writable(token));
+        } else if self.slots[token.0 as usize].state & SERVES != 0 {
+            let waiting = self.peers.as_mut().map(|peers| peers.unblocked(token));
+            for peer in waiting.unwrap_or_default() {
+                self.slots[peer.0 as usize].state &= !BLOCKED;
+                happened(self.now(), Happening::Writable(peer));
+            }
         }
         if flags.intersects(EventFlags::IN | gone) {
             self.read(token, happened);
@@ -247,6 +266,9 @@ impl EpollIo {
 
     /// Reads until the socket is drained, has ended, or has had its share of this turn.
     fn read(&mut self, token: Token, happened: &mut dyn FnMut(Nanos, Happening<'_>)) {
+        if self.slots[token.0 as usize].state & DATAGRAM != 0 {
+            return self.read_datagrams(token, happened);
+        }
         let mut fills = 0;
         loop {
             let slot = &mut self.slots[token.0 as usize];
@@ -382,6 +404,26 @@ impl Io for EpollIo {
         }
     }
 
+    fn connect_datagrams(
+        &mut self,
+        to: SocketAddr,
+        from: Option<IpAddr>,
+    ) -> Result<Token, IoFault> {
+        self.dial_datagrams(to, from)
+    }
+
+    fn listen_datagrams(&mut self, on: SocketAddr) -> Result<SocketAddr, IoFault> {
+        self.open_datagrams(on, false)
+    }
+
+    fn send(&mut self, to: Token, frames: Frames<'_>, taken: usize) -> Result<usize, IoFault> {
+        self.send_frames(to, frames, taken)
+    }
+
+    fn dropped(&self) -> u64 {
+        self.dropped_datagrams()
+    }
+
     fn hold(&mut self, which: Token) {
         if let Some(slot) = self.slots.get_mut(which.0 as usize) {
             slot.state |= HELD;
@@ -413,26 +455,33 @@ impl Io for EpollIo {
 
     fn close(&mut self, which: Token, how: Close) {
         let Some(slot) = self.slots.get_mut(which.0 as usize) else { return };
-        if how == Close::Answered && slot.state & (ENDED | FAILED | CONNECTING) == 0 {
+        if how == Close::Answered && slot.state & (ENDED | FAILED | CONNECTING | DATAGRAM) == 0 {
             slot.state |= LEAVING;
             let until = clock(self.epoch) + ANSWER_WITHIN;
             self.answered.push_back((until, which, slot.generation));
             self.shutdown(which);
             return self.read_to_the_end(which);
         }
+        if slot.state & PEER != 0 {
+            self.peers.iter_mut().for_each(|peers| peers.forget(which));
+            slot.free();
+            return self.free.push(which.0);
+        }
         let Some(socket) = slot.socket.take() else { return };
-        if how == Close::Abort {
+        if slot.state & DATAGRAM != 0 {
+            let dropped = u64::from(super::datagrams::dropped(&socket));
+            self.peers.iter_mut().for_each(|peers| peers.dropped += dropped);
+        } else if how == Close::Abort {
             socket::reset_on_close(&socket);
         }
         drop(socket);
-        slot.generation = slot.generation.wrapping_add(1);
         if slot.state & AGAIN != 0 {
             self.again.retain(|token| *token != which);
         }
         if !self.stillborn.is_empty() {
             self.stillborn.retain(|(token, _)| *token != which);
         }
-        slot.state = 0;
+        slot.free();
         self.free.push(which.0);
         if self.paused_until.is_some() {
             self.resume_listeners();
@@ -458,6 +507,12 @@ impl Io for EpollIo {
             }
             self.events = events;
         }
+        if let Some(peers) = &mut self.peers {
+            let now = clock(self.epoch);
+            for peer in peers.silent(now) {
+                happened(now, Happening::Ended(peer));
+            }
+        }
         for _ in 0..waiting {
             let Some(token) = self.again.pop_front() else { break };
             let slot = &mut self.slots[token.0 as usize];
@@ -478,36 +533,6 @@ impl Io for EpollIo {
         (self.bytes_written, self.bytes_read)
     }
 }
-
-/// One socket. The generation tells its events from those of an earlier socket in this place.
-struct Slot {
-    socket: Option<OwnedFd>,
-    generation: u16,
-    state: u16,
-}
-
-const _: () = assert!(size_of::<Slot>() == 8);
-
-/// A connect is under way.
-const CONNECTING: u16 = 1;
-/// Accepts; does not read.
-const LISTENER: u16 = 2;
-/// A write fell short, and the next room is to be reported.
-const BLOCKED: u16 = 4;
-/// It stands in the list of those to read again.
-const AGAIN: u16 = 8;
-/// The peer's end or an error was announced: read until it shows, short reads or not.
-const GONE: u16 = 16;
-/// The end was reported.
-const ENDED: u16 = 32;
-/// A failure was reported; nothing more is.
-const FAILED: u16 = 64;
-/// Out of descriptors; accepts nothing for a while.
-const PAUSED: u16 = 128;
-/// Closed by its user, and read to its end; see [`Close::Answered`].
-const LEAVING: u16 = 256;
-/// Nothing is read until it is released.
-const HELD: u16 = 512;
 
 /// The doorbell's event data; no slot and generation give it.
 const DOORBELL: u64 = u64::MAX;

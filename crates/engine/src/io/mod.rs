@@ -2,6 +2,7 @@
 //! and a simulated world on virtual time. It is shaped as completions: bytes come in with the
 //! event that announces them, so that other kernel interfaces fit without touching a caller.
 
+mod datagrams;
 pub mod descriptors;
 pub mod doorbell;
 pub mod epoll;
@@ -13,6 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use weigh_model::Nanos;
+use weigh_model::connection::Frames;
 
 /// Names a socket of one `Io` while it is open; numbers are used again after
 /// [`Io::close`].
@@ -104,7 +106,36 @@ pub trait Io {
     /// is still reported, then [`Happening::Ended`] or [`Happening::Failed`].
     fn write(&mut self, to: Token, bytes: &[u8]) -> Result<usize, IoFault>;
 
-    /// Reads nothing more from a socket until [`Io::release`], so that its peer has to wait.
+    /// Makes a socket for datagrams to and from one peer; [`Happening::Connected`] follows in a
+    /// later turn. Each datagram that comes in is one [`Happening::Received`].
+    ///
+    /// # Errors
+    /// As of [`Io::connect`].
+    fn connect_datagrams(&mut self, to: SocketAddr, from: Option<IpAddr>)
+    -> Result<Token, IoFault>;
+
+    /// Receives datagrams of any peer; port 0 takes a free one. A peer is a connection with a token
+    /// of its own from [`Happening::Accepted`] on, which is reported with its first datagram, until
+    /// [`Io::close`]; one that has been silent for long is reported as ended. Returns the address
+    /// taken.
+    ///
+    /// # Errors
+    /// If the address cannot be had.
+    fn listen_datagrams(&mut self, on: SocketAddr) -> Result<SocketAddr, IoFault>;
+
+    /// Hands frames as datagrams to a socket or to a peer, those behind the first `taken` bytes,
+    /// and returns how many bytes are taken then. When that is fewer than all,
+    /// [`Happening::Writable`] follows.
+    ///
+    /// # Errors
+    /// What the socket says; nothing more is reported of it.
+    fn send(&mut self, to: Token, frames: Frames<'_>, taken: usize) -> Result<usize, IoFault>;
+
+    /// Datagrams dropped so far because the receive queue of one of these sockets was full.
+    fn dropped(&self) -> u64;
+
+    /// Reads nothing more from a socket until [`Io::release`], so that its peer has to wait. For
+    /// datagrams it does nothing: what is not read is lost.
     fn hold(&mut self, which: Token);
 
     /// Reads again from a socket that was held.

@@ -4,9 +4,12 @@
 //!
 //! Parties take no time to think: the clock stands still while one is stepped, and moves only
 //! when nobody has anything to do. It models streams as an application sees them, not TCP: there
-//! is no slow start and no loss, only what a socket can show.
+//! is no slow start and no loss, only what a socket can show. Datagrams are lost, doubled and
+//! overtaken as the link's [`Weather`] says, and dropped where nobody reads them.
 
+mod datagrams;
 mod ends;
+mod flows;
 mod link;
 mod network;
 mod state;
@@ -18,8 +21,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use weigh_model::Nanos;
+use weigh_model::connection::Frames;
 
 use super::{Close, Happening, Io, IoFault, Poker, Token};
+pub use flows::Weather;
 pub use link::{Cut, Link, Pause};
 use state::State;
 
@@ -170,6 +175,26 @@ impl Io for SimIo {
 
     fn write(&mut self, to: Token, bytes: &[u8]) -> Result<usize, IoFault> {
         self.state.borrow_mut().write(self.number, to, bytes)
+    }
+
+    fn connect_datagrams(
+        &mut self,
+        to: SocketAddr,
+        _from: Option<IpAddr>,
+    ) -> Result<Token, IoFault> {
+        Ok(self.state.borrow_mut().connect_datagrams(self.number, to))
+    }
+
+    fn listen_datagrams(&mut self, on: SocketAddr) -> Result<SocketAddr, IoFault> {
+        self.state.borrow_mut().listen_datagrams(self.number, on)
+    }
+
+    fn send(&mut self, to: Token, frames: Frames<'_>, taken: usize) -> Result<usize, IoFault> {
+        self.state.borrow_mut().send(self.number, to, frames, taken)
+    }
+
+    fn dropped(&self) -> u64 {
+        self.state.borrow().dropped(self.number)
     }
 
     fn hold(&mut self, which: Token) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
-use weigh_model::protocol::Host;
+use weigh_model::protocol::{Host, Transport};
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
 
 use super::session::{Begin, Scratch, Session};
@@ -19,7 +19,7 @@ pub(super) fn layered<S: Session + Send + 'static>(host: Host, begin: Begin<S>) 
         });
         server
     };
-    Host { make: Box::new(make) }
+    Host { transport: Transport::Stream, make: Box::new(make) }
 }
 
 struct LayeredServer<S> {
@@ -248,6 +248,9 @@ impl<S: Session> Outlets for Beside<'_, S> {
             }
         }
     }
+
+    /// Layers are for streams.
+    fn frame(&mut self, _to: ConnectionId) {}
 
     fn pending_bytes(&self, of: ConnectionId) -> usize {
         let line = self.lines.lines.get(of.0 as usize).and_then(Option::as_deref);

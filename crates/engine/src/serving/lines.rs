@@ -1,6 +1,8 @@
 //! The connections of a shard as the server sees them. An idle one takes 8 bytes; buffers are
 //! lent to those that have something staged, unsent or half received.
 
+use weigh_model::connection::{Frames, end_frame};
+use weigh_model::protocol::Transport;
 use weigh_model::server::{ConnectionId, Outlets};
 
 use crate::io::{Close, Io, Poker, Token};
@@ -18,6 +20,7 @@ pub(super) struct Lines {
     nowhere: Vec<u8>,
     /// Lines that are to be held (`true`) or released, in order.
     holds: Vec<(Token, bool)>,
+    transport: Transport,
 }
 
 /// What became of a line.
@@ -34,7 +37,7 @@ pub(super) enum Flushed {
 }
 
 impl Lines {
-    pub(super) fn new(pokers: Vec<Poker>) -> Lines {
+    pub(super) fn new(pokers: Vec<Poker>, transport: Transport) -> Lines {
         Lines {
             lines: Vec::new(),
             buffers: Vec::new(),
@@ -44,6 +47,7 @@ impl Lines {
             pokers,
             nowhere: Vec::new(),
             holds: Vec::new(),
+            transport,
         }
     }
 
@@ -152,11 +156,21 @@ impl Lines {
         }
         if line.buffers != NONE && line.state & BLOCKED == 0 {
             let buffers = &mut self.buffers[line.buffers as usize];
-            let rest = &buffers.staged[buffers.sent..];
-            if !rest.is_empty() {
-                match io.write(token, rest) {
-                    Ok(taken) if taken < rest.len() => {
-                        buffers.sent += taken;
+            if buffers.sent < buffers.staged.len() {
+                let sent = match self.transport {
+                    Transport::Stream => {
+                        let rest = &buffers.staged[buffers.sent..];
+                        io.write(token, rest).map(|taken| buffers.sent + taken)
+                    }
+                    Transport::Datagram => {
+                        end_frame(&buffers.staged, &mut buffers.ends);
+                        let frames = Frames { bytes: &buffers.staged, ends: &buffers.ends };
+                        io.send(token, frames, buffers.sent)
+                    }
+                };
+                match sent {
+                    Ok(sent) if sent < buffers.staged.len() => {
+                        buffers.sent = sent;
                         self.lines[token.0 as usize].state |= BLOCKED;
                     }
                     Ok(_) => buffers.empty(),
@@ -269,6 +283,13 @@ impl Outlets for Lines {
         &mut buffers.staged
     }
 
+    fn frame(&mut self, to: ConnectionId) {
+        if self.lines.get(to.0 as usize).is_some_and(|line| line.buffers != NONE) {
+            let Buffers { staged, ends, .. } = self.lend(Token(to.0));
+            end_frame(staged, ends);
+        }
+    }
+
     fn pending_bytes(&self, of: ConnectionId) -> usize {
         self.pending(Token(of.0))
     }
@@ -316,6 +337,8 @@ const _: () = assert!(size_of::<Line>() == 8);
 #[derive(Default)]
 struct Buffers {
     staged: Vec<u8>,
+    /// Where datagrams in it end; empty for a stream.
+    ends: Vec<u32>,
     /// How much of `staged` the socket has taken.
     sent: usize,
     carry: Vec<u8>,
@@ -328,12 +351,13 @@ impl Buffers {
 
     fn empty(&mut self) {
         self.staged.clear();
+        self.ends.clear();
         self.sent = 0;
     }
 
     /// Moves the unsent rest to the front once that costs less than it frees.
     fn compact(&mut self) {
-        if self.sent > self.staged.len() / 2 {
+        if self.sent > self.staged.len() / 2 && self.ends.is_empty() {
             self.staged.drain(..self.sent);
             self.sent = 0;
         }

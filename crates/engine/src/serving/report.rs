@@ -1,7 +1,7 @@
 //! What reference servers report when they have stopped.
 
 use serde::Serialize;
-use weigh_model::server::ServerReport;
+use weigh_model::server::{RECEIVE_QUEUE_FULL, ServerReport};
 
 /// What a server counted, and what its sockets saw beside.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -25,6 +25,13 @@ pub struct ServingReport {
 }
 
 impl ServingReport {
+    /// Adds datagrams that the kernel dropped at a full receive queue: those the server never saw.
+    pub(super) fn note_dropped(&mut self, datagrams: u64) {
+        if datagrams > 0 {
+            *self.server.dropped.entry(RECEIVE_QUEUE_FULL.to_owned()).or_default() += datagrams;
+        }
+    }
+
     /// Adds the report of another shard.
     pub fn add(&mut self, other: ServingReport) {
         self.server.add(&other.server);

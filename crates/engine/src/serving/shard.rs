@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use weigh_model::Nanos;
+use weigh_model::protocol::Transport;
 use weigh_model::server::{ConnectionId, Server};
 
 use super::lines::{Flushed, Lines};
@@ -15,6 +16,7 @@ use crate::io::{Close, Happening, Io, Poker, Token};
 pub struct ServerShard {
     server: Box<dyn Server>,
     lines: Lines,
+    transport: Transport,
     wake_at: Option<Nanos>,
     faults: u64,
     fault_reasons: Vec<String>,
@@ -27,11 +29,13 @@ pub struct ServerShard {
 }
 
 impl ServerShard {
-    /// A shard that reaches all shards, itself included, through `pokers`, by index.
-    pub fn new(server: Box<dyn Server>, pokers: Vec<Poker>) -> ServerShard {
+    /// A shard over `transport` that reaches all shards, itself included, through `pokers`, by
+    /// index.
+    pub fn new(server: Box<dyn Server>, transport: Transport, pokers: Vec<Poker>) -> ServerShard {
         ServerShard {
             server,
-            lines: Lines::new(pokers),
+            lines: Lines::new(pokers, transport),
+            transport,
             wake_at: Some(Nanos(0)),
             faults: 0,
             fault_reasons: Vec::new(),
@@ -123,6 +127,9 @@ impl ServerShard {
         match self.server.receive(connection, input, now, &mut self.lines) {
             Ok(taken) => {
                 let taken = taken.min(input.len());
+                if self.transport == Transport::Datagram {
+                    return;
+                }
                 if carried {
                     carry.drain(..taken);
                 } else {

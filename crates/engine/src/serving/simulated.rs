@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use weigh_model::Nanos;
-use weigh_model::protocol::Host;
+use weigh_model::protocol::{Host, Transport};
 
 use super::ServerShard;
 use super::report::ServingReport;
@@ -20,8 +20,11 @@ pub struct SimulatedServing {
 impl SimulatedServing {
     /// Listens on `on` (port 0: a free one) in the world of `io`.
     pub fn start(host: &Host, on: SocketAddr, mut io: SimIo) -> Result<SimulatedServing, IoFault> {
-        let address = io.listen(on, super::BACKLOG)?;
-        let shard = ServerShard::new((host.make)(0), vec![io.poker()]);
+        let address = match host.transport {
+            Transport::Stream => io.listen(on, super::BACKLOG)?,
+            Transport::Datagram => io.listen_datagrams(on)?,
+        };
+        let shard = ServerShard::new((host.make)(0), host.transport, vec![io.poker()]);
         Ok(SimulatedServing { shard, io, address })
     }
 
@@ -34,6 +37,7 @@ impl SimulatedServing {
     pub fn report(&self) -> ServingReport {
         let mut report = self.shard.report();
         (report.bytes_written, report.bytes_read) = self.io.bytes();
+        report.note_dropped(self.io.dropped());
         report
     }
 }

@@ -105,7 +105,11 @@ fn echo(shards: u16) -> (Serving, Counts) {
         })
     };
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    (Serving::start(&Host { make: Box::new(make) }, any, shards).unwrap(), counts)
+    (
+        Serving::start(&Host { transport: Transport::Stream, make: Box::new(make) }, any, shards)
+            .unwrap(),
+        counts,
+    )
 }
 
 fn read_line(stream: &mut TcpStream, expected: &[u8]) {
@@ -212,7 +216,11 @@ fn a_panic_of_a_server_shows_when_it_is_stopped() {
 fn a_taken_address_is_named() {
     let (serving, _) = echo(1);
     let make = |_| -> Box<dyn Server> { Box::new(Echo::new()) };
-    let error = Serving::start(&Host { make: Box::new(make) }, serving.address(), 1);
+    let error = Serving::start(
+        &Host { transport: Transport::Stream, make: Box::new(make) },
+        serving.address(),
+        1,
+    );
     let fault = IoFault::AddressInUse;
     assert_eq!(error.err(), Some(ServeError::Listen { on: serving.address(), fault }));
 }
@@ -254,8 +262,12 @@ fn the_same_server_runs_in_the_simulated_world() {
     let delay = Nanos::from_micros(20);
     world.link(on, Link { delay, in_pieces: true, ..Link::default() });
     let make = |_| -> Box<dyn Server> { Box::new(Echo::new()) };
-    let mut server =
-        SimulatedServing::start(&Host { make: Box::new(make) }, on, world.party()).unwrap();
+    let mut server = SimulatedServing::start(
+        &Host { transport: Transport::Stream, make: Box::new(make) },
+        on,
+        world.party(),
+    )
+    .unwrap();
     let mut guests: Vec<Guest> = (0..3)
         .map(|_| {
             let mut io = world.party();
@@ -302,8 +314,12 @@ fn a_peer_that_never_stops_sending_is_not_waited_for_for_ever() {
     let on = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     let mut world = World::new(5);
     let make = |_| -> Box<dyn Server> { Box::new(Echo::new()) };
-    let mut server =
-        SimulatedServing::start(&Host { make: Box::new(make) }, on, world.party()).unwrap();
+    let mut server = SimulatedServing::start(
+        &Host { transport: Transport::Stream, make: Box::new(make) },
+        on,
+        world.party(),
+    )
+    .unwrap();
     let mut stubborn = Stubborn { io: world.party(), token: None, ended: None, gone: None };
     stubborn.token = Some(stubborn.io.connect(on, None).unwrap());
     world.run(&mut [&mut server, &mut stubborn], Nanos::from_secs(60));

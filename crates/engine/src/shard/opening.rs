@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 
 use weigh_model::ledger::{Cause, NotSentCause};
-use weigh_model::protocol::{Lifetime, Role, Seat};
+use weigh_model::protocol::{Lifetime, Role, Seat, Transport};
 use weigh_model::{Load, Nanos, Pattern, Topology};
 
 use super::parts::Loss;
@@ -84,7 +84,10 @@ impl Shard {
             Role::Consumer => self.job.consumers.as_deref(),
             Role::Producer => None,
         };
-        match made_through(outlet, || io.connect(self.job.address, source)) {
+        match made_through(outlet, || match self.job.dial.transport {
+            Transport::Stream => io.connect(self.job.address, source),
+            Transport::Datagram => io.connect_datagrams(self.job.address, source),
+        }) {
             Ok(token) => {
                 self.set_token(index, Some(token));
                 let mut connection = (self.job.dial.make)(seat);

@@ -2,7 +2,7 @@
 
 use weigh_model::Nanos;
 use weigh_model::connection::{Fault, Signal};
-use weigh_model::protocol::Role;
+use weigh_model::protocol::{Role, Transport};
 
 use super::parts::Loss;
 use super::waking::Woken;
@@ -90,6 +90,8 @@ impl Shard {
         let before = out.len();
         let desk = &mut self.desk;
         let is_told = !matches!(self.clock.phase, Phase::Parting(_));
+        let is_stream = self.job.dial.transport == Transport::Stream;
+        let was_standing = state.is_standing;
         let mut book = |state: &mut LinkState, signal: Signal<'_>| {
             if is_told {
                 desk.signal(index, state, now, signal);
@@ -97,7 +99,9 @@ impl Shard {
         };
         let result = if carry.is_empty() {
             let taken = connection.receive(bytes, now, out, &mut |signal| book(state, signal));
-            taken.map(|taken| carry.extend_from_slice(bytes.get(taken..).unwrap_or(&[])))
+            // What is left of a datagram is gone.
+            let rest = if is_stream { bytes } else { &[] };
+            taken.map(|taken| carry.extend_from_slice(rest.get(taken..).unwrap_or(&[])))
         } else {
             carry.extend_from_slice(bytes);
             let taken = connection.receive(carry, now, out, &mut |signal| book(state, signal));
@@ -105,7 +109,7 @@ impl Shard {
         };
         let has_answer = out.len() > before;
         self.out.spare.settle(state, staged);
-        if self.waking.asks_after(state) {
+        if self.waking.asks_after(was_standing) {
             self.note_wake(index, now);
         }
         let state = &self.links[index as usize].state;
@@ -215,9 +219,17 @@ impl Shard {
         if state.is_blocked || state.is_lost || staged.out.is_empty() {
             return;
         }
-        match io.write(token, &staged.out.bytes()[staged.taken..]) {
+        let is_stream = self.job.dial.transport == Transport::Stream;
+        let taken = match is_stream {
+            true => {
+                let rest = &staged.out.bytes()[staged.taken..];
+                io.write(token, rest).map(|taken| staged.taken + taken)
+            }
+            false => io.send(token, staged.out.frames(), staged.taken),
+        };
+        match taken {
             Ok(taken) => {
-                staged.taken += taken;
+                staged.taken = taken;
                 if staged.taken == staged.out.len() {
                     staged.taken = 0;
                     staged.out.clear();
@@ -227,7 +239,8 @@ impl Shard {
                 }
             }
             // What came in before is reported first, then how the connection ended.
-            Err(_) => state.is_blocked = true,
+            Err(_) if is_stream => state.is_blocked = true,
+            Err(fault) => self.lose(link, fault.to_string(), false),
         }
     }
 

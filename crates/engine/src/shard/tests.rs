@@ -13,7 +13,7 @@ use std::time::Instant;
 use weigh_model::body::{Composer, widest_mark};
 use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::message::{LossCause, MessageState};
-use weigh_model::protocol::{Dial, Lifetime};
+use weigh_model::protocol::{Dial, Lifetime, Transport};
 use weigh_model::units::Bytes;
 use weigh_model::{Doubt, Load, Topology, Trial, Writes};
 
@@ -96,6 +96,7 @@ impl Scene {
                 settings: Default::default(),
             },
             dial: Dial {
+                transport: Transport::Stream,
                 lifetime: self.lifetime,
                 confirms,
                 is_answered: false,

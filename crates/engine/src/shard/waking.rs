@@ -42,13 +42,14 @@ impl Waking {
         self.timing == Timing::Exact
     }
 
-    /// True if a connection is to be asked again after it was called.
+    /// True if a connection is to be asked again after a call, before which its session was
+    /// standing or not.
     #[inline]
-    pub(super) fn asks_after(&self, state: &LinkState) -> bool {
+    pub(super) fn asks_after(&self, was_standing: bool) -> bool {
         match self.timing {
             Timing::Untimed => false,
             // Until it stands the keep-alive is not settled.
-            Timing::KeepAlive => !state.is_standing || state.wake_at == Tick::NEVER,
+            Timing::KeepAlive => !was_standing,
             Timing::Exact => true,
         }
     }

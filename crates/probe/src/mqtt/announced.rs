@@ -1,6 +1,7 @@
 //! What a broker says of itself: the versions it speaks, and what its CONNACK of MQTT 5 announces.
 
 use weigh_protocols::mqtt::codec::{Id, Qos, Section, Version};
+use weigh_protocols::urls;
 
 use super::client::{Client, Draft, Hello};
 use super::question;
@@ -156,10 +157,10 @@ fn packet_bytes(scene: &mut Scene) -> Result<Found, Trouble> {
 
 /// Whether this port takes WebSocket, too (section 6).
 fn websocket_on_port(scene: &mut Scene) -> Result<Found, Trouble> {
-    if scene.reach.endpoint.is_websocket() {
+    if urls::is_websocket(&scene.reach.endpoint) {
         return Ok(Found::flag(true, "the whole probe was made inside WebSocket"));
     }
-    if scene.reach.endpoint.is_secure() {
+    if urls::is_secure(&scene.reach.endpoint) {
         return Err(Trouble::Inapplicable("not tried inside TLS: type wss://".to_owned()));
     }
     Ok(match stranger::speaks_websocket(&scene.reach) {

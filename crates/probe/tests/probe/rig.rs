@@ -6,7 +6,6 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use weigh_engine::serving::Serving;
-use weigh_model::Endpoint;
 use weigh_model::protocol::Host;
 use weigh_model::trial::Settings;
 use weigh_probe::abilities::{Ability, Status, Value};
@@ -69,7 +68,7 @@ pub fn serve_as(
 /// How `url` is reached.
 pub fn reach(url: &str, address: SocketAddr, patience: Duration) -> Reach {
     Reach {
-        endpoint: Endpoint::parse(url).unwrap(),
+        endpoint: weigh_protocols::urls::endpoint(url).unwrap(),
         address,
         #[cfg(feature = "tls")]
         tls: None,

@@ -54,7 +54,7 @@ impl Plan {
 /// `:scheme` and `:authority` of every call.
 fn origin(trial: &Trial) -> Result<Uri, Invalid> {
     let endpoint = trial.endpoint.as_ref();
-    let is_secure = tls::is_on(&trial.settings) || endpoint.is_some_and(|own| own.is_secure());
+    let is_secure = tls::is_on(&trial.settings) || endpoint.is_some_and(|own| own.scheme == SECURE);
     let scheme = if is_secure { "https" } else { "http" };
     let (host, port) = endpoint.map_or(("localhost", 0), |own| (own.host.as_str(), own.port));
     let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
@@ -260,3 +260,6 @@ fn answer(status: &Status) -> Answer {
     }
     Answer::Refused(code as u16)
 }
+
+/// The scheme that says TLS.
+pub(super) const SECURE: &str = "grpcs";

@@ -7,11 +7,13 @@ use weigh_door::client::Library;
 use weigh_door::http2;
 use weigh_door::server::DoorServer;
 use weigh_model::load::Pattern;
-use weigh_model::protocol::{Dial, Guarantee, Host, Invalid, Protocol, Setting, SettingKind};
+use weigh_model::protocol::{
+    Dial, ErrorWords, Guarantee, Host, Invalid, Protocol, Scheme, Setting, SettingKind, Transport,
+};
 use weigh_model::tls;
 use weigh_model::trial::{Settings, Trial};
 
-use crate::fields;
+use crate::{fields, statuses};
 
 mod client;
 pub mod codec;
@@ -28,8 +30,16 @@ impl Protocol for Grpc {
         "grpc"
     }
 
-    fn scheme(&self) -> &'static str {
-        "grpc"
+    fn schemes(&self) -> &'static [Scheme] {
+        const SCHEMES: &[Scheme] = &[Scheme::plain("grpc", 0), Scheme::secure(client::SECURE, 0)];
+        SCHEMES
+    }
+
+    /// Statuses go up to 16.
+    fn error(&self, code: u16) -> ErrorWords {
+        let name = format!("gRPC status {code}");
+        let own = ErrorWords { name, advice: ErrorWords::ADVICE };
+        statuses::stream_error(code).unwrap_or(own)
     }
 
     fn patterns(&self) -> &'static [Pattern] {
@@ -63,6 +73,7 @@ impl Protocol for Grpc {
     fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
         let rules = Arc::new(server::Rules::new(settings));
         Ok(Host {
+            transport: Transport::Stream,
             make: Box::new(move |_shard| {
                 Box::new(DoorServer::new(server::StoreService::new(Arc::clone(&rules))))
             }),

@@ -6,8 +6,8 @@ use weigh_model::connection::Connection;
 use weigh_model::load::{Pattern, Polling, Topology};
 use weigh_model::mark::MARK_BYTES;
 use weigh_model::protocol::{
-    Dial, Guarantee, Host, Invalid, Lifetime, PacketName, Protocol, Role, Seat, Setting,
-    SettingKind,
+    CountersBy, Dial, ErrorWords, Guarantee, Host, Invalid, Lifetime, PacketName, Properties,
+    Protocol, Role, Scheme, Seat, Setting, SettingKind, Transport,
 };
 use weigh_model::tls;
 use weigh_model::trial::{Settings, Trial};
@@ -41,8 +41,21 @@ impl Protocol for Http1 {
         &["http"]
     }
 
-    fn scheme(&self) -> &'static str {
-        "http"
+    fn schemes(&self) -> &'static [Scheme] {
+        const SCHEMES: &[Scheme] = &[Scheme::plain("http", 80), Scheme::secure("https", 443)];
+        SCHEMES
+    }
+
+    fn properties(&self) -> Properties {
+        Properties { is_compared: true, counters: CountersBy::Page, ..Properties::default() }
+    }
+
+    fn renews(&self, settings: &Settings) -> bool {
+        !settings.flag("keep_alive")
+    }
+
+    fn error(&self, code: u16) -> ErrorWords {
+        statuses::error(code)
     }
 
     fn patterns(&self) -> &'static [Pattern] {
@@ -86,6 +99,7 @@ impl Protocol for Http1 {
             }
         };
         Ok(Dial {
+            transport: Transport::Stream,
             lifetime: if is_kept { Lifetime::Kept } else { Lifetime::PerMessage },
             confirms: true,
             is_answered: false,
@@ -97,6 +111,7 @@ impl Protocol for Http1 {
     fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
         let rules = Arc::new(server::Rules::new(settings)?);
         Ok(Host {
+            transport: Transport::Stream,
             make: Box::new(move |shard| Box::new(server::HttpServer::new(rules.clone(), shard))),
         })
     }

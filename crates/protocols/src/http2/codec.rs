@@ -31,7 +31,7 @@ impl Template {
         let endpoint = trial.endpoint.as_ref();
         let written = endpoint.map_or("", |endpoint| endpoint.path.as_str());
         let path = if written.is_empty() { settings.text("path") } else { written };
-        let is_secure = tls::is_on(settings) || endpoint.is_some_and(|own| own.is_secure());
+        let is_secure = tls::is_on(settings) || endpoint.is_some_and(|own| own.scheme == SECURE);
         let mut parts = http::uri::Parts::default();
         parts.scheme = Some(if is_secure { Scheme::HTTPS } else { Scheme::HTTP });
         parts.authority = Some(authority(trial)?);
@@ -162,3 +162,5 @@ fn wrong_path(path: &str, error: &dyn std::error::Error) -> Invalid {
 pub(super) fn stored_at(path: &str) -> Result<String, Invalid> {
     path_of(path).map(|path| path.path().to_owned())
 }
+/// The scheme that says TLS.
+pub(super) const SECURE: &str = "h2";

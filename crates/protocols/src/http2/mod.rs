@@ -7,7 +7,9 @@ use weigh_door::client::Library;
 use weigh_door::http2;
 use weigh_door::server::DoorServer;
 use weigh_model::load::Pattern;
-use weigh_model::protocol::{Dial, Guarantee, Host, Invalid, Protocol, Setting, SettingKind};
+use weigh_model::protocol::{
+    Dial, ErrorWords, Guarantee, Host, Invalid, Protocol, Scheme, Setting, SettingKind, Transport,
+};
 use weigh_model::tls;
 use weigh_model::trial::{Settings, Trial};
 
@@ -30,8 +32,13 @@ impl Protocol for Http2 {
     }
 
     /// With prior knowledge and without TLS, as curl and nghttp2 call it; inside TLS `h2`.
-    fn scheme(&self) -> &'static str {
-        "h2c"
+    fn schemes(&self) -> &'static [Scheme] {
+        const SCHEMES: &[Scheme] = &[Scheme::plain("h2c", 80), Scheme::secure(codec::SECURE, 443)];
+        SCHEMES
+    }
+
+    fn error(&self, code: u16) -> ErrorWords {
+        statuses::stream_error(code).unwrap_or_else(|| statuses::error(code))
     }
 
     fn patterns(&self) -> &'static [Pattern] {
@@ -71,6 +78,7 @@ impl Protocol for Http2 {
     fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
         let rules = Arc::new(server::Rules::new(settings)?);
         Ok(Host {
+            transport: Transport::Stream,
             make: Box::new(move |_shard| {
                 Box::new(DoorServer::new(server::Http2Service::new(Arc::clone(&rules))))
             }),

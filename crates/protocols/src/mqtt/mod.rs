@@ -23,7 +23,8 @@ mod trie;
 use std::sync::{Arc, Mutex};
 
 use weigh_model::protocol::{
-    Dial, Guarantee, Host, Invalid, Lifetime, PacketName, ProducerOf, Protocol, Setting,
+    CountersBy, Dial, ErrorWords, Guarantee, Host, Invalid, Lifetime, PacketName, ProducerOf,
+    Properties, Protocol, Scheme, Setting, Transport,
 };
 use weigh_model::trial::Settings;
 use weigh_model::{Pattern, Trial};
@@ -44,8 +45,32 @@ impl Protocol for Mqtt {
         "mqtt"
     }
 
-    fn scheme(&self) -> &'static str {
-        "mqtt"
+    fn schemes(&self) -> &'static [Scheme] {
+        const SCHEMES: &[Scheme] = &[
+            Scheme::plain("mqtt", 1883),
+            Scheme::secure("mqtts", 8883),
+            Scheme::plain("ws", 80).in_websocket(),
+            Scheme::secure("wss", 443).in_websocket(),
+        ];
+        SCHEMES
+    }
+
+    /// PINGREQ and PINGRESP take two bytes each (MQTT 5.0, section 3.12); section 6 names the
+    /// subprotocol.
+    fn properties(&self) -> Properties {
+        Properties {
+            is_compared: true,
+            is_brokered: true,
+            greeting_round_trips: 1,
+            ping_bytes: Some(2),
+            websocket: "mqtt",
+            counters: CountersBy::Topics,
+        }
+    }
+
+    /// MQTT 5 has reasons of one byte, errors from 0x80 on (section 2.4).
+    fn error(&self, code: u16) -> ErrorWords {
+        ErrorWords { name: format!("reason {code:#04x}"), advice: ErrorWords::ADVICE }
     }
 
     fn patterns(&self) -> &'static [Pattern] {
@@ -93,6 +118,7 @@ impl Protocol for Mqtt {
             .index_place()
             .map(|place| Box::new(move |topic: &[u8]| place.read(topic)) as ProducerOf);
         Ok(Dial {
+            transport: Transport::Stream,
             lifetime: match trial.load.pattern {
                 Pattern::Session => Lifetime::PerMessage,
                 _ => Lifetime::Kept,
@@ -106,6 +132,9 @@ impl Protocol for Mqtt {
 
     fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
         let hub = Arc::new(Mutex::new(Hub::new(BrokerRules::read(settings)?)));
-        Ok(Host { make: Box::new(move |shard| Box::new(Broker::new(Arc::clone(&hub), shard))) })
+        Ok(Host {
+            transport: Transport::Stream,
+            make: Box::new(move |shard| Box::new(Broker::new(Arc::clone(&hub), shard))),
+        })
     }
 }

@@ -3,8 +3,8 @@
 
 use weigh_model::load::{Pattern, Topology};
 use weigh_model::protocol::{
-    Dial, Guarantee, Host, Invalid, Lifetime, PacketName, Protocol, Role, Seat, Setting,
-    SettingKind,
+    Dial, Guarantee, Host, Invalid, Lifetime, PacketName, Properties, Protocol, Role, Scheme, Seat,
+    Setting, SettingKind, Transport,
 };
 use weigh_model::tls;
 use weigh_model::trial::{Settings, Trial};
@@ -22,8 +22,13 @@ impl Protocol for Tcp {
         "tcp"
     }
 
-    fn scheme(&self) -> &'static str {
-        "tcp"
+    fn schemes(&self) -> &'static [Scheme] {
+        const SCHEMES: &[Scheme] = &[Scheme::plain("tcp", 0), Scheme::secure("tls+tcp", 0)];
+        SCHEMES
+    }
+
+    fn properties(&self) -> Properties {
+        Properties { is_compared: true, ..Properties::default() }
     }
 
     fn patterns(&self) -> &'static [Pattern] {
@@ -88,6 +93,7 @@ impl Protocol for Tcp {
             (None, Role::Producer) => client::Greeting::None,
         };
         Ok(Dial {
+            transport: Transport::Stream,
             lifetime: match trial.load.pattern {
                 Pattern::Session => Lifetime::PerMessage,
                 _ => Lifetime::Kept,
@@ -110,6 +116,7 @@ impl Protocol for Tcp {
         };
         let exchange = server::Exchange::default();
         Ok(Host {
+            transport: Transport::Stream,
             make: Box::new(move |shard| {
                 let exchange = exchange.clone();
                 Box::new(server::TcpServer::new(shard, exchange, frame_bytes_max, queue_bytes_max))

@@ -60,6 +60,8 @@ impl Outlets for Net {
         &mut link.staged
     }
 
+    fn frame(&mut self, _to: ConnectionId) {}
+
     fn pending_bytes(&self, of: ConnectionId) -> usize {
         self.links[of.0 as usize].as_ref().map_or(0, |link| link.staged.len())
     }

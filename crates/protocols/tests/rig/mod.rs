@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use weigh_model::Nanos;
 use weigh_model::connection::{Connection, Fault, Op, Outbox, Reply, Signal, Ticket};
 use weigh_model::load::{Load, Pattern, Topology};
 use weigh_model::protocol::{Invalid, Protocol, Role, Seat};
 use weigh_model::server::{ConnectionId, Outlets, Server};
 use weigh_model::trial::{Settings, Trial};
-use weigh_model::{Endpoint, Nanos};
 
 /// A signal that owns its bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,7 +56,7 @@ pub fn trial(
         seed: 1,
         protocol: protocol.name().to_owned(),
         target: "reference".to_owned(),
-        endpoint: Some(Endpoint::parse(url).expect("a URL")),
+        endpoint: Some(weigh_protocols::urls::endpoint(url).expect("a URL")),
         load: Load { topology, messages: Some(1), ..Load::closed(pattern, 1) },
         settings: Settings::new(protocol.name(), protocol.settings(), given.iter().copied())?,
     })
@@ -161,6 +161,8 @@ impl Outlets for Desk {
     fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
         self.staged.entry(to.0).or_default()
     }
+
+    fn frame(&mut self, _to: ConnectionId) {}
 
     fn pending_bytes(&self, of: ConnectionId) -> usize {
         self.staged.get(&of.0).map_or(0, Vec::len)

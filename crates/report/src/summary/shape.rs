@@ -98,6 +98,7 @@ pub(crate) enum CauseShape {
     ServerDropped,
     SubscriberDisconnected,
     ErrorAnswer,
+    ReceiveQueueFull,
     Timeout,
     Corrupt,
     Unknown,

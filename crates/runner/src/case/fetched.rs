@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use weigh_model::{Endpoint, Pattern, Protocol};
+use weigh_model::{Pattern, Protocol};
 use weigh_plan::world::{PIPELINE, REFERENCE};
 
 use crate::case::lanes::{Against, Lane};
@@ -22,7 +22,8 @@ pub fn settings(
     if !has_methods || !is_url || pattern != Pattern::Request {
         return Vec::new();
     }
-    let names_no_path = Endpoint::parse(target).is_ok_and(|endpoint| endpoint.path.is_empty());
+    let names_no_path =
+        weigh_protocols::urls::endpoint(target).is_ok_and(|endpoint| endpoint.path.is_empty());
     let root = names_no_path.then_some((PATH, "/"));
     std::iter::once((METHOD, GET)).chain(root).collect()
 }

@@ -9,13 +9,13 @@ use weigh_model::endpoint::Credentials;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::Point;
 use weigh_model::units::Bytes;
-use weigh_model::{Endpoint, Guarantee, Load, Pattern, Protocol, Trial};
+use weigh_model::{Guarantee, Load, Pattern, Protocol, Trial};
 use weigh_plan::Case;
 use weigh_plan::case::Beneath;
 use weigh_plan::load::BODY_BYTES_MAX;
 use weigh_plan::patience::Patience;
 use weigh_plan::world::{PIPELINE, REFERENCE, TargetWord, World};
-use weigh_protocols as registry;
+use weigh_protocols::{self as registry, urls};
 use weigh_stage::catalogue::Catalogue;
 
 use crate::case::abilities::KnownAbilities;
@@ -62,9 +62,7 @@ impl<'c> Known<'c> {
     }
 
     fn url(&self, url: &str) -> Result<TargetWord, String> {
-        let mut endpoint = Endpoint::parse(url)?;
-        let protocol = registry::find_by_scheme(&endpoint.scheme)
-            .ok_or_else(|| format!("{url:?} has a scheme of no protocol: type mqtt://HOST:PORT"))?;
+        let (protocol, mut endpoint) = urls::read(url)?;
         let name = endpoint.to_string();
         let credentials = endpoint.credentials.take().map(|own| (name.clone(), own));
         self.credentials.borrow_mut().extend(credentials);

@@ -13,8 +13,8 @@ use weigh_plan::Case;
 use weigh_plan::case::{Stages, setting_value, word};
 use weigh_plan::keys::{self, PIPELINE as PIPELINE_KEYS};
 use weigh_plan::world::PIPELINE;
-use weigh_protocols as registry;
 use weigh_protocols::fields;
+use weigh_protocols::{self as registry, urls};
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::target::Target;
 
@@ -304,10 +304,11 @@ fn staged(
     make(protocol, Against::Pipeline(Box::new(pipeline)), &usual, &own)
 }
 
-/// The main job: every protocol against its reference server, and Mosquitto where it is
-/// installed.
+/// The main job: the protocols that are compared by default against their reference servers, and
+/// Mosquitto where it is installed.
 fn default_words(catalogue: &Catalogue) -> Vec<String> {
-    let mut words: Vec<String> = ["mqtt", "http1", "tcp"].into_iter().map(str::to_owned).collect();
+    let compared = registry::PROTOCOLS.iter().filter(|own| own.properties().is_compared);
+    let mut words: Vec<String> = compared.map(|own| own.name().to_owned()).collect();
     let is_installed = catalogue
         .choose("mosquitto")
         .is_ok_and(|choice| weigh_stage::find::find(choice.target).is_some());
@@ -317,24 +318,22 @@ fn default_words(catalogue: &Catalogue) -> Vec<String> {
     words
 }
 
-/// The reference broker, and every installed target that speaks first what it speaks.
+/// The reference brokers, and every installed target that speaks first what they speak.
 pub fn brokers(catalogue: &Catalogue) -> Vec<String> {
-    let is_broker =
-        |target: &&Target| target.speaks.first().is_some_and(|speaks| speaks.protocol == BROKER);
+    let protocols = registry::PROTOCOLS.iter().filter(|own| own.properties().is_brokered);
+    let names: Vec<&str> = protocols.map(|own| own.name()).collect();
+    let is_broker = |target: &&Target| {
+        target.speaks.first().is_some_and(|speaks| names.contains(&&*speaks.protocol))
+    };
     let targets = catalogue.targets().iter().filter(is_broker);
     let installed = targets.filter(|target| weigh_stage::find::find(target).is_some());
-    let names = installed.map(|target| target.name.clone());
-    std::iter::once(BROKER.to_owned()).chain(names).collect()
+    let installed = installed.map(|target| target.name.clone());
+    names.iter().map(|name| (*name).to_owned()).chain(installed).collect()
 }
-
-/// The protocol of brokers.
-const BROKER: &str = "mqtt";
 
 fn resolve(word: &str, catalogue: &Catalogue) -> Result<(&'static dyn Protocol, Against), Stop> {
     if word.contains("://") {
-        let endpoint = Endpoint::parse(word).map_err(Stop::usage)?;
-        let protocol = registry::find_by_scheme(&endpoint.scheme)
-            .ok_or_else(|| Stop::usage(format!("{word}: no protocol has this scheme")))?;
+        let (protocol, endpoint) = urls::read(word).map_err(Stop::usage)?;
         return Ok((protocol, Against::Foreign(endpoint)));
     }
     if catalogue.knows(word) {
@@ -379,9 +378,9 @@ fn address_without_scheme(word: &str) -> Option<String> {
     let port = if has_port { "" } else { ":PORT" };
     let (authority, path) = word.split_at(host.len());
     let urls = protocols().into_iter().filter_map(|name| {
-        let scheme = registry::find(name).ok()?.scheme();
-        let path = if ["http", "h2c"].contains(&scheme) { path } else { "" };
-        let port = if ["http", "h2c"].contains(&scheme) { "" } else { port };
+        let protocol = registry::find(name).ok()?;
+        let (scheme, has_path) = (protocol.scheme(), protocol.has_setting("path"));
+        let (path, port) = if has_path { (path, "") } else { ("", port) };
         Some(format!("{scheme}://{authority}{port}{path}"))
     });
     let urls: Vec<String> = urls.collect();
@@ -402,7 +401,7 @@ impl Lane {
     ) -> Result<Lane, Invalid> {
         let mut given = given;
         if let Against::Foreign(endpoint) = &against
-            && endpoint.is_secure()
+            && urls::is_secure(endpoint)
         {
             let asked = given.entry("tls".to_owned()).or_insert_with(|| "on".to_owned());
             if asked == "off" {
@@ -411,7 +410,7 @@ impl Lane {
             }
         }
         if let Against::Foreign(endpoint) = &against
-            && endpoint.is_websocket()
+            && urls::is_websocket(endpoint)
         {
             let asked = given.entry(websocket::ON.key.to_owned()).or_insert("true".to_owned());
             if asked != "true" {

@@ -26,7 +26,7 @@ fn trip(lane: &Lane, load: &Load, body_bytes: u64) -> Trip {
         _ => 2,
     };
     let upgrade = u32::from(websocket::is_on(settings));
-    let greeting = u32::from(lane.protocol.name() == GREETS);
+    let greeting = lane.protocol.properties().greeting_round_trips;
     let opening = if is_fresh { 1 + handshake + upgrade + greeting } else { 0 };
     // PUBREC and PUBCOMP: two, also until a subscriber may have it (MQTT 5.0, section 4.3.3).
     let exchange = if settings.text("qos") == "2" { 2 } else { 1 };
@@ -40,9 +40,6 @@ fn trip(lane: &Lane, load: &Load, body_bytes: u64) -> Trip {
             + of_tls(TLS_DOWN_BYTES),
     }
 }
-
-/// The protocol whose sessions begin with a question and its answer: CONNECT and CONNACK.
-const GREETS: &str = "mqtt";
 
 /// Headers of a packet and of a message (chosen: a request of HTTP with its packet's).
 const HEAD_BYTES: u64 = 300;

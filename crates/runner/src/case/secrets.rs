@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use weigh_model::Endpoint;
 use weigh_model::endpoint::Credentials;
 use weigh_model::protocol::Invalid;
 use weigh_plan::world::REFERENCE;
@@ -34,7 +33,8 @@ pub fn against(name: &str, catalogue: &Catalogue, secrets: &Secrets) -> Result<A
         catalogue.choose(name).map_err(wrong)?;
         return Ok(Against::Managed(name.to_owned()));
     }
-    let mut endpoint = Endpoint::parse(name).map_err(|said| Invalid::new("target", said, ""))?;
+    let mut endpoint =
+        weigh_protocols::urls::endpoint(name).map_err(|said| Invalid::new("target", said, ""))?;
     let own = secrets.by_url.get(&endpoint.to_string()).or(secrets.user.as_ref());
     endpoint.credentials = endpoint.credentials.or_else(|| own.cloned());
     Ok(Against::Foreign(endpoint))

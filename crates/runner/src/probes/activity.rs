@@ -43,30 +43,26 @@ pub fn of(
     Some(activity)
 }
 
-/// What keeps a connection of this lane: PINGREQ and PINGRESP (MQTT 5.0, section 3.12), each with
-/// what TLS and WebSocket add, and an acknowledgement; else the probe of TCP, which is answered by
-/// an empty segment (RFC 9293, section 3.8.4).
+/// What keeps a connection of this lane: the protocol's own question and answer, each with what TLS
+/// and WebSocket add, and an acknowledgement; else the probe of TCP, which is answered by an empty
+/// segment (RFC 9293, section 3.8.4).
 fn note_keep_alive(activity: &mut Activity, lane: &Lane) {
     let settings = &lane.settings;
-    if lane.protocol.name() != PINGS {
+    let Some(ping) = lane.protocol.properties().ping_bytes else {
         (activity.keep_alive_up_bytes, activity.keep_alive_down_bytes) = (SEGMENT, SEGMENT);
         return;
-    }
+    };
     let tls = match settings.text("tls") {
         _ if !tls::is_on(settings) => 0,
         "1.2" => TLS_1_2,
         _ => TLS_1_3,
     };
     let frames = if websocket::is_on(settings) { [6, 2] } else { [0, 0] };
-    let [up, down] = frames.map(|frame| SEGMENT + PING + frame + tls);
+    let [up, down] = frames.map(|frame| SEGMENT + ping + frame + tls);
     let after = parse_duration(settings.text("keep_alive")).unwrap_or_default();
     activity.keep_alive_ns = after.0;
     (activity.keep_alive_up_bytes, activity.keep_alive_down_bytes) = (up + SEGMENT, down);
 }
-
-/// The protocol with a ping of its own.
-const PINGS: &str = "mqtt";
-const PING: u64 = 2;
 
 /// Headers of IPv4 and TCP with timestamps (RFC 7323).
 const SEGMENT: u64 = 52;

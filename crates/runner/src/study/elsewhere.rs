@@ -28,7 +28,7 @@ impl Elsewhere {
                 .split_once('=')
                 .ok_or_else(|| wrong("expected NAME=URL, such as emqx=mqtt://broker:1883"))?;
             catalogue.choose(name).map_err(|error| wrong(&error.to_string()))?;
-            let endpoint = Endpoint::parse(url).map_err(|said| wrong(&said))?;
+            let endpoint = weigh_protocols::urls::endpoint(url).map_err(|said| wrong(&said))?;
             servers.insert(name.to_owned(), endpoint);
         }
         Ok(Elsewhere(servers))

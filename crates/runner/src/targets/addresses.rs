@@ -34,9 +34,9 @@ pub fn sources(trial: &Trial, address: SocketAddr) -> Vec<IpAddr> {
     let load = &trial.load;
     let IpAddr::V4(to) = address.ip() else { return Vec::new() };
     let many = load.connections + load.subscribers > PORTS_OF_ONE_SOURCE;
-    let renewed = load.pattern == Pattern::Session || !trial.settings.text("keep_alive").eq("true");
-    let needs_more =
-        many || (trial.protocol == "http1" && renewed) || load.pattern == Pattern::Session;
+    let protocol = weigh_protocols::find(&trial.protocol);
+    let renews = protocol.is_ok_and(|protocol| protocol.renews(&trial.settings));
+    let needs_more = many || renews || load.pattern == Pattern::Session;
     if !to.is_loopback() || !needs_more {
         return Vec::new();
     }

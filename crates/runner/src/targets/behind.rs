@@ -4,10 +4,12 @@
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use weigh_protocols::urls;
 
 use weigh_engine::outcome::Outcome;
 use weigh_model::counters::SysChoice;
 use weigh_model::ledger::Cause;
+use weigh_model::protocol::CountersBy;
 use weigh_model::trial::{Point, Settings};
 use weigh_model::{Endpoint, Ledger, Trial};
 use weigh_stage::catalogue::Catalogue;
@@ -120,10 +122,12 @@ impl Behind {
         if !asks || self.servers.contains_key(&key) {
             return Ok(());
         }
-        let (offers, baseline) = match asking.lane.protocol.name() {
-            "mqtt" => topics(asking, catalogue),
-            "http1" => page(asking, catalogue),
-            _ => (Offers::Nothing("none are known of its protocol"), BTreeMap::new()),
+        let (offers, baseline) = match asking.lane.protocol.properties().counters {
+            CountersBy::Topics => topics(asking, catalogue),
+            CountersBy::Page => page(asking, catalogue),
+            CountersBy::Nothing => {
+                (Offers::Nothing("none are known of its protocol"), BTreeMap::new())
+            }
         };
         let found = match &offers {
             Offers::Topics(like, _) => format!("$SYS counters, as {like} has them"),
@@ -304,7 +308,8 @@ impl std::ops::Add for Since {
 
 /// What a broker publishes below `$SYS`, by the topics that real servers are known to have.
 fn topics(asking: &Asking<'_>, catalogue: &Catalogue) -> (Offers, BTreeMap<String, f64>) {
-    let known = || catalogue.targets().iter().filter(|target| speaks(target, "mqtt"));
+    let known =
+        || catalogue.targets().iter().filter(|target| speaks(target, asking.lane.protocol.name()));
     let counters = known().flat_map(|target| &target.counters);
     let all = counters.filter_map(|own| own.topic.clone().map(|topic| (topic.clone(), topic)));
     let mut watch = Watch::new(all.collect(), None, 1);
@@ -328,10 +333,12 @@ fn topics(asking: &Asking<'_>, catalogue: &Catalogue) -> (Offers, BTreeMap<Strin
 fn page(asking: &Asking<'_>, catalogue: &Catalogue) -> (Offers, BTreeMap<String, f64>) {
     let nothing = |why| (Offers::Nothing(why), BTreeMap::new());
     let Some(endpoint) = &asking.trial.endpoint else { return nothing("not asked") };
-    if endpoint.is_secure() {
+    if urls::is_secure(endpoint) {
         return nothing("not asked inside TLS");
     }
-    for target in catalogue.targets().iter().filter(|target| speaks(target, "http1")) {
+    for target in
+        catalogue.targets().iter().filter(|target| speaks(target, asking.lane.protocol.name()))
+    {
         let own: Vec<Counter> =
             target.counters.iter().filter(|own| !own.paths.is_empty()).cloned().collect();
         let Some(first) = own.first() else { continue };

@@ -10,7 +10,7 @@ use weigh_model::connection::{Outbox, Signal};
 use weigh_model::protocol::{Dial, Role, Seat};
 use weigh_model::trial::Settings;
 use weigh_model::{Endpoint, Load, Nanos, Pattern, Trial};
-use weigh_protocols as registry;
+use weigh_protocols::urls;
 use weigh_stage::counter::{Counter, CounterKind};
 use weigh_stage::hosts::Scene;
 use weigh_stage::managed::ManagedServer;
@@ -76,7 +76,7 @@ fn listen(
     vault: &Vault,
     say: Say<'_>,
 ) -> Option<BTreeMap<String, f64>> {
-    let protocol = registry::find_by_scheme(&server.endpoint().scheme)?;
+    let (protocol, _) = urls::find(&server.endpoint().scheme)?;
     let given = [
         ("filter", COUNTER_FILTER),
         ("qos", "0"),
@@ -86,8 +86,8 @@ fn listen(
     let settings = Settings::new(protocol.name(), protocol.settings(), given).ok()?;
     let trial = reader(protocol.name(), server.endpoint(), load, settings);
     let dial = protocol.dial(&trial).ok()?;
-    let (name, endpoint) = (protocol.name(), server.endpoint());
-    let dial = layers::dial_to_ours(dial, name, &trial.settings, endpoint, vault)?;
+    let (subprotocol, endpoint) = (protocol.properties().websocket, server.endpoint());
+    let dial = layers::dial_to_ours(dial, subprotocol, &trial.settings, endpoint, vault)?;
     let topic = |own: &Counter| Some((own.topic.clone()?, own.name.clone()));
     let topics = server.counters().iter().filter_map(topic).collect();
     let mut watch = Watch::new(topics, Some(expected), REPORTS);

@@ -2,6 +2,7 @@
 //! the account of them, with that of sealed bodies.
 
 use std::sync::Arc;
+use weigh_protocols::urls;
 
 use weigh_engine::layer::websocket::{ClientChoice, Tally, wrap_dial, wrap_host};
 use weigh_model::Endpoint;
@@ -38,7 +39,8 @@ pub fn dial(
     let (dial, websocket) = match websocket::is_on(&lane.settings) {
         true => {
             let tally = Arc::default();
-            let choice = choice(&lane.settings, lane.protocol.name(), endpoint, seed);
+            let choice =
+                choice(&lane.settings, lane.protocol.properties().websocket, endpoint, seed);
             (wrap_dial(dial, &choice, &tally), Some(tally))
         }
         false => (dial, None),
@@ -51,16 +53,16 @@ pub fn dial(
 /// certificates are not known.
 pub fn dial_to_ours(
     dial: Dial,
-    protocol: &str,
+    subprotocol: &str,
     settings: &Settings,
     endpoint: &Endpoint,
     vault: &Vault,
 ) -> Option<Dial> {
-    let dial = match endpoint.is_websocket() {
-        true => wrap_dial(dial, &choice(settings, protocol, endpoint, 0), &Arc::default()),
+    let dial = match urls::is_websocket(endpoint) {
+        true => wrap_dial(dial, &choice(settings, subprotocol, endpoint, 0), &Arc::default()),
         false => dial,
     };
-    match endpoint.is_secure() {
+    match urls::is_secure(endpoint) {
         true => secured::dial_to_made(dial, settings, vault),
         false => Some(dial),
     }
@@ -72,12 +74,12 @@ pub fn dial_to_ours(
 /// Those of certificates.
 pub fn host(
     host: Host,
-    protocol: &str,
+    subprotocol: &str,
     settings: &Settings,
     folder: Option<&std::path::Path>,
 ) -> Result<Host, Stop> {
     let host = match websocket::is_on(settings) {
-        true => wrap_host(host, protocol, &Arc::default()),
+        true => wrap_host(host, subprotocol, &Arc::default()),
         false => host,
     };
     secured::host(host, settings, folder)
@@ -115,11 +117,11 @@ impl Counted {
     }
 }
 
-/// The subprotocol is called as the protocol is (MQTT 5.0, section 6: `mqtt`).
+/// What a client says in its upgrade.
 fn choice(settings: &Settings, subprotocol: &str, endpoint: &Endpoint, seed: u64) -> ClientChoice {
     let Endpoint { host, port, .. } = endpoint;
     let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-    let is_usual = *port == if endpoint.is_secure() { 443 } else { 80 };
+    let is_usual = *port == if urls::is_secure(endpoint) { 443 } else { 80 };
     ClientChoice {
         host: if is_usual { host } else { format!("{host}:{port}") },
         path: settings.text(websocket::PATH.key).to_owned(),

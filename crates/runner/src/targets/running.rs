@@ -14,6 +14,7 @@ use weigh_stage::reference::{ReferenceError, ReferenceServer};
 use weigh_stage::site::Site;
 
 use crate::case::lanes::{Against, Lane};
+use crate::case::pipeline::Entry;
 use crate::exit::{Exit, Stop};
 use crate::targets::secured::Vault;
 
@@ -56,7 +57,9 @@ impl Running {
             Against::Managed(name) => {
                 let choice = catalogue.choose(name).map_err(Stop::usage)?;
                 let tls = vault.files(lane)?;
-                let layers = Layers { tls, websocket: websocket::is_on(&lane.settings) };
+                let websocket = websocket::is_on(&lane.settings);
+                let scheme = lane.protocol.scheme_in(tls.is_some(), websocket);
+                let layers = Layers { tls, websocket, scheme: Some(scheme) };
                 let protocol = Some(lane.protocol.name());
                 ManagedServer::start_in(choice, protocol, folder, site, layers)
                     .map(Running::Managed)
@@ -74,7 +77,7 @@ impl Running {
                 let broker = broker.transpose().map_err(Stop::usage)?;
                 let words = broker_words(lane, shards);
                 // A subscription at QoS 2 lowers nothing of what others publish.
-                let is_entry = lane.protocol.name() == SPOKEN_BY_BROKERS;
+                let is_entry = enters_by_broker(lane);
                 let qos = if is_entry { lane.settings.integer("qos") as u8 } else { 2 };
                 let entrance = Entrance { broker, broker_words: &words, qos };
                 PipelineServer::start_in(program, assembly, entrance, folder, site, READY_WITHIN)
@@ -227,14 +230,16 @@ fn serve_arguments(lane: &Lane, shards: u32) -> Vec<OsString> {
 
 /// What is said to the pipeline's broker: where the lane enters there, its settings too.
 fn broker_words(lane: &Lane, shards: u32) -> Vec<OsString> {
-    if lane.protocol.name() == SPOKEN_BY_BROKERS {
+    if enters_by_broker(lane) {
         return serve_arguments(lane, shards).split_off(BROKER_WORDS_FROM);
     }
     vec!["--shards".into(), shards.to_string().into()]
 }
 
-/// What the broker of a pipeline speaks.
-const SPOKEN_BY_BROKERS: &str = "mqtt";
+/// True if the lane enters its pipeline by the broker.
+fn enters_by_broker(lane: &Lane) -> bool {
+    Entry::of(lane.protocol.name()).is_ok_and(|entry| entry == Entry::Broker)
+}
 
 /// Where the words begin that say how a broker is set: before them are its protocol and that it is
 /// controlled.

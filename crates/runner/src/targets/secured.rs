@@ -172,7 +172,7 @@ pub fn dial(
 
 /// Clients of a server that we have started with certificates of the run.
 pub fn dial_to_made(dial: Dial, settings: &Settings, vault: &Vault) -> Option<Dial> {
-    let endpoint = Endpoint::parse("tls+tcp://localhost:1").ok()?;
+    let endpoint = Endpoint::parse("made://localhost").ok()?;
     let choice = client(settings, &endpoint, false, Some(vault.known()?));
     secure_dial(dial, &choice, &Arc::default()).ok()
 }

@@ -15,6 +15,7 @@ use weigh_observe::host::Roots;
 use weigh_observe::process;
 use weigh_observe::sampler::{Recording, Sampler};
 use weigh_observe::subject::Subject;
+use weigh_protocols::urls;
 use weigh_stage::listening;
 
 use crate::case::Case;
@@ -76,13 +77,14 @@ impl Lookouts {
 fn target_of(lookout: &Lookout, targets: &BTreeSet<String>) -> Result<String, Stop> {
     let wrong = |text: String| Err(Stop::usage(format!("--observe {lookout}: {text}")));
     let all = || targets.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-    match &lookout.target {
+    let asked = lookout.target.as_ref();
+    match asked.map(|url| urls::endpoint(url).map_or_else(|_| url.clone(), |own| own.to_string())) {
         _ if targets.is_empty() => wrong(
             "is for targets given by URL: name one, such as mqtt://HOST:PORT (those that weigh \
              starts are watched anyway)"
                 .to_owned(),
         ),
-        Some(target) if targets.contains(target) => Ok(target.clone()),
+        Some(target) if targets.contains(&target) => Ok(target),
         Some(target) => wrong(format!("{target} is no target here: type one of {}", all())),
         None => match targets.first() {
             Some(only) if targets.len() == 1 => Ok(only.clone()),

@@ -10,8 +10,8 @@ use weigh_engine::object::ObjectFile;
 use weigh_engine::outcome::Outcome;
 use weigh_engine::pace;
 use weigh_engine::record::{self, Beside};
-use weigh_model::headroom::Observed;
 use weigh_model::event::{Event, TrialFinished};
+use weigh_model::headroom::Observed;
 use weigh_model::{Arrival, Doubt, Endpoint, Nanos, Trial};
 use weigh_path::urgency;
 use weigh_report::RecordError;
@@ -177,7 +177,7 @@ fn put_together(trial: &mut TrialContext<'_>, outcome: Outcome, probes: &Probes)
         aside_cpu_ns: trial.found.aside_cpu_ns,
         ..trial.beside.clone()
     };
-    let mut finished = record::put_together(trial.trial, outcome, beside);
+    let mut finished = record::put_together(trial.trial, outcome, beside, trial.lane.protocol);
     probes.each(Phase::Record, |probe| probe.record(trial, &mut finished));
     finished.doubts.extend(trial.found.doubts.iter().map(Doubt::record));
     // Only now it is known how full the path was.

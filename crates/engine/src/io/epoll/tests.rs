@@ -224,3 +224,91 @@ fn a_listener_made_elsewhere_is_adopted() {
     let _client = TcpStream::connect(address).unwrap();
     assert!(matches!(turns(&mut io, |seen| !seen.is_empty())[..], [Seen::Accepted(_)]));
 }
+
+/// Frames of `text`, cut at commas.
+fn framed(text: &str) -> (Vec<u8>, Vec<u32>) {
+    let mut out = weigh_model::connection::Outbox::default();
+    for part in text.split(',') {
+        out.put(part.as_bytes());
+        out.frame();
+    }
+    let frames = out.frames();
+    (frames.bytes.to_vec(), frames.ends.to_vec())
+}
+
+fn send(io: &mut EpollIo, to: Token, text: &str) {
+    let (bytes, ends) = framed(text);
+    let frames = Frames { bytes: &bytes, ends: &ends };
+    assert_eq!(io.send(to, frames, 0), Ok(bytes.len()));
+}
+
+#[test]
+fn peers_of_one_datagram_socket_are_told_apart_and_answered() {
+    let mut server = io();
+    let on = server.listen_datagrams(any()).unwrap();
+    let mut clients = io();
+    let tokens = [0, 1].map(|_| clients.connect_datagrams(on, None).unwrap());
+    let seen = turns(&mut clients, |seen| seen.len() == 2);
+    assert!(tokens.iter().all(|token| seen.contains(&Seen::Connected(*token))));
+    send(&mut clients, tokens[0], "one,two");
+    send(&mut clients, tokens[1], "three");
+    let seen = turns(&mut server, |seen| seen.len() == 5);
+    let [Seen::Accepted(first), ..] = seen[..] else { panic!("{seen:?}") };
+    let Seen::Accepted(second) = seen[3] else { panic!("{seen:?}") };
+    let received = |token, text: &str| Seen::Received(token, text.into());
+    assert_eq!(seen[1..3], [received(first, "one"), received(first, "two")]);
+    assert_eq!(seen[4], received(second, "three"));
+    send(&mut server, second, "to the second");
+    send(&mut server, first, "to,the first");
+    let seen = turns(&mut clients, |seen| seen.len() == 3);
+    for expected in [
+        received(tokens[1], "to the second"),
+        received(tokens[0], "to"),
+        received(tokens[0], "the first"),
+    ] {
+        assert!(seen.contains(&expected), "{seen:?}");
+    }
+    // A peer that was closed is a new one when it speaks again.
+    server.close(first, Close::Graceful);
+    send(&mut clients, tokens[0], "again");
+    let seen = turns(&mut server, |seen| seen.len() == 2);
+    assert!(matches!(seen[0], Seen::Accepted(_)), "{seen:?}");
+    assert_eq!((server.dropped(), clients.dropped()), (0, 0));
+}
+
+#[test]
+fn what_a_full_receive_queue_drops_is_counted_exactly() {
+    let mut server = io();
+    let on = server.listen_datagrams(any()).unwrap();
+    let mut client = io();
+    let token = client.connect_datagrams(on, None).unwrap();
+    turns(&mut client, |seen| seen.len() == 1);
+    let body = "x".repeat(1_000);
+    let sent = 30_000;
+    for _ in 0..sent {
+        send(&mut client, token, &body);
+    }
+    let mut received = 0;
+    let mut silent = 0;
+    while silent < 3 {
+        let until = server.now() + Nanos::from_millis(20);
+        let before = received;
+        server.turn(until, &mut |_, happening| {
+            received += u64::from(matches!(happening, Happening::Received(..)));
+        });
+        silent = if received == before { silent + 1 } else { 0 };
+    }
+    assert!(server.dropped() > 0, "a queue of {received} datagrams");
+    assert_eq!(received + server.dropped(), sent);
+}
+
+#[test]
+fn nobody_takes_these_datagrams() {
+    let mut io = io();
+    let closed = std::net::UdpSocket::bind(any()).unwrap().local_addr().unwrap();
+    let token = io.connect_datagrams(closed, None).unwrap();
+    turns(&mut io, |seen| seen.len() == 1);
+    send(&mut io, token, "hello");
+    let seen = turns(&mut io, |seen| !seen.is_empty());
+    assert_eq!(seen, [Seen::Failed(token, IoFault::Refused)]);
+}

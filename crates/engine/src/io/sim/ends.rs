@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use weigh_model::Nanos;
 
 use super::Link;
+use super::flows::FlowId;
 use crate::io::{IoFault, Token};
 
 /// Index of one end of a connection in the world; never used again.
@@ -75,13 +76,20 @@ pub(super) struct Travel {
 
 /// What is on its way, by the end that it goes to; a first request goes to no end yet.
 pub(super) enum What {
-    Request { client: EndId, attempt: u32 },
+    Request {
+        client: EndId,
+        attempt: u32,
+    },
     Answer(EndId),
     Confirmation(EndId),
     Bytes(EndId, Vec<u8>),
     Finish(EndId),
     Failure(EndId, IoFault),
     Window(EndId, usize),
+    /// A datagram, by the end of the flow that it left.
+    Datagram(FlowId, Vec<u8>),
+    /// Nobody took the datagrams of this flow.
+    Unheard(FlowId),
 }
 
 impl LinkState {

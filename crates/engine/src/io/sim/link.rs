@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 
 use weigh_model::Nanos;
 
+use super::flows::Weather;
+
 /// The way to one listening address, shared by all connections to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
@@ -14,10 +16,12 @@ pub struct Link {
     /// Bytes per second either way; `None` is no limit.
     pub bytes_per_s: Option<u64>,
     /// Bytes of one connection and direction that were written but not yet read at the other
-    /// end; a write beyond falls short.
+    /// end; a write beyond falls short. For datagrams the receive queue: one beyond is dropped.
     pub buffer_bytes: usize,
     /// Deliver in pieces of random size, some of them in a later turn.
     pub in_pieces: bool,
+    /// What happens to datagrams.
+    pub weather: Weather,
 }
 
 impl Default for Link {
@@ -29,6 +33,7 @@ impl Default for Link {
             bytes_per_s: None,
             buffer_bytes: 256 * 1024,
             in_pieces: false,
+            weather: Weather::default(),
         }
     }
 }

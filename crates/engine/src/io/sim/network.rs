@@ -115,6 +115,8 @@ impl State {
                 self.listeners.remove(&on);
                 return self.turn_away_waiting(number, on);
             }
+            Socket::Flow(id) => return self.close_flow(id),
+            Socket::Datagrams(on) => return self.close_datagrams(on),
         };
         let end = &mut self.ends[id];
         end.closed = true;
@@ -166,25 +168,37 @@ impl State {
 impl State {
     /// Sends something off from an end, behind everything that left there before.
     fn dispatch(&mut self, from: EndId, what: What, bytes: usize) {
+        let (link, listens) = (self.ends[from].link, self.ends[from].listens);
+        let leaves = self.leave(link, usize::from(!listens), bytes);
+        let late = self.jitter(link);
         let end = &mut self.ends[from];
-        let way = &mut self.links[end.link];
-        let free = &mut way.free_at[usize::from(!end.listens)];
+        let arrives = (leaves + self.links[link].link.delay + late).max(end.out.last_arrival);
+        end.out.last_arrival = arrives;
+        self.schedule(arrives, what);
+    }
+
+    /// When the last of `bytes` bytes has left through a link, behind all that left before.
+    pub(super) fn leave(&mut self, link: usize, direction: usize, bytes: usize) -> Nanos {
+        let way = &mut self.links[link];
+        let free = &mut way.free_at[direction];
         let mut leaves = self.now;
         if let (Some(rate), true) = (way.link.bytes_per_s, bytes > 0) {
             let takes = (bytes as u128 * 1_000_000_000).div_ceil(u128::from(rate.max(1)));
             leaves = self.now.max(*free) + Nanos(u64::try_from(takes).unwrap_or(u64::MAX));
             *free = leaves;
         }
-        let late = match way.link.jitter.0 {
-            0 => 0,
-            jitter => self.random.below(jitter.saturating_add(1)),
-        };
-        let arrives = (leaves + way.link.delay + Nanos(late)).max(end.out.last_arrival);
-        end.out.last_arrival = arrives;
-        self.schedule(arrives, what);
+        leaves
     }
 
-    fn schedule(&mut self, at: Nanos, what: What) {
+    /// What chance adds to the delay of a link.
+    pub(super) fn jitter(&mut self, link: usize) -> Nanos {
+        match self.links[link].link.jitter.0 {
+            0 => Nanos(0),
+            jitter => Nanos(self.random.below(jitter.saturating_add(1))),
+        }
+    }
+
+    pub(super) fn schedule(&mut self, at: Nanos, what: What) {
         self.order += 1;
         let travel = Travel { at, order: self.order, what };
         self.travels.push(travel);
@@ -225,6 +239,8 @@ impl State {
                     self.note_readable(id);
                 }
             }
+            What::Datagram(from, bytes) => self.datagram_arrives(from, bytes),
+            What::Unheard(id) => self.unheard(id),
             What::Window(id, bytes) => {
                 let end = &mut self.ends[id];
                 end.out.outstanding = end.out.outstanding.saturating_sub(bytes);

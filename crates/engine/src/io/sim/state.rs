@@ -9,6 +9,7 @@ use weigh_model::Nanos;
 use weigh_stats::random::Random;
 
 use super::ends::{End, EndId, LinkState, Listener, Travel};
+use super::flows::{FlowId, FlowNews, Flows};
 use super::{Cut, Link, Pause};
 use crate::io::{Close, Happening, IoFault, Token};
 
@@ -22,6 +23,7 @@ pub(super) struct State {
     pub(super) listeners: BTreeMap<SocketAddr, Listener>,
     pub(super) travels: BinaryHeap<Travel>,
     pub(super) order: u64,
+    pub(super) flows: Flows,
     pub(super) refusals: Vec<(SocketAddr, Nanos, Nanos)>,
     pub(super) cuts: Vec<Cut>,
     pub(super) log: u64,
@@ -47,6 +49,10 @@ pub(super) struct PartyState {
 pub(super) enum Socket {
     Connection(EndId),
     Listener(SocketAddr),
+    /// One end of a flow of datagrams.
+    Flow(FlowId),
+    /// A server's socket for datagrams.
+    Datagrams(SocketAddr),
 }
 
 /// Something a party will be told in its next turn.
@@ -57,6 +63,8 @@ pub(super) enum Notice {
     Writable(EndId),
     /// Look what there is to read, and whether it has ended.
     Readable(EndId),
+    /// Something about a flow of datagrams.
+    Flow(FlowId, FlowNews),
 }
 
 /// A happening that owns its bytes.
@@ -96,6 +104,13 @@ impl PartyState {
         }
     }
 
+    pub(super) fn flow(&self, token: Token) -> Option<FlowId> {
+        match self.tokens.get(token.0 as usize) {
+            Some(Some(Socket::Flow(flow))) => Some(*flow),
+            _ => None,
+        }
+    }
+
     pub(super) fn connection(&self, token: Token) -> Option<EndId> {
         match self.tokens.get(token.0 as usize) {
             Some(Some(Socket::Connection(end))) => Some(*end),
@@ -116,6 +131,7 @@ impl State {
             listeners: BTreeMap::new(),
             travels: BinaryHeap::new(),
             order: 0,
+            flows: Flows::default(),
             refusals: Vec::new(),
             cuts: Vec::new(),
             log: FNV_OFFSET,
@@ -202,6 +218,7 @@ impl State {
             | Notice::Accepted(id)
             | Notice::Writable(id)
             | Notice::Readable(id) => id,
+            Notice::Flow(id, news) => return self.tell_of_flow(id, news, reports),
         };
         if self.ends[id].closed {
             return;
@@ -215,6 +232,7 @@ impl State {
                 reports.push(Report::Plain(Happening::Accepted { connection: token }));
             }
             Notice::Readable(id) => self.read(number, id, reports),
+            Notice::Flow(..) => {}
         }
     }
 

@@ -5,7 +5,7 @@ use weigh_model::Nanos;
 use weigh_model::connection::{
     Connection, Emit, Fault, Op, Outbox, Reply, Signal, Ticket, Transfer,
 };
-use weigh_model::protocol::{Host, Role, Seat};
+use weigh_model::protocol::{Host, Role, Seat, Transport};
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
 
 /// How the server behaves.
@@ -149,6 +149,7 @@ struct Office {
 
 pub fn host(manner: Manner) -> Host {
     Host {
+        transport: Transport::Stream,
         make: Box::new(move |_| {
             Box::new(Office {
                 manner,

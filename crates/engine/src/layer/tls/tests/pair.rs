@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use weigh_model::Nanos;
 use weigh_model::connection::{Connection, Emit, Fault, Op, Outbox, Reply, Signal, Ticket};
-use weigh_model::protocol::{Dial, Host, Lifetime, Role, Seat};
+use weigh_model::protocol::{Dial, Host, Lifetime, Role, Seat, Transport};
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
 
 use crate::layer::tls::{
@@ -271,6 +271,8 @@ impl Outlets for Staged {
         &mut self.staged
     }
 
+    fn frame(&mut self, _to: ConnectionId) {}
+
     fn pending_bytes(&self, _of: ConnectionId) -> usize {
         self.staged.len()
     }
@@ -290,6 +292,7 @@ impl Outlets for Staged {
 
 fn plain_dial() -> Dial {
     Dial {
+        transport: Transport::Stream,
         lifetime: Lifetime::Kept,
         confirms: true,
         is_answered: false,
@@ -299,7 +302,7 @@ fn plain_dial() -> Dial {
 }
 
 fn plain_host() -> Host {
-    Host { make: Box::new(|_| Box::new(Echo::default())) }
+    Host { transport: Transport::Stream, make: Box::new(|_| Box::new(Echo::default())) }
 }
 
 /// A length of 4 bytes, then the body.

@@ -1,0 +1,123 @@
+//! What an [`EpollIo`] does with datagram sockets: those with one peer, and those of servers.
+
+use std::net::{IpAddr, SocketAddr};
+
+use rustix::io::Errno;
+use weigh_model::Nanos;
+use weigh_model::connection::Frames;
+
+use super::peers::Peers;
+use super::slot::{AGAIN, BLOCKED, CONNECTING, DATAGRAM, FAILED, PEER, SERVES, Slot};
+use super::{CLOSED, EpollIo, FILLS_PER_TURN, clock};
+use crate::io::datagrams::{self, BATCH};
+use crate::io::{Happening, IoFault, Token, socket};
+
+impl EpollIo {
+    /// Receives datagrams of any peer on a port that other `Io`s of this user may share.
+    ///
+    /// # Errors
+    /// If the address cannot be had.
+    pub fn listen_datagrams_shared(&mut self, on: SocketAddr) -> Result<SocketAddr, IoFault> {
+        self.open_datagrams(on, true)
+    }
+
+    pub(super) fn open_datagrams(
+        &mut self,
+        on: SocketAddr,
+        shared: bool,
+    ) -> Result<SocketAddr, IoFault> {
+        let (socket, address) = datagrams::open(on, shared)?;
+        self.peers.get_or_insert_with(Peers::new);
+        self.insert(socket, DATAGRAM | SERVES)?;
+        Ok(address)
+    }
+
+    pub(super) fn dial_datagrams(
+        &mut self,
+        to: SocketAddr,
+        from: Option<IpAddr>,
+    ) -> Result<Token, IoFault> {
+        self.peers.get_or_insert_with(Peers::new);
+        // Its first event reports that it takes bytes, and so that it is connected.
+        self.insert(datagrams::dial(to, from)?, CONNECTING | DATAGRAM)
+    }
+
+    pub(super) fn send_frames(
+        &mut self,
+        to: Token,
+        frames: Frames<'_>,
+        taken: usize,
+    ) -> Result<usize, IoFault> {
+        let now = clock(self.epoch);
+        let peers = self.peers.as_mut().ok_or(CLOSED)?;
+        let (through, address) = peers.way_to(to, now);
+        let slot = self.slots.get(through.0 as usize).ok_or(CLOSED)?;
+        let socket = slot.socket.as_ref().ok_or(CLOSED)?;
+        let sent = datagrams::send(socket, frames, taken, address).map_err(socket::fault)?;
+        self.bytes_written += (sent - taken) as u64;
+        if sent < frames.bytes.len() {
+            self.slots[to.0 as usize].state |= BLOCKED;
+            if address.is_some() {
+                peers.note_blocked();
+            }
+        }
+        Ok(sent)
+    }
+
+    pub(super) fn dropped_datagrams(&self) -> u64 {
+        let Some(peers) = &self.peers else { return 0 };
+        let open = self.slots.iter().filter(|slot| slot.state & DATAGRAM != 0);
+        let open = open.filter_map(|slot| slot.socket.as_ref());
+        peers.dropped + open.map(|socket| u64::from(datagrams::dropped(socket))).sum::<u64>()
+    }
+
+    /// Reads until the socket is drained or has had its share of this turn.
+    pub(super) fn read_datagrams(
+        &mut self,
+        token: Token,
+        happened: &mut dyn FnMut(Nanos, Happening<'_>),
+    ) {
+        for fill in 1..=FILLS_PER_TURN {
+            let EpollIo { slots, free, peers, again, bytes_read, epoch, .. } = self;
+            let (slot, Some(peers)) = (&mut slots[token.0 as usize], peers) else { return };
+            let Some(socket) = &slot.socket else { return };
+            if slot.state & (FAILED | CONNECTING) != 0 {
+                return;
+            }
+            let (received, now) = (peers.receive(socket), clock(*epoch));
+            let serves = slot.state & SERVES != 0;
+            let received = match received {
+                Ok(received) => received,
+                Err(Errno::AGAIN) => return,
+                // A peer of a server is gone; the others are not.
+                Err(errno) if errno == Errno::INTR || serves => continue,
+                Err(errno) => {
+                    slot.state |= FAILED;
+                    return happened(now, Happening::Failed(token, socket::fault(errno)));
+                }
+            };
+            if received == BATCH && fill == FILLS_PER_TURN && slot.state & AGAIN == 0 {
+                slot.state |= AGAIN;
+                again.push_back(token);
+            }
+            let mut new_token = || {
+                let index = free.pop().unwrap_or_else(|| {
+                    slots.push(Slot::FREE);
+                    slots.len() as u32 - 1
+                });
+                slots[index as usize].state = PEER;
+                Token(index)
+            };
+            for index in 0..received {
+                let bytes = match serves {
+                    true => peers.report_served(index, token, now, &mut new_token, happened),
+                    false => peers.report(index, token, now, happened),
+                };
+                *bytes_read += bytes as u64;
+            }
+            if received < BATCH {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The peers of server sockets for datagrams: each is a connection of its own, known by its
+//! address.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use weigh_model::Nanos;
+
+use crate::io::datagrams::Batch;
+use crate::io::{Happening, Token};
+
+/// What datagram sockets need beside their slots.
+pub(super) struct Peers {
+    batch: Batch,
+    by_token: BTreeMap<Token, Peer>,
+    by_address: HashMap<(Token, SocketAddr), Token>,
+    /// When silent peers are looked for next.
+    next_look: Nanos,
+    /// True if a server socket took less than all, and some of its peers wait.
+    is_blocked: bool,
+    /// Datagrams that the kernel dropped at sockets that are closed.
+    pub(super) dropped: u64,
+}
+
+/// Who talks to a server socket.
+struct Peer {
+    socket: Token,
+    address: SocketAddr,
+    /// When something last passed, either way.
+    moved: Nanos,
+}
+
+impl Peers {
+    pub(super) fn new() -> Box<Peers> {
+        Box::new(Peers {
+            batch: Batch::new(),
+            by_token: BTreeMap::new(),
+            by_address: HashMap::new(),
+            next_look: Nanos(0),
+            is_blocked: false,
+            dropped: 0,
+        })
+    }
+
+    /// The socket through which a token is reached at `now`, and its address where that is needed.
+    pub(super) fn way_to(&mut self, to: Token, now: Nanos) -> (Token, Option<SocketAddr>) {
+        self.by_token.get_mut(&to).map_or((to, None), |peer| {
+            peer.moved = now;
+            (peer.socket, Some(peer.address))
+        })
+    }
+
+    /// Receives what waits at a socket, to be reported next.
+    pub(super) fn receive(&mut self, socket: &OwnedFd) -> Result<usize, Errno> {
+        self.batch.receive(socket)
+    }
+
+    /// Reports one of the datagrams that were received at the socket of a client, and returns its
+    /// size.
+    pub(super) fn report(
+        &self,
+        index: usize,
+        socket: Token,
+        now: Nanos,
+        happened: &mut dyn FnMut(Nanos, Happening<'_>),
+    ) -> usize {
+        let (_, bytes) = self.batch.datagram(index);
+        happened(now, Happening::Received(socket, bytes));
+        bytes.len()
+    }
+
+    /// The same at the socket of a server; a new peer gets a token from `new_token`.
+    pub(super) fn report_served(
+        &mut self,
+        index: usize,
+        socket: Token,
+        now: Nanos,
+        new_token: &mut dyn FnMut() -> Token,
+        happened: &mut dyn FnMut(Nanos, Happening<'_>),
+    ) -> usize {
+        let (Some(address), bytes) = self.batch.datagram(index) else { return 0 };
+        let from = *self.by_address.entry((socket, address)).or_insert_with(|| {
+            let connection = new_token();
+            happened(now, Happening::Accepted { connection });
+            connection
+        });
+        let peer = Peer { socket, address, moved: now };
+        self.by_token.entry(from).or_insert(peer).moved = now;
+        happened(now, Happening::Received(from, bytes));
+        bytes.len()
+    }
+
+    /// A server socket took less than all.
+    pub(super) fn note_blocked(&mut self) {
+        self.is_blocked = true;
+    }
+
+    /// The peers of a server socket that takes datagrams again, if any waited.
+    pub(super) fn unblocked(&mut self, of: Token) -> Vec<Token> {
+        if !std::mem::take(&mut self.is_blocked) {
+            return Vec::new();
+        }
+        let own = self.by_token.iter().filter(|(_, peer)| peer.socket == of);
+        own.map(|(token, _)| *token).collect()
+    }
+
+    /// Peers that have been silent for long, looked for from time to time.
+    pub(super) fn silent(&mut self, now: Nanos) -> Vec<Token> {
+        if now < self.next_look {
+            return Vec::new();
+        }
+        self.next_look = now + LOOK_EVERY;
+        let silent =
+            self.by_token.iter_mut().filter(|(_, peer)| now.since(peer.moved) > SILENCE_MAX);
+        silent
+            .map(|(token, peer)| {
+                peer.moved = now;
+                *token
+            })
+            .collect()
+    }
+
+    pub(super) fn forget(&mut self, token: Token) {
+        if let Some(peer) = self.by_token.remove(&token) {
+            self.by_address.remove(&(peer.socket, peer.address));
+        }
+    }
+}
+
+/// How long a peer may be silent before it counts as gone; an exchange of CoAP may take 247 s (RFC
+/// 7252, section 4.8.2).
+const SILENCE_MAX: Nanos = Nanos::from_secs(600);
+const LOOK_EVERY: Nanos = Nanos::from_secs(60);

@@ -1,0 +1,58 @@
+//! Flows of datagrams in the world, as data; what happens to them is in `datagrams`.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+
+use weigh_model::Nanos;
+
+use crate::io::Token;
+
+/// What a link does to datagrams beside carrying them; each chance is in a million.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weather {
+    /// Lost on the way.
+    pub lost_ppm: u32,
+    /// Arriving twice.
+    pub doubled_ppm: u32,
+    /// Held up by `late_by`, so that others overtake them.
+    pub late_ppm: u32,
+    /// How long those are held up.
+    pub late_by: Nanos,
+}
+
+/// Index of one end of a flow in the world; never used again.
+pub(super) type FlowId = usize;
+
+/// One end of a flow of datagrams: a socket with one peer, or a server's peer.
+pub(super) struct Flow {
+    pub(super) party: usize,
+    pub(super) token: Token,
+    pub(super) link: usize,
+    /// The address of the server.
+    pub(super) to: SocketAddr,
+    /// The other end, once something has reached it.
+    pub(super) peer: Option<FlowId>,
+    pub(super) is_served: bool,
+    pub(super) is_closed: bool,
+    pub(super) has_failed: bool,
+    pub(super) is_noted: bool,
+    pub(super) queue: VecDeque<Vec<u8>>,
+    pub(super) queued_bytes: usize,
+}
+
+/// What a flow's party is to be told.
+#[derive(Clone, Copy)]
+pub(super) enum FlowNews {
+    Connected,
+    Accepted,
+    Readable,
+}
+
+/// All flows, and who takes datagrams where.
+#[derive(Default)]
+pub(super) struct Flows {
+    pub(super) flows: Vec<Flow>,
+    pub(super) servers: Vec<(SocketAddr, usize)>,
+    /// Datagrams that came to a full queue, by party.
+    pub(super) dropped: BTreeMap<usize, u64>,
+}

@@ -1,0 +1,85 @@
+//! What the schemes of URLs say: which protocol, which port, which layers around it.
+
+use weigh_model::protocol::Scheme;
+use weigh_model::{Endpoint, Protocol};
+
+use crate::PROTOCOLS;
+
+/// Reads a URL of one of the protocols, with the scheme's own port where it has none.
+///
+/// # Errors
+/// If it is not a URL, no protocol has its scheme, or it lacks a port that the scheme does not
+/// have.
+pub fn endpoint(url: &str) -> Result<Endpoint, String> {
+    read(url).map(|(_, endpoint)| endpoint)
+}
+
+/// The same with its protocol.
+///
+/// # Errors
+/// Those of [`endpoint`].
+pub fn read(url: &str) -> Result<(&'static dyn Protocol, Endpoint), String> {
+    let endpoint = Endpoint::parse(url)?;
+    let (protocol, scheme) = find(&endpoint.scheme).ok_or_else(|| unknown(&endpoint.scheme))?;
+    Ok((protocol, endpoint.with_port(scheme.port)?))
+}
+
+/// The protocol with this scheme, and what the scheme says.
+pub fn find(name: &str) -> Option<(&'static dyn Protocol, Scheme)> {
+    PROTOCOLS.iter().find_map(|protocol| {
+        let scheme = protocol.schemes().iter().find(|scheme| scheme.name == name)?;
+        Some((*protocol, *scheme))
+    })
+}
+
+/// True if the scheme says TLS.
+pub fn is_secure(endpoint: &Endpoint) -> bool {
+    find(&endpoint.scheme).is_some_and(|(_, scheme)| scheme.is_secure)
+}
+
+/// True if the scheme says WebSocket.
+pub fn is_websocket(endpoint: &Endpoint) -> bool {
+    find(&endpoint.scheme).is_some_and(|(_, scheme)| scheme.is_websocket)
+}
+
+fn unknown(scheme: &str) -> String {
+    let listed = |says: fn(&Scheme) -> bool| {
+        let all = PROTOCOLS.iter().flat_map(|protocol| protocol.schemes());
+        let named = all.filter(|own| says(own)).map(|own| format!("{}://", own.name));
+        let mut named: Vec<String> = named.collect();
+        let last = named.pop().unwrap_or_default();
+        if named.is_empty() { last } else { format!("{} or {last}", named.join(", ")) }
+    };
+    format!(
+        "the scheme {scheme:?} is not known: type {}, {} for TLS, or {} for WebSocket",
+        listed(|own| !own.is_secure && !own.is_websocket),
+        listed(|own| own.is_secure && !own.is_websocket),
+        listed(|own| own.is_websocket),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemes_say_port_and_layers() {
+        for (url, port, layers, protocol) in [
+            ("mqtt://h", 1883, (false, false), "mqtt"),
+            ("mqtts://h", 8883, (true, false), "mqtt"),
+            ("ws://h/mqtt", 80, (false, true), "mqtt"),
+            ("wss://h", 443, (true, true), "mqtt"),
+            ("https://h", 443, (true, false), "http1"),
+            ("tls+tcp://h:7", 7, (true, false), "tcp"),
+        ] {
+            let own = endpoint(url).unwrap();
+            assert_eq!((own.port, (is_secure(&own), is_websocket(&own))), (port, layers), "{url}");
+            let (found, scheme) = find(&own.scheme).unwrap();
+            assert_eq!(found.name(), protocol);
+            assert_eq!(found.scheme_in(layers.0, layers.1), scheme.name);
+        }
+        assert!(endpoint("tls+tcp://h").unwrap_err().contains("no port"));
+        let text = endpoint("ftp://h").unwrap_err();
+        assert!(text.contains("is not known") && text.contains("ws:// or wss://"), "{text}");
+    }
+}

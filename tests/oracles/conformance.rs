@@ -1,0 +1,256 @@
+//! Every protocol of the registry, in each of its lanes and patterns: simulated, with faults,
+//! inside TLS, and on sockets. A further protocol is tried by being in the registry; the toys show
+//! it.
+
+use weigh_engine::io::sim::{Cut, Link, Weather};
+use weigh_engine::record::{Beside, put_together};
+use weigh_model::connection::{Connection, Outbox};
+use weigh_model::ledger::Cause;
+use weigh_model::protocol::{Role, Seat, Transport};
+use weigh_model::units::Bytes;
+use weigh_model::{Nanos, Pattern, Protocol};
+use weigh_protocols::PROTOCOLS;
+use weigh_stats::random::Random;
+
+use crate::rig::{Seen, Setup, simulated_address};
+use crate::toys::TOYS;
+
+const MESSAGES: u64 = 60;
+
+/// One way to use a protocol, and its name for messages.
+struct Case {
+    name: String,
+    setup: Setup,
+}
+
+/// All ways to use all protocols.
+fn cases() -> Vec<Case> {
+    let protocols = PROTOCOLS.iter().chain(TOYS).copied();
+    let mut all = Vec::new();
+    for protocol in protocols {
+        for lane in protocol.lanes() {
+            for pattern in protocol.patterns() {
+                let name = format!("{} {lane:?} {pattern}", protocol.name());
+                all.push(Case { name, setup: setup(protocol, lane, *pattern) });
+            }
+        }
+    }
+    all
+}
+
+fn setup(protocol: &'static dyn Protocol, lane: &[(&str, &str)], pattern: Pattern) -> Setup {
+    let mut setup = Setup::of(protocol, lane, pattern, MESSAGES).connections(3);
+    let load = &mut setup.load;
+    match pattern {
+        Pattern::Deliver => load.subscribers = 2,
+        Pattern::Batch => load.batch = Some(10),
+        Pattern::Transfer => {
+            load.size = Some(Bytes(200_000));
+            load.subscribers = u32::from(protocol.properties().is_brokered);
+        }
+        Pattern::Hold => (load.messages, load.duration) = (None, Some(Nanos::from_secs(30))),
+        Pattern::Poll => {
+            setup = setup.open("constant", "100/s");
+            setup.load.subscribers = 1;
+            setup.load.poll_period = Some(Nanos::from_millis(100));
+            setup.load.poll_limit = Some(1000);
+        }
+        Pattern::Request | Pattern::Publish | Pattern::Session => {}
+    }
+    setup.link = Link { delay: Nanos::from_millis(1), ..Link::default() };
+    setup
+}
+
+impl Case {
+    fn transport(&self) -> Transport {
+        self.setup.host().transport
+    }
+
+    fn pattern(&self) -> Pattern {
+        self.setup.load.pattern
+    }
+
+    /// Where nothing went wrong everything arrived, once.
+    fn check_whole(&self, seen: &Seen) {
+        let (name, ledger) = (&self.name, seen.ledger());
+        assert_eq!(
+            seen.outcome.shards.lost_links, 0,
+            "{name}: {:?}",
+            seen.outcome.shards.first_loss
+        );
+        if self.pattern() == Pattern::Hold {
+            assert_eq!(seen.outcome.shards.held, 3, "{name}");
+            return;
+        }
+        assert_eq!(ledger.messages, MESSAGES, "{name}: {ledger:#?}");
+        assert_eq!(ledger.not_sent, 0, "{name}: {ledger:#?}");
+        assert_eq!(ledger.delivered.unwrap_or(ledger.sent), ledger.sent, "{name}: {ledger:#?}");
+        assert_eq!((ledger.duplicates, ledger.corrupt, ledger.foreign), (0, 0, 0), "{name}");
+        if self.setup.protocol.carries(&self.setup.table()) {
+            assert_eq!(seen.server.unique, MESSAGES, "{name}: {:#?}", seen.server);
+        }
+        assert_eq!((seen.server.corrupt, seen.server.foreign), (0, 0), "{name}");
+    }
+
+    /// Whatever went wrong, the books hold: every message is in one place, and no loss is without a
+    /// cause.
+    fn check_books(&self, seen: &Seen) {
+        let (name, ledger) = (&self.name, seen.ledger());
+        assert_eq!(ledger.messages, MESSAGES, "{name}: {ledger:#?}");
+        assert_eq!((ledger.corrupt, ledger.foreign), (0, 0), "{name}: {ledger:#?}");
+        assert!(seen.server.unique <= ledger.messages, "{name}: {:#?}", seen.server);
+        if let Some(delivered) = ledger.delivered {
+            assert!(
+                delivered + ledger.late <= seen.server.unique * self.setup.load.copies(),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn everything_arrives_once_where_nothing_goes_wrong() {
+    for case in cases() {
+        case.check_whole(&case.setup.on_virtual_time());
+    }
+}
+
+#[test]
+fn pieces_of_any_size_change_nothing_and_one_seed_is_one_history() {
+    for mut case in cases() {
+        case.setup.link.in_pieces = true;
+        case.setup.link.jitter = Nanos::from_micros(300);
+        let seen = case.setup.on_virtual_time();
+        case.check_whole(&seen);
+        let again = case.setup.on_virtual_time();
+        assert_eq!(seen.log_hash, again.log_hash, "{}", case.name);
+    }
+}
+
+#[test]
+fn the_books_are_exact_when_connections_are_cut() {
+    for case in cases().iter_mut() {
+        if case.transport() != Transport::Stream || case.pattern() == Pattern::Hold {
+            continue;
+        }
+        case.setup.load.timeout = Nanos::from_secs(2);
+        let (to, connection) = (simulated_address(), u64::from(case.setup.load.subscribers));
+        for (from_listener, after_bytes) in [(false, 300), (false, 1_111), (true, 60)] {
+            case.setup.cuts = vec![Cut { to, connection, from_listener, after_bytes }];
+            case.check_books(&case.setup.on_virtual_time());
+        }
+    }
+}
+
+#[test]
+fn the_books_are_exact_when_datagrams_are_lost_doubled_and_overtaken() {
+    for case in cases().iter_mut() {
+        if case.transport() != Transport::Datagram {
+            continue;
+        }
+        case.setup.load.timeout = Nanos::from_secs(2);
+        case.setup.link.weather = Weather {
+            lost_ppm: 200_000,
+            doubled_ppm: 100_000,
+            late_ppm: 100_000,
+            late_by: Nanos::from_millis(5),
+        };
+        for seed in 1..=5 {
+            case.setup.seed = seed;
+            let seen = case.setup.on_virtual_time();
+            case.check_books(&seen);
+            assert!(seen.server.duplicates > 0, "{}: nothing was doubled", case.name);
+        }
+    }
+}
+
+#[cfg(feature = "tls")]
+#[test]
+fn everything_arrives_once_inside_tls() {
+    use weigh_engine::layer::tls::Versions;
+
+    for case in cases().iter_mut().filter(|case| case.setup.protocol.has_setting("tls")) {
+        let secured = crate::secured::Secured::new(Versions::Tls13, true, "conformance");
+        case.setup.secured = Some(secured);
+        case.check_whole(&case.setup.on_virtual_time());
+    }
+}
+
+#[test]
+fn everything_arrives_once_on_sockets() {
+    for case in cases().iter_mut().filter(|case| case.pattern() != Pattern::Hold) {
+        case.check_whole(&case.setup.on_sockets());
+    }
+}
+
+/// A connection can do what the patterns of its protocol need, and bytes by chance are no reason to
+/// panic, at either end.
+#[test]
+fn connections_keep_their_contract() {
+    let mut random = Random::new(7);
+    for case in cases() {
+        let job = case.setup.job(simulated_address());
+        let seat = |role| Seat { index: 0, role };
+        let mut producer = (job.dial.make)(seat(Role::Producer));
+        assert_eq!(producer.room(), 0, "{}: room before it is open", case.name);
+        if case.pattern() == Pattern::Transfer {
+            assert!(producer.transfer().is_some(), "{}", case.name);
+        }
+        let mut consumer = (job.dial.make)(seat(Role::Consumer));
+        if case.pattern() == Pattern::Poll {
+            assert!(consumer.poll().is_some(), "{}", case.name);
+        }
+        for connection in [&mut producer, &mut consumer] {
+            hear_noise(&mut **connection, &mut random);
+        }
+    }
+}
+
+fn hear_noise(connection: &mut dyn Connection, random: &mut Random) {
+    let mut out = Outbox::default();
+    connection.open(Nanos(1), &mut out, &mut |_| {});
+    for round in 2..50 {
+        let noise: Vec<u8> = (0..random.below(60)).map(|_| random.below(256) as u8).collect();
+        let taken = connection.receive(&noise, Nanos(round), &mut out, &mut |_| {});
+        match taken {
+            Ok(taken) => assert!(taken <= noise.len()),
+            Err(_) => return,
+        }
+    }
+}
+
+/// Datagrams that come faster than the server reads them are dropped by the kernel, and the ledger
+/// says so.
+#[test]
+fn what_full_receive_queues_drop_has_a_cause() {
+    let protocol = TOYS.iter().find(|toy| toy.name() == "udp-echo").unwrap();
+    let mut setup = Setup::of(*protocol, &[], Pattern::Request, 1_000);
+    setup.load.arrival = weigh_model::Arrival::Burst;
+    setup.load.timeout = Nanos::from_secs(1);
+    setup.link = Link { delay: Nanos::from_millis(1), buffer_bytes: 20_000, ..Link::default() };
+    let seen = setup.on_virtual_time();
+    let dropped = seen.server.dropped[weigh_model::server::RECEIVE_QUEUE_FULL];
+    assert!(dropped > 0 && seen.server.unique + dropped == 1_000, "{:#?}", seen.server);
+    let mut beside = Beside::unwatched(protocol.guarantee(&setup.table()), "oracle");
+    beside.server = Some(seen.server);
+    let trial = setup.job(simulated_address()).trial.clone();
+    let record = put_together(&trial, seen.outcome, beside, *protocol);
+    assert_eq!(record.ledger.causes, [(Cause::ReceiveQueueFull, dropped)].into());
+    assert_eq!(record.ledger.contradiction(), None);
+}
+
+/// With a timer a lost datagram is sent again, on time and until its echo is there.
+#[test]
+fn what_is_sent_again_arrives() {
+    let protocol = TOYS.iter().find(|toy| toy.name() == "udp-echo").unwrap();
+    let mut setup = Setup::of(*protocol, &[("retransmit", "30ms")], Pattern::Request, 400);
+    setup.link = Link { delay: Nanos::from_millis(5), ..Link::default() };
+    setup.link.weather.lost_ppm = 200_000;
+    let seen = setup.on_virtual_time();
+    assert_eq!(seen.ledger().delivered, Some(400));
+    let response = &seen.outcome.shards.recorder.response;
+    // Ten milliseconds there and back, and thirty more for each time that something was lost.
+    let ms = |q: f64| response.quantile(q).unwrap() as f64 / 1e6;
+    crate::rig::assert_near("median, ms", ms(0.5), 10.0, 0.1);
+    crate::rig::assert_near("p80, ms", ms(0.8), 40.0, 0.4);
+}

@@ -1,0 +1,41 @@
+//! Counts each message and answers it.
+
+use weigh_model::Nanos;
+use weigh_model::connection::Fault;
+use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
+use weigh_protocols::census::Census;
+
+use super::codec;
+
+#[derive(Default)]
+pub struct Shard {
+    census: Census,
+}
+
+impl Server for Shard {
+    fn accepted(&mut self, _connection: ConnectionId, _now: Nanos, _out: &mut dyn Outlets) {
+        self.census.note_connection();
+    }
+
+    fn receive(
+        &mut self,
+        connection: ConnectionId,
+        input: &[u8],
+        _now: Nanos,
+        out: &mut dyn Outlets,
+    ) -> Result<usize, Fault> {
+        let mut taken = 0;
+        while let Some((body, bytes)) = codec::read(&input[taken..])? {
+            self.census.note(body);
+            codec::put(out.stage(connection), b"");
+            taken += bytes;
+        }
+        Ok(taken)
+    }
+
+    fn closed(&mut self, _connection: ConnectionId, _now: Nanos, _out: &mut dyn Outlets) {}
+
+    fn report(&self) -> ServerReport {
+        self.census.report()
+    }
+}
