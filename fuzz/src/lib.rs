@@ -1,4 +1,4 @@
-//! What all targets do: run a peer's bytes through a wire or a server twice, whole and cut at
+//! What all targets do: run a peer's bytes through a connection or a server twice, whole and cut at
 //! places that the fuzzer chooses, between operations that it chooses too. Nothing may panic,
 //! and the two runs must give the same signals, the same bytes and the same counts.
 
@@ -62,7 +62,7 @@ impl<'a> Script<'a> {
             .collect()
     }
 
-    /// Runs a wire of `protocol`; `pattern` and `role` choose which.
+    /// Runs a connection of `protocol`; `pattern` and `role` choose which.
     pub fn run_client(
         &self,
         protocol: &dyn Protocol,
@@ -81,14 +81,14 @@ impl<'a> Script<'a> {
             for step in &self.steps {
                 match step {
                     Step::Peer(bytes) => result = client.feed_cut(bytes, cuts),
-                    Step::Send(body) if client.wire.room() > 0 => {
+                    Step::Send(body) if client.connection.room() > 0 => {
                         client.send(ticket, body);
                         ticket += 1;
                     }
                     Step::Send(_) => {}
                     Step::Wait(milliseconds) => {
                         now = now + Nanos::from_millis(*milliseconds);
-                        result = client.wire.wake(now, &mut client.out).map(|_| ());
+                        result = client.wake(now);
                     }
                 }
                 if result.is_err() {
@@ -97,7 +97,7 @@ impl<'a> Script<'a> {
             }
             if result.is_ok() {
                 result = client.end();
-                client.wire.close(&mut client.out);
+                client.connection.close(&mut client.out);
             }
             account(&client.heard, ticket);
             (kind(&result), client.heard.clone(), client.sent())

@@ -26,7 +26,9 @@ use weigh_runner::targets::stage::Stage;
 use weigh_runner::targets::watching::Lookouts;
 use weigh_runner::trial::identity::Trials;
 use weigh_runner::trial::measure::{self as trial_run, Surroundings};
+use weigh_runner::trial::news::TrialNews;
 use weigh_runner::trial::series::Series;
+use weigh_runner::trial::ticks::Ticks;
 
 /// The flags of `weigh background`.
 #[derive(Args)]
@@ -102,7 +104,7 @@ impl Background {
         let folder = self.plan.with_extension("targets");
         let mut targets = Targets::new(TargetLife::Fresh, &catalogue, self.shards, folder);
         let (weighed, intervals) = std::thread::scope(|scope| {
-            let follower = scope.spawn(move || follow(&heard, case));
+            let follower = scope.spawn(move || follow(&heard, case, self.shards));
             let weighed = trial_run::run(&case.lane, trial, &case.material, &around, &mut targets);
             drop(around);
             (weighed, follower.join().unwrap_or_default())
@@ -113,18 +115,29 @@ impl Background {
 }
 
 /// Puts the intervals together, and says when it is up.
-fn follow(heard: &Receiver<(u32, Progress)>, case: &Case) -> Vec<Interval> {
-    let mut series = Series::new(INTERVAL, INTERVAL);
+fn follow(heard: &Receiver<TrialNews>, case: &Case, shards: u32) -> Vec<Interval> {
+    let (mut ticks, mut series) = (Ticks::new(shards), Series::new(&case.load, Some(INTERVAL)));
+    let mut intervals = Vec::new();
     let holds = case.load.pattern == Pattern::Hold;
     let mut is_up = false;
-    for (shard, progress) in heard {
-        let Progress::Interval(told) = progress else { continue };
-        if !is_up && (told.interval.sent > 0 || holds) {
-            is_up = true;
-            // Whoever started it has gone if it cannot be told: then stdin ends too.
-            let _ = output::put(&format!("{UP}\n"));
+    for news in heard {
+        match news {
+            TrialNews::Shard(shard, Progress::Interval(told)) => {
+                if !is_up && (told.interval.sent > 0 || holds) {
+                    is_up = true;
+                    // Whoever started it has gone if it cannot be told: then stdin ends too.
+                    let _ = output::put(&format!("{UP}\n"));
+                }
+                ticks.add(shard, *told);
+            }
+            TrialNews::Shard(shard, Progress::Settled) => ticks.settle(shard),
+            _ => continue,
         }
-        series.add(shard, *told);
+        std::iter::from_fn(|| ticks.next_complete()).for_each(|tick| series.add(tick));
+        intervals.extend(std::iter::from_fn(|| series.next_known()));
     }
-    series.finish()
+    ticks.rest().for_each(|tick| series.add(tick));
+    series.end();
+    intervals.extend(std::iter::from_fn(|| series.next_known()));
+    intervals
 }

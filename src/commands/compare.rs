@@ -4,9 +4,7 @@ use clap::Args;
 use weigh_model::plan::{Plan, Repeat};
 use weigh_model::units::parse_duration;
 use weigh_model::{Nanos, Pattern};
-use weigh_plan::World;
-use weigh_plan::matrix::Decided;
-use weigh_plan::patience;
+use weigh_plan::{Case, World, patience};
 use weigh_stage::catalogue::Catalogue;
 
 use crate::planning::conduct::Manner;
@@ -83,7 +81,7 @@ impl Compare {
             }
         }
         let lanes = self.shared.lanes(&words, catalogue, &given, &options)?;
-        let mut drafts: Vec<Decided> = Vec::new();
+        let mut drafts: Vec<Case> = Vec::new();
         for lane in &lanes {
             let load = options.load(lane.protocol.name(), lane.patterns())?;
             for draft in self.shared.drafts(lane, &load)? {
@@ -122,35 +120,29 @@ fn stall_time(text: &str) -> Result<Stalled, String> {
 
 /// Connections that only stand are the same however surely messages would be delivered over them:
 /// lanes that differ in nothing else are one.
-fn repeats_hold(drafts: &[Decided], new: &Decided) -> bool {
-    let standing = |draft: &Decided| {
+fn repeats_hold(drafts: &[Case], new: &Case) -> bool {
+    let standing = |draft: &Case| {
         let mut standing = draft.clone();
-        standing.settings.retain(|key, _| key != GUARANTEE);
+        standing.words.retain(|key, _| !key.ends_with(GUARANTEE));
         standing
     };
     let new_standing = standing(new);
     new.load.pattern == Pattern::Hold && drafts.iter().any(|old| standing(old) == new_standing)
 }
 
-/// The key of MQTT's delivery guarantee in its protocol's table.
-const GUARANTEE: &str = "qos";
+/// How the key of MQTT's delivery guarantee ends.
+const GUARANTEE: &str = ".qos";
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use weigh_model::{Load, Pattern};
+    use weigh_plan::case::Offload;
 
-    fn hold(qos: u8) -> Decided {
-        Decided {
-            protocol: "mqtt".to_owned(),
-            target: "reference".to_owned(),
-            settings: [(GUARANTEE.to_owned(), i64::from(qos).into())].into(),
-            path: Default::default(),
-            share: Default::default(),
-            stages: Default::default(),
-            background: Default::default(),
-            load: Load::closed(Pattern::Hold, 1),
-        }
+    fn hold(qos: u8) -> Case {
+        let mut case = Case::new("mqtt", "reference", Load::closed(Pattern::Hold, 1));
+        case.words.insert("mqtt.qos".to_owned(), qos.into());
+        case
     }
 
     #[test]
@@ -158,9 +150,9 @@ mod tests {
         let known = [hold(0)];
         assert!(repeats_hold(&known, &hold(1)));
         let mut secured = hold(0);
-        secured.settings.insert("tls".to_owned(), "on".into());
+        secured.words.insert("mqtt.tls".to_owned(), "on".into());
         let mut offloaded = hold(0);
-        offloaded.path.insert("offload".to_owned(), "on".into());
+        offloaded.offload = Some(Offload::On);
         let mut elsewhere = hold(0);
         elsewhere.target = "mosquitto".to_owned();
         for other in [secured, offloaded, elsewhere] {

@@ -9,10 +9,8 @@ use weigh_model::lookout::Lookout;
 use weigh_model::plan::{Observe, Plan, Repeat, check_name};
 use weigh_model::units::{Bytes, parse_duration, parse_size, parse_whole};
 use weigh_model::{Load, MeterChoice, Nanos};
-use weigh_plan::World;
-use weigh_plan::background;
-use weigh_plan::keys::{ABILITIES, OFFLOAD};
-use weigh_plan::matrix::{self, Decided, RELAY};
+use weigh_plan::case::{Offload, Share};
+use weigh_plan::{Case, World, background, matrix};
 use weigh_stage::catalogue::Catalogue;
 
 use crate::planning::counts::counts;
@@ -136,42 +134,35 @@ impl LaneOptions {
     ///
     /// # Errors
     /// If the path is none.
-    pub fn drafts(&self, lane: &Lane, load: &Load) -> Result<Vec<Decided>, Stop> {
+    pub fn drafts(&self, lane: &Lane, load: &Load) -> Result<Vec<Case>, Stop> {
         let mut draft = lane.with(load.clone());
         if let Some(path) = &self.path {
             let keys = path_keys(path).map_err(|invalid| Stop::usage(with_flag(invalid)))?;
-            draft.path.extend(keys);
+            draft.words.extend(keys);
         }
-        draft.path.extend(self.relay.then(|| (RELAY.to_owned(), true.into())));
+        draft.relay = self.relay.then_some(true);
         // What somebody else runs is not ours to enclose.
         if !lane.is_foreign() {
-            let cores = self.target_cores.map(|cores| i64::from(cores).into());
-            let memory = self.target_memory.map(|bytes| Bytes(bytes).to_string().into());
-            let keys = [("target.cores", cores), ("target.memory", memory)].into_iter();
-            draft.share.extend(keys.filter_map(|(key, value)| Some((key.to_owned(), value?))));
+            let memory = self.target_memory.map(Bytes);
+            draft.share = Share { cores: self.target_cores, memory };
         }
-        let abilities = self.abilities.as_deref().map(|file| (ABILITIES.to_owned(), file.into()));
-        draft.share.extend(abilities);
-        let states = match self.offload.as_deref() {
-            None => return Ok(vec![draft]),
-            Some("both") => vec!["off", "on"],
-            Some(word) => vec![word],
+        draft.abilities.clone_from(&self.abilities);
+        let states: &[Option<Offload>] = match self.offload.as_deref() {
+            None => &[None],
+            Some("both") => &[Some(Offload::Off), Some(Offload::On)],
+            Some("on") => &[Some(Offload::On)],
+            Some(_) => &[Some(Offload::Off)],
         };
-        let with = |state: &str| {
-            let mut draft = draft.clone();
-            draft.path.insert(OFFLOAD.to_owned(), state.into());
-            draft
-        };
-        Ok(states.into_iter().map(with).collect())
+        Ok(states.iter().map(|offload| Case { offload: *offload, ..draft.clone() }).collect())
     }
 
     /// The same where a lane has one state.
     ///
     /// # Errors
     /// If both were asked for.
-    pub fn draft(&self, lane: &Lane, load: &Load) -> Result<Decided, Stop> {
+    pub fn draft(&self, lane: &Lane, load: &Load) -> Result<Case, Stop> {
         let both = "--offload both: a search finds the limit of one state: type off or on";
-        let one = <[Decided; 1]>::try_from(self.drafts(lane, load)?);
+        let one = <[Case; 1]>::try_from(self.drafts(lane, load)?);
         one.map(|[draft]| draft).map_err(|_| Stop::usage(both))
     }
 
@@ -192,7 +183,7 @@ impl LaneOptions {
     pub fn plan(
         &self,
         name: &str,
-        drafts: &[Decided],
+        drafts: &[Case],
         repeat: Repeat,
         catalogue: &Catalogue,
     ) -> Result<Plan, Stop> {
@@ -250,7 +241,7 @@ impl LaneOptions {
 /// What a protocol or target cannot do, under the flag that asks for it.
 pub fn plan_of(
     (name, seed): (&str, u64),
-    drafts: &[Decided],
+    drafts: &[Case],
     repeat: Repeat,
     observe: Observe,
     catalogue: &Catalogue,

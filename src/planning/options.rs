@@ -5,9 +5,9 @@ use toml::{Table, Value};
 use weigh_model::protocol::Invalid;
 use weigh_model::units::Bytes;
 use weigh_model::{Arrival, Load, Nanos, Pattern};
+use weigh_plan::case::{setting_text, word};
 use weigh_plan::kind::Wrong;
 use weigh_plan::load_keys::{self, Flag, LOAD_KEYS, LoadKey};
-use weigh_plan::matrix::setting_text;
 use weigh_plan::{Contradiction, LoadWords};
 use weigh_runner::exit::Stop;
 
@@ -99,10 +99,12 @@ impl LoadOptions {
         let said = Table::try_from(&self.words).unwrap_or_default();
         let given = flags.iter().find(|(name, _)| said.contains_key(*name));
         let place = match given.or(flags.first()) {
-            Some((name, flag)) => match said.get(*name).and_then(setting_text) {
-                Some(value) => format!("{flag} {value}"),
-                None => flag.clone(),
-            },
+            Some((name, flag)) => {
+                match said.get(*name).and_then(|value| setting_text(&word(value))) {
+                    Some(value) => format!("{flag} {value}"),
+                    None => flag.clone(),
+                }
+            }
             None => contradiction.keys()[0].to_owned(),
         };
         let wrong = contradiction.in_plan();

@@ -1,18 +1,17 @@
 //! What a user sees while it runs: a bar on a terminal, a line for each trial and one a second
 //! without. Both tell which trial it is, the time left, and what the last half second was like.
 
-use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use weigh_engine::interval_times::IntervalTimes;
-use weigh_engine::job::{Progress, ShardInterval};
 use weigh_model::Pattern;
 use weigh_model::event::Interval;
 use weigh_model::units::Nanos;
 use weigh_report::Style;
+use weigh_runner::trial::ticks::Tick;
 use weigh_runner::watcher::{Standing, Watcher};
 
 /// Shows how a run goes, on stderr.
@@ -26,8 +25,6 @@ pub struct Display {
 struct Underway {
     standing: Standing,
     pace: Pace,
-    /// By shard: connections that stand, of how many.
-    opened: BTreeMap<u32, (u64, u64)>,
     /// When a line was last written.
     said: Instant,
 }
@@ -82,29 +79,24 @@ impl Watcher for Display {
         }
         if let Ok(mut trial) = self.trial.lock() {
             let pace = Pace::new(&standing);
-            let (opened, said) = (BTreeMap::new(), Instant::now());
-            *trial = Some(Underway { standing, pace, opened, said });
+            *trial = Some(Underway { standing, pace, said: Instant::now() });
         }
     }
 
-    fn progress(&self, shard: u32, told: &Progress) {
+    fn opening(&self, open: u64, all: u64) {
         let Ok(mut trial) = self.trial.lock() else { return };
-        let Some(underway) = trial.as_mut() else { return };
-        match told {
-            Progress::Opening(open, all) => {
-                underway.opened.insert(shard, (*open, *all));
-                let text = opening(&underway.opened);
-                self.line(underway, &text);
-            }
-            Progress::Interval(told) => {
-                if !self.is_quiet {
-                    underway.pace.add(shard, told);
-                }
-                if underway.pace.is_long_enough() {
-                    let text = underway.pace.take_text();
-                    self.line(underway, &text);
-                }
-            }
+        if let Some(underway) = trial.as_mut() {
+            self.line(underway, &format!("{open} of {all} connections"));
+        }
+    }
+
+    fn tick(&self, tick: &Tick) {
+        let Ok(mut trial) = self.trial.lock() else { return };
+        let Some(underway) = trial.as_mut().filter(|_| !self.is_quiet) else { return };
+        underway.pace.add(tick);
+        if underway.pace.is_long_enough() {
+            let text = underway.pace.take_text();
+            self.line(underway, &text);
         }
     }
 
@@ -146,23 +138,15 @@ fn position(own: &Standing) -> u64 {
     (done / own.of.1.max(1) as f64 * PARTS as f64) as u64
 }
 
-/// How many connections stand, of how many, over all shards that open some.
-fn opening(opened: &BTreeMap<u32, (u64, u64)>) -> String {
-    let [open, all] = opened.values().fold([0, 0], |[open, all], own| [open + own.0, all + own.1]);
-    format!("{open} of {all} connections")
-}
-
 /// What was done since it was last said, and what the whole trial has done so far.
 struct Pace {
-    /// How many shards tell of themselves.
-    of_shards: usize,
+    length_ns: u64,
     sent: u64,
     done: u64,
     is_warmup: bool,
     times: IntervalTimes,
-    /// By shard: the time that it has told of since, and its connections.
-    shards: BTreeMap<u32, (u64, u64)>,
-    /// The time that the first shard has told of in all.
+    connections: u64,
+    /// The time since the load began.
     passed: Nanos,
     sent_in_all: u64,
     planned: (Option<Nanos>, Option<u64>),
@@ -172,12 +156,12 @@ struct Pace {
 impl Pace {
     fn new(standing: &Standing) -> Pace {
         Pace {
-            of_shards: standing.shards,
+            length_ns: 0,
             sent: 0,
             done: 0,
             is_warmup: false,
             times: IntervalTimes::default(),
-            shards: BTreeMap::new(),
+            connections: 0,
             passed: Nanos(0),
             sent_in_all: 0,
             planned: standing.planned,
@@ -185,30 +169,20 @@ impl Pace {
         }
     }
 
-    fn add(&mut self, shard: u32, told: &ShardInterval) {
-        let interval = &told.interval;
-        let length_ns = interval.length_ns.unwrap_or(0);
-        self.sent += interval.sent;
-        self.sent_in_all += interval.sent;
-        self.done += interval.delivered.max(interval.acknowledged);
-        self.is_warmup = interval.warmup;
-        self.times.merge(&told.times);
-        let known = self.shards.entry(shard).or_default();
-        *known = (known.0 + length_ns, interval.connections);
-        if shard == 0 {
-            self.passed.0 += length_ns;
-        }
+    fn add(&mut self, tick: &Tick) {
+        let counts = tick.counts();
+        self.length_ns += tick.length_ns();
+        self.passed.0 += tick.length_ns();
+        self.sent += counts.sent;
+        self.sent_in_all += counts.sent;
+        self.done += counts.delivered.max(counts.acknowledged);
+        self.is_warmup = counts.warmup;
+        self.connections = tick.connections();
+        self.times.merge(tick.times());
     }
 
-    fn length_ns(&self) -> u64 {
-        self.shards.values().map(|(length_ns, _)| *length_ns).max().unwrap_or(0)
-    }
-
-    /// True if every shard has told of so much: the rate of some is not that of the trial. Those
-    /// without a connection, or done with theirs, say nothing, and nobody waits for them for long.
     fn is_long_enough(&self) -> bool {
-        let told = self.shards.values().filter(|(length_ns, _)| *length_ns >= SAID_EVERY_NS);
-        told.count() >= self.of_shards || self.length_ns() >= WAITED_NS
+        self.length_ns >= SAID_EVERY_NS
     }
 
     /// True once there is nothing left to send: what is under way is awaited.
@@ -221,18 +195,17 @@ impl Pace {
     /// Says it, and begins anew.
     fn take_text(&mut self) -> String {
         let text = self.text();
-        (self.sent, self.done, self.times) = (0, 0, IntervalTimes::default());
-        self.shards.values_mut().for_each(|known| known.0 = 0);
+        (self.sent, self.done, self.length_ns) = (0, 0, 0);
+        self.times = IntervalTimes::default();
         text
     }
 
     fn text(&self) -> String {
-        let seconds = self.length_ns() as f64 / 1e9;
+        let seconds = self.length_ns as f64 / 1e9;
         let rate = |count: u64| (count as f64 / seconds).round();
         let warmup = if self.is_warmup { " (warm-up)" } else { "" };
         if self.pattern == Pattern::Hold {
-            let standing: u64 = self.shards.values().map(|(_, connections)| connections).sum();
-            return format!("{standing} connections{warmup}");
+            return format!("{} connections{warmup}", self.connections);
         }
         if self.is_draining() {
             return format!("all sent, waiting for what is under way: {} out/s", rate(self.done));
@@ -248,9 +221,6 @@ impl Pace {
 
 /// Rates are those of at least this time, a little less than what is told of a second.
 const SAID_EVERY_NS: u64 = 450_000_000;
-
-/// So much of one shard's time is waited for what the others tell.
-const WAITED_NS: u64 = 2_500_000_000;
 
 /// Parts of the bar.
 const PARTS: u64 = 10_000;
@@ -273,47 +243,32 @@ pub fn width() -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weigh_engine::job::ShardInterval;
 
     fn pace(planned: (Option<Nanos>, Option<u64>)) -> Pace {
         let (name, of, left) = (String::new(), (1, 1), (Nanos(0), Nanos(0)));
         let (pattern, since) = (Pattern::Request, Instant::now());
-        Pace::new(&Standing { name, number: 1, of, left, planned, pattern, shards: 1, since })
+        Pace::new(&Standing { name, number: 1, of, left, planned, pattern, since })
     }
 
-    fn told(sent: u64, acknowledged: u64) -> ShardInterval {
+    fn tick(sent: u64, acknowledged: u64) -> Tick {
         let length_ns = Some(500_000_000);
-        let interval = Interval { sent, acknowledged, length_ns, ..Interval::default() };
-        ShardInterval { interval, ..ShardInterval::default() }
+        let at_ns = 600_000_000;
+        let interval = Interval { at_ns, sent, acknowledged, length_ns, ..Interval::default() };
+        Tick::of(0, ShardInterval { interval, ..ShardInterval::default() })
     }
 
     #[test]
     fn who_waits_for_the_last_answers_is_not_told_that_nothing_happens() {
         let mut timed = pace((Some(Nanos::from_millis(500)), None));
-        timed.add(0, &told(100, 50));
+        timed.add(&tick(100, 50));
         assert_eq!(timed.take_text(), "200 in/s, 100 out/s");
-        timed.add(0, &told(0, 50));
+        timed.add(&tick(0, 50));
         assert_eq!(timed.take_text(), "all sent, waiting for what is under way: 100 out/s");
         let mut counted = pace((None, Some(100)));
-        counted.add(0, &told(99, 0));
+        counted.add(&tick(99, 0));
         counted.take_text();
-        counted.add(0, &told(0, 0));
+        counted.add(&tick(0, 0));
         assert_eq!(counted.take_text(), "0 in/s, 0 out/s", "a target that hangs");
-    }
-
-    /// Six shards that each tell once a second: the rate of one is not that of the trial.
-    #[test]
-    fn the_rate_of_a_trial_is_that_of_all_its_shards() {
-        let mut six = Pace { of_shards: 6, ..pace((Some(Nanos::from_secs(60)), None)) };
-        for shard in 0..6 {
-            assert!(!six.is_long_enough(), "{shard} of 6 have told");
-            six.add(shard, &told(100, 100));
-        }
-        assert!(six.is_long_enough());
-        assert_eq!(six.take_text(), "1200 in/s, 1200 out/s");
-        assert!(!six.is_long_enough(), "it begins anew");
-        (0..5).for_each(|_| six.add(3, &told(1, 1)));
-        assert!(six.is_long_enough(), "the others are done");
-        let opened = (0..6).map(|shard| (shard, (u64::from(shard), 10))).collect();
-        assert_eq!(opening(&opened), "15 of 60 connections");
     }
 }

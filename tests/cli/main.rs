@@ -19,6 +19,7 @@ mod lateness;
 #[cfg(feature = "library")]
 mod library;
 mod limit;
+mod live;
 mod loads;
 #[cfg(feature = "parquet")]
 mod messages;

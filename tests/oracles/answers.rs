@@ -1,8 +1,8 @@
 //! Error answers: lost by `error_answer`, their times apart, and never among response times.
 
+use weigh_model::connection::Fault;
 use weigh_model::ledger::Cause;
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
-use weigh_model::wire::Fault;
 use weigh_model::{Nanos, Pattern};
 
 use crate::rig::{Seen, Setup};

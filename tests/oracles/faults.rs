@@ -1,5 +1,5 @@
-//! The ledger against a wire that does wrong by a list: every term must be what the list says,
-//! and every loss must have its cause.
+//! The ledger against a connection that does wrong by a list: every term must be what the list
+//! says, and every loss must have its cause.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use weigh_model::load::Topology;
 use weigh_model::random::Random;
 use weigh_model::{Ledger, Nanos, Pattern};
 
-use crate::fault_wire::{Action, CONFIRMS, Programme, Side, name, wrap};
+use crate::fault_connection::{Action, CONFIRMS, Programme, Side, name, wrap};
 use crate::rig::{Seen, Setup};
 
 /// How a protocol is used in a trial of faults.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use weigh_model::wire::{Emit, Fault, Op, Outbox, Reply, Wire};
+use weigh_model::connection::{Connection, Emit, Fault, Op, Outbox, Reply, Timing};
 use weigh_model::{Nanos, Pattern};
 
 use crate::rig::{Seen, Setup};
@@ -67,7 +67,7 @@ fn two_thousand_connections_on_sockets() {
 fn pings_without_an_answer_are_told() {
     let mut setup = hold("60s", 80);
     setup.load.connections = 20;
-    setup.wrap = Some(Arc::new(|_, wire| Box::new(Deaf(wire))));
+    setup.wrap = Some(Arc::new(|_, connection| Box::new(Deaf(connection))));
     let seen = setup.on_virtual_time();
     let alive = seen.outcome.alive;
     assert_eq!((alive.sent, alive.answered, seen.outcome.lost_links), (20, 0, 0));
@@ -79,9 +79,9 @@ fn pings_without_an_answer_are_told() {
 }
 
 /// A client that never hears a ping's answer.
-struct Deaf(Box<dyn Wire>);
+struct Deaf(Box<dyn Connection>);
 
-impl Wire for Deaf {
+impl Connection for Deaf {
     fn open(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>) {
         self.0.open(now, out, emit);
     }
@@ -92,14 +92,6 @@ impl Wire for Deaf {
 
     fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply {
         self.0.send(op, now, out)
-    }
-
-    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
-        self.0.begin(op, rest, now, out)
-    }
-
-    fn more(&mut self, piece: &[u8], now: Nanos, out: &mut Outbox) {
-        self.0.more(piece, now, out);
     }
 
     fn receive(
@@ -115,7 +107,15 @@ impl Wire for Deaf {
         }
     }
 
-    fn wake(&mut self, now: Nanos, out: &mut Outbox) -> Result<Option<Nanos>, Fault> {
-        self.0.wake(now, out)
+    fn timing(&self) -> Timing {
+        self.0.timing()
+    }
+
+    fn next_wake(&self) -> Option<Nanos> {
+        self.0.next_wake()
+    }
+
+    fn wake(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>) -> Result<(), Fault> {
+        self.0.wake(now, out, emit)
     }
 }

@@ -60,7 +60,7 @@ fn ten_million_messages_by_identity() {
     drive(10_000_000);
 }
 
-/// The same through shard, wire, broker and simulated sockets.
+/// The same through shard, connection, broker and simulated sockets.
 #[test]
 #[ignore = "ten million messages: for a release build"]
 fn ten_million_messages_on_virtual_time() {

@@ -9,7 +9,7 @@ mod beneath;
 mod chance;
 mod delay;
 mod fans;
-mod fault_wire;
+mod fault_connection;
 mod faults;
 mod gate;
 mod idle;

@@ -1,11 +1,11 @@
-//! When which message is handed over, noted between the engine and the wire.
+//! When which message is handed over, noted between the engine and the connection.
 
 use std::sync::{Arc, Mutex};
 
 use weigh_model::Nanos;
+use weigh_model::connection::{Connection, Emit, Fault, Op, Outbox, Reply};
 use weigh_model::mark::{Mark, Reading};
 use weigh_model::protocol::Seat;
-use weigh_model::wire::{Emit, Fault, Op, Outbox, Reply, Wire};
 
 use crate::rig::{Seen, Setup};
 
@@ -23,11 +23,11 @@ pub fn sends(mut setup: Setup) -> (Vec<(Nanos, Mark)>, Seen) {
 type Marks = Arc<Mutex<Vec<(Nanos, Mark)>>>;
 
 struct Noting {
-    inner: Box<dyn Wire>,
+    inner: Box<dyn Connection>,
     marks: Marks,
 }
 
-impl Wire for Noting {
+impl Connection for Noting {
     fn open(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>) {
         self.inner.open(now, out, emit);
     }
@@ -40,14 +40,6 @@ impl Wire for Noting {
         let Reading::Whole(mark) = Mark::read_any(op.body) else { panic!("no mark") };
         self.marks.lock().unwrap().push((now, mark));
         self.inner.send(op, now, out)
-    }
-
-    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
-        self.inner.begin(op, rest, now, out)
-    }
-
-    fn more(&mut self, piece: &[u8], now: Nanos, out: &mut Outbox) {
-        self.inner.more(piece, now, out);
     }
 
     fn receive(

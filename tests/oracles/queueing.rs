@@ -180,7 +180,7 @@ fn a_queue_through_every_protocol() {
     }
 }
 
-/// By the library door the same, at 0.8 with half as many messages as through the wires.
+/// By the library door the same, at 0.8 with half as many messages as through the connections.
 #[cfg(feature = "library")]
 #[test]
 fn a_queue_through_libraries() {

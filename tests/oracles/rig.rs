@@ -16,20 +16,20 @@ use weigh_engine::outcome::{Outcome, ShardOutcome};
 use weigh_engine::serving::{Serving, SimulatedServing};
 use weigh_engine::shard::Shard;
 use weigh_model::body::{Composer, widest_mark};
+use weigh_model::connection::Connection;
 use weigh_model::load::{Load, Pattern};
 use weigh_model::protocol::{Host, Protocol, Seat};
 use weigh_model::seal::Sealer;
 use weigh_model::server::{Server, ServerReport};
 use weigh_model::trial::{Settings, Trial};
 use weigh_model::units::{Bytes, parse_rate};
-use weigh_model::wire::Wire;
 use weigh_model::{Endpoint, Nanos};
 use weigh_stage::hosts::Scene;
 
 use crate::scripted::{Policy, Scripted};
 
-/// Puts itself between the engine and the wire of a seat.
-pub type Wrap = Arc<dyn Fn(Seat, Box<dyn Wire>) -> Box<dyn Wire> + Send + Sync>;
+/// Puts itself between the engine and the connection of a seat.
+pub type Wrap = Arc<dyn Fn(Seat, Box<dyn Connection>) -> Box<dyn Connection> + Send + Sync>;
 
 /// One trial, decided.
 #[derive(Clone)]

@@ -7,10 +7,10 @@ use std::time::Duration;
 use weigh_engine::io::sim::{Cut, Link, World};
 use weigh_engine::relay::{RelayCounts, Relaying, SimulatedRelay};
 use weigh_engine::serving::{Serving, SimulatedServing};
+use weigh_model::connection::{Connection, Emit, Fault, Op, Outbox, Reply, Transfer};
 use weigh_model::ledger::Cause;
 use weigh_model::protocol::Seat;
 use weigh_model::units::Bytes;
-use weigh_model::wire::{Emit, Fault, Op, Outbox, Reply, Wire};
 use weigh_model::{Nanos, Pattern};
 
 use crate::rig::{Seen, Setup, any_port, assert_near, simulated_address};
@@ -280,7 +280,7 @@ fn a_wrong_byte_is_seen() {
 
 /// Flips one bit of the first object that passes.
 struct Flipping {
-    inner: Box<dyn Wire>,
+    inner: Box<dyn Connection>,
     place: u64,
     at: u64,
     is_done: bool,
@@ -299,7 +299,7 @@ impl Flipping {
     }
 }
 
-impl Wire for Flipping {
+impl Connection for Flipping {
     fn open(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>) {
         self.inner.open(now, out, emit);
     }
@@ -310,16 +310,6 @@ impl Wire for Flipping {
 
     fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply {
         self.inner.send(op, now, out)
-    }
-
-    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
-        let body = self.flipped(op.body);
-        self.inner.begin(&Op { ticket: op.ticket, body: &body }, rest, now, out)
-    }
-
-    fn more(&mut self, piece: &[u8], now: Nanos, out: &mut Outbox) {
-        let piece = self.flipped(piece);
-        self.inner.more(&piece, now, out);
     }
 
     fn receive(
@@ -338,6 +328,23 @@ impl Wire for Flipping {
 
     fn close(&mut self, out: &mut Outbox) {
         self.inner.close(out);
+    }
+
+    fn transfer(&mut self) -> Option<&mut dyn Transfer> {
+        Some(self)
+    }
+}
+
+impl Transfer for Flipping {
+    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
+        let body = self.flipped(op.body);
+        let op = Op { ticket: op.ticket, body: &body };
+        self.inner.transfer().unwrap().begin(&op, rest, now, out)
+    }
+
+    fn more(&mut self, piece: &[u8], now: Nanos, out: &mut Outbox) {
+        let piece = self.flipped(piece);
+        self.inner.transfer().unwrap().more(&piece, now, out);
     }
 }
 

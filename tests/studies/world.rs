@@ -3,7 +3,7 @@
 
 use weigh_model::Protocol;
 use weigh_model::protocol::Invalid;
-use weigh_plan::matrix::Decided;
+use weigh_plan::Case;
 use weigh_plan::world::{PIPELINE, REFERENCE, TargetWord, World};
 use weigh_stage::catalogue::Catalogue;
 use weigh_study::{Study, StudyTexts};
@@ -36,7 +36,7 @@ impl World for Real {
         false
     }
 
-    fn check(&self, _case: &Decided) -> Result<(), Invalid> {
+    fn check(&self, _case: &Case) -> Result<(), Invalid> {
         Ok(())
     }
 }

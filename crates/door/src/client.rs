@@ -1,13 +1,15 @@
-//! A client connection by a library, as a wire: calls in, answers out, and the library's own bytes
+//! A client connection that a library speaks: calls in, answers out, and the library's own bytes
 //! between.
 
 use std::sync::{Arc, Mutex};
 
 use weigh_model::Nanos;
+use weigh_model::connection::{
+    Batch, Connection, Emit, Fault, Metered, Op, Outbox, Reply, Signal, Ticket, Timing, Transfer,
+};
 use weigh_model::content::{Meter, Phase, StreamCounts};
 use weigh_model::load::Pattern;
 use weigh_model::protocol::{Dial, Lifetime};
-use weigh_model::wire::{Emit, Fault, Op, Outbox, Reply, Signal, Ticket, Wire};
 
 use crate::stream::{self, Stream, Transport, lock};
 use crate::tasks::{Pool, Soon, Tasks};
@@ -32,7 +34,7 @@ impl Library {
             confirms: true,
             is_answered: false,
             producer_of: None,
-            make: Box::new(move |_seat| Box::new(DoorWire::new(Arc::clone(&library)))),
+            make: Box::new(move |_seat| Box::new(DoorConnection::new(Arc::clone(&library)))),
         }
     }
 }
@@ -96,7 +98,7 @@ pub enum Answer {
 }
 
 /// A library's connection as the engine sees it.
-pub struct DoorWire {
+pub struct DoorConnection {
     library: Arc<Library>,
     pool: Pool,
     transport: Option<Transport>,
@@ -134,10 +136,10 @@ enum Stage {
     Closed,
 }
 
-impl DoorWire {
+impl DoorConnection {
     /// A connection that is not open yet.
-    pub fn new(library: Arc<Library>) -> DoorWire {
-        DoorWire {
+    pub fn new(library: Arc<Library>) -> DoorConnection {
+        DoorConnection {
             library,
             pool: Pool::new(),
             transport: None,
@@ -260,7 +262,7 @@ impl DoorWire {
     }
 }
 
-impl Wire for DoorWire {
+impl Connection for DoorConnection {
     fn open(&mut self, _now: Nanos, out: &mut Outbox, emit: Emit<'_>) {
         let (stream, transport) = stream::pair();
         self.transport = Some(transport);
@@ -289,50 +291,6 @@ impl Wire for DoorWire {
         Reply::Awaited
     }
 
-    /// Any number of bodies goes into one call, where the library has such calls.
-    fn room_together(&self) -> u32 {
-        let gathers = self.client.as_ref().is_some_and(|client| client.gathers());
-        match self.room() {
-            0 => 0,
-            _ if gathers => u32::MAX,
-            room => room,
-        }
-    }
-
-    fn send_together(&mut self, ops: &[Op<'_>], now: Nanos, out: &mut Outbox) -> Reply {
-        let Some(client) = &mut self.client else { return Reply::Awaited };
-        let bodies: Vec<&[u8]> = ops.iter().map(|op| op.body).collect();
-        match client.call_together(&bodies) {
-            Some(call) => {
-                let body_bytes = bodies.iter().map(|body| body.len()).sum();
-                let tickets = ops.iter().map(|op| op.ticket).collect();
-                self.await_call(tickets, call, body_bytes, out);
-            }
-            None => {
-                for op in ops {
-                    self.send(op, now, out);
-                }
-            }
-        }
-        Reply::Awaited
-    }
-
-    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
-        self.pieces = Some((op.ticket, Vec::new(), rest + op.body.len() as u64));
-        self.more(op.body, now, out);
-        Reply::Awaited
-    }
-
-    fn more(&mut self, piece: &[u8], _now: Nanos, out: &mut Outbox) {
-        let Some((ticket, body, bytes)) = &mut self.pieces else { return };
-        body.extend_from_slice(piece);
-        if body.len() as u64 >= *bytes {
-            let (ticket, body) = (*ticket, std::mem::take(body));
-            self.pieces = None;
-            self.call(ticket, &body, out);
-        }
-    }
-
     fn receive(
         &mut self,
         input: &[u8],
@@ -358,11 +316,19 @@ impl Wire for DoorWire {
         self.tell(emit)
     }
 
-    /// A fault of the very beginning could not be told when it happened.
-    fn wake(&mut self, _now: Nanos, _out: &mut Outbox) -> Result<Option<Nanos>, Fault> {
+    fn timing(&self) -> Timing {
+        Timing::KeepAlive
+    }
+
+    /// At once after a fault of the very beginning, which could not be reported when it happened.
+    fn next_wake(&self) -> Option<Nanos> {
+        matches!(*lock(&self.made), Some(Err(_))).then_some(Nanos(0))
+    }
+
+    fn wake(&mut self, _now: Nanos, _out: &mut Outbox, _emit: Emit<'_>) -> Result<(), Fault> {
         match lock(&self.made).take_if(|made| made.is_err()) {
             Some(Err(fault)) => Err(fault),
-            _ => Ok(None),
+            _ => Ok(()),
         }
     }
 
@@ -372,11 +338,73 @@ impl Wire for DoorWire {
         self.turn(out);
     }
 
+    fn batch(&mut self) -> Option<&mut dyn Batch> {
+        Some(self)
+    }
+
+    fn transfer(&mut self) -> Option<&mut dyn Transfer> {
+        Some(self)
+    }
+
+    fn metered(&mut self) -> Option<&mut dyn Metered> {
+        Some(self)
+    }
+}
+
+impl Batch for DoorConnection {
+    /// Any number of bodies goes into one call, where the library has such calls.
+    fn room_together(&mut self) -> u32 {
+        let gathers = self.client.as_ref().is_some_and(|client| client.gathers());
+        match self.room() {
+            0 => 0,
+            _ if gathers => u32::MAX,
+            room => room,
+        }
+    }
+
+    fn send_together(&mut self, ops: &[Op<'_>], now: Nanos, out: &mut Outbox) -> Reply {
+        let Some(client) = &mut self.client else { return Reply::Awaited };
+        let bodies: Vec<&[u8]> = ops.iter().map(|op| op.body).collect();
+        match client.call_together(&bodies) {
+            Some(call) => {
+                let body_bytes = bodies.iter().map(|body| body.len()).sum();
+                let tickets = ops.iter().map(|op| op.ticket).collect();
+                self.await_call(tickets, call, body_bytes, out);
+            }
+            None => {
+                for op in ops {
+                    self.send(op, now, out);
+                }
+            }
+        }
+        Reply::Awaited
+    }
+}
+
+impl Transfer for DoorConnection {
+    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
+        self.pieces = Some((op.ticket, Vec::new(), rest + op.body.len() as u64));
+        self.more(op.body, now, out);
+        Reply::Awaited
+    }
+
+    fn more(&mut self, piece: &[u8], _now: Nanos, out: &mut Outbox) {
+        let Some((ticket, body, bytes)) = &mut self.pieces else { return };
+        body.extend_from_slice(piece);
+        if body.len() as u64 >= *bytes {
+            let (ticket, body) = (*ticket, std::mem::take(body));
+            self.pieces = None;
+            self.call(ticket, &body, out);
+        }
+    }
+}
+
+impl Metered for DoorConnection {
     fn meter(&mut self) {
         self.meter.start();
     }
 
-    fn counts(&self) -> Option<StreamCounts> {
+    fn counts(&mut self) -> Option<StreamCounts> {
         self.meter.counts()
     }
 }

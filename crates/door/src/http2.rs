@@ -12,7 +12,7 @@ use http_body::Body;
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{Builder, Connection, SendRequest};
 use hyper::service::HttpService;
-use weigh_model::wire::{Fault, STREAM_ERROR};
+use weigh_model::connection::{Fault, STREAM_ERROR};
 
 use crate::client::{Answer, Recognised};
 use crate::stream::{Stream, lock};

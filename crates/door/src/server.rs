@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex};
 
 use weigh_model::Nanos;
+use weigh_model::connection::Fault;
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
-use weigh_model::wire::Fault;
 
 use crate::stream::{self, Stream, Transport, lock};
 use crate::tasks::{Pool, Soon, Tasks};

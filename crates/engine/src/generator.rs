@@ -245,6 +245,7 @@ impl Start {
                 Phase::Settled => {
                     cpu.get_or_insert_with(|| thread_cpu() - cpu_before);
                     ended = Some(io.now());
+                    self.attendant.progress(self.index, Progress::Settled);
                     if let Some(herald) = herald.take() {
                         herald.finish();
                         self.attendant.window_ended(io.now());
@@ -256,6 +257,8 @@ impl Start {
         }
         let cpu = cpu.unwrap_or_else(|| thread_cpu() - cpu_before);
         let ended = ended.unwrap_or_else(|| io.now());
+        // Of a shard that failed nobody has heard it yet.
+        self.attendant.progress(self.index, Progress::Settled);
         if let Some(herald) = herald.take() {
             herald.finish();
             self.attendant.window_ended(io.now());

@@ -117,6 +117,8 @@ pub enum Progress {
     Opening(u64, u64),
     /// What it did in the last interval.
     Interval(Box<ShardInterval>),
+    /// It has no interval to report any more.
+    Settled,
 }
 
 /// What a shard did in one interval.
@@ -134,8 +136,8 @@ pub struct ShardInterval {
 }
 
 /// The length of intervals that makes a series of at most [`INTERVALS_MAX`]: at least 100 ms, in
-/// steps that people read; 100 ms where nobody knows how long the load lasts, for whoever listens
-/// to join.
+/// steps that people read. Where the load's length is not known it is 100 ms, the length of the
+/// first intervals: whoever writes the series joins later ones.
 pub fn interval_length(load: &Load) -> Nanos {
     let Some(duration) = load.duration else { return Nanos::from_millis(100) };
     let whole = duration + load.warmup;

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use weigh_model::Load;
+use weigh_model::metrics::QUANTILES;
 use weigh_stats::histogram::Histogram;
 use weigh_stats::quantile::quantile_with_loss;
 
 use crate::outcome::Outcome;
-use crate::record::{QUANTILES, lost_of};
+use crate::record::lost_of;
 
 /// The share of every statistic that is finite and rests on enough messages, by metric name. A
 /// loop without a schedule has no due times that the generator could be late for: it has none.

@@ -1,5 +1,5 @@
 //! Makes load and serves it: the loop, the schedules, the recorder, the ledger's bookkeeping.
-//! It knows no protocol by name; wires and servers are handed to it.
+//! It knows no protocol by name; connections and servers are handed to it.
 
 pub mod accounts;
 pub mod contents;

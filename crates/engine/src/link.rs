@@ -1,13 +1,13 @@
-//! One connection of the generator: its wire, what it has in flight, what waits for it. Small,
+//! A link: one connection of the generator with what it has in flight and what waits for it. Small,
 //! because a shard may hold twenty thousand of them: what messages need stands apart and only
 //! where there are messages, and buffers are lent only while they hold bytes.
 
 use std::collections::VecDeque;
 
 use weigh_model::Nanos;
+use weigh_model::connection::{Connection, Outbox, Ticket};
 use weigh_model::pieces::{BodyMaker, BodyReader};
 use weigh_model::protocol::Role;
-use weigh_model::wire::{Outbox, Ticket, Wire};
 
 use crate::io::Token;
 use crate::recorder::Sending;
@@ -16,12 +16,12 @@ use crate::recorder::Sending;
 pub(crate) struct Link {
     /// The protocol's state machine; none between the connections of a link that opens one per
     /// message.
-    pub wire: Option<Box<dyn Wire>>,
-    /// Everything else, apart so that it can be borrowed beside the wire.
+    pub connection: Option<Box<dyn Connection>>,
+    /// Everything else, apart so that it can be borrowed beside the connection.
     pub state: LinkState,
 }
 
-/// A connection without its wire.
+/// A link without its state machine.
 pub(crate) struct LinkState {
     /// Index among the connections of its role, over all shards.
     pub index: u32,
@@ -29,7 +29,7 @@ pub(crate) struct LinkState {
     pub account: u32,
     /// How many connections were asked for.
     pub connections: u32,
-    /// When the wire wants to be woken; other entries of the heap are stale.
+    /// When the connection wants to be woken; other entries of the heap are stale.
     pub wake_at: Tick,
     /// The socket.
     pub token: Option<Token>,
@@ -112,14 +112,14 @@ impl Staged {
     }
 }
 
-/// A moment in steps of [`Tick::LENGTH`], so that wires which want to be woken one soon after the
-/// other are woken together, and so that the moment is small.
+/// A moment in steps of [`Tick::LENGTH`], so that connections which want to be woken one soon after
+/// the other are woken together, and so that the moment is small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Tick(u32);
 
 impl Tick {
-    /// How late a wire may be woken. What asks for it are keep-alives and patience, in seconds; at
-    /// 100,000 connections and a keep-alive of 60 s, 33 of them share one.
+    /// How late a connection may be woken. What asks for it are keep-alives and patience, in
+    /// seconds; at 100,000 connections and a keep-alive of 60 s, 33 of them share one.
     pub(crate) const LENGTH: Nanos = Nanos::from_millis(20);
 
     /// No moment that comes.
@@ -151,7 +151,7 @@ pub(crate) enum LinkPhase {
     Dead,
 }
 
-/// An object of which a part has been handed to the wire.
+/// An object of which a part has been handed to the connection.
 pub(crate) struct Outgoing {
     /// Makes the rest.
     pub maker: BodyMaker,
@@ -454,5 +454,5 @@ impl LinkState {
 /// The number of no exchange.
 pub(crate) const NO_BATCH: u32 = u32::MAX;
 
-/// An idle link, its wire apart.
+/// An idle link, its state machine apart.
 const _: () = assert!(size_of::<Link>() <= 72);

@@ -60,7 +60,7 @@ pub struct ShardOutcome {
     pub failure: Option<Failure>,
 }
 
-/// What wires said of their own accord, to keep their sessions alive, and what came of it.
+/// What connections said of their own accord, to keep their sessions alive, and what came of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SignsOfLife {
     /// All of them.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use weigh_model::event::TrialFinished;
 use weigh_model::ledger::Cause;
+use weigh_model::metrics::QUANTILES;
 use weigh_model::protocol::Guarantee;
 use weigh_model::server::ServerReport;
 use weigh_model::{Doubt, Pattern, Trial};
@@ -349,10 +350,6 @@ fn disturbance(outcome: &Outcome, beside: &Beside) -> Option<Doubt> {
     let percent = 100.0 * foreign_ns as f64 / usage.wall_ns as f64;
     (percent > DISTURBANCE_PERCENT_MAX).then_some(Doubt::Disturbed(percent))
 }
-
-/// The quantiles of every recorded time, by the ends of their metrics' names.
-pub const QUANTILES: [(&str, f64); 5] =
-    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
 /// Share of a core that others may use before it is said; the host's own accounting is by ticks
 /// and not better than a few percent.

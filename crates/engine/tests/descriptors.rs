@@ -9,9 +9,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use weigh_engine::io::descriptors;
 use weigh_engine::serving::Serving;
 use weigh_model::Nanos;
+use weigh_model::connection::Fault;
 use weigh_model::protocol::Host;
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
-use weigh_model::wire::Fault;
 
 const LIMIT: u64 = 256;
 

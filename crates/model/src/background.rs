@@ -29,7 +29,7 @@ pub struct Background {
     pub load: Load,
     /// The settings of its protocol that were given, below the protocol's name.
     #[serde(flatten)]
-    pub settings: BTreeMap<String, BTreeMap<String, toml::Value>>,
+    pub settings: BTreeMap<String, Point>,
 }
 
 /// Where the target of a background runs, if it is one of its own.

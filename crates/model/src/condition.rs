@@ -11,7 +11,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub use words::{SHORT, quantile_of, quantile_word, resolve};
+pub use words::{SHORT, resolve};
+
+pub use crate::metrics::{quantile_of, quantile_word};
 
 /// A sentence about a figure: `response_time_ns.p99 < 500ms`.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::binding::{Bound, Pace, grouped};
+use crate::connection::STREAM_ERROR;
 use crate::rule::Rule;
 use crate::units::Nanos;
-use crate::wire::STREAM_ERROR;
 
 /// How much a doubt takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::arrival::Arrival;
 use crate::load::{Load, Pattern, Topology, Writes};
+use crate::metrics::METRICS;
 use crate::nearest::nearest;
 
 /// A tool, or somebody's arithmetic, whose figures can be told beside the exact ones.
@@ -58,34 +59,20 @@ impl Emulation {
     }
 
     /// The metrics that it makes; times stand with their parts.
-    pub fn metrics(self) -> &'static [&'static str] {
-        match self {
-            Emulation::Htop => &["htop_cpu_percent.mean", "htop_cpu_percent.max"],
-            Emulation::Autocannon => &["autocannon_time_s", "autocannon_per_s"],
-            Emulation::MqttStresser => &[
-                "mqtt_stresser_receive_ratio",
-                "mqtt_stresser_publish_per_s",
-                "mqtt_stresser_receive_per_s",
-                "mqtt_stresser_publish_slowest_per_s",
-                "mqtt_stresser_publish_fastest_per_s",
-                "mqtt_stresser_receive_slowest_per_s",
-                "mqtt_stresser_receive_fastest_per_s",
-                "mqtt_stresser_completed_clients",
-            ],
-            Emulation::SumOfTimes => &["sum_of_times_per_s"],
-            Emulation::RampAverage => &[
-                "ramp_average_per_s",
-                "ramp_average_time_ns.mean",
-                "ramp_average_time_ns.p50",
-                "ramp_average_time_ns.p90",
-                "ramp_average_time_ns.max",
-            ],
-        }
+    pub fn metrics(self) -> impl Iterator<Item = &'static str> {
+        METRICS.iter().map(|metric| metric.name).filter(move |name| self.has(name))
+    }
+
+    /// Whether a metric is one of its own: the name begins with the word of the plan.
+    fn has(self, metric: &str) -> bool {
+        metric
+            .strip_prefix(&*self.name().replace('-', "_"))
+            .is_some_and(|rest| rest.starts_with('_'))
     }
 
     /// Whether the metric is one of an emulation, and of which.
     pub fn of_metric(metric: &str) -> Option<Emulation> {
-        Emulation::ALL.into_iter().find(|own| own.metrics().contains(&metric))
+        Emulation::ALL.into_iter().find(|own| own.metrics().any(|name| name == metric))
     }
 
     /// Whether the tool could have made such a load.
@@ -214,7 +201,7 @@ mod tests {
     fn a_name_is_read_back_and_another_one_is_told_the_nearest() {
         for own in Emulation::ALL {
             assert_eq!(own.name().parse(), Ok(own));
-            assert!(own.metrics().iter().all(|name| Emulation::of_metric(name) == Some(own)));
+            assert!(own.metrics().all(|name| Emulation::of_metric(name) == Some(own)));
         }
         let error = "mqtt-streser".parse::<Emulation>().unwrap_err();
         assert!(error.contains("type mqtt-stresser"), "{error}");

@@ -14,7 +14,9 @@ use crate::emulation::Emulation;
 use crate::load::Load;
 use crate::lookout::Lookout;
 use crate::metering::MeterChoice;
+use crate::metrics::QUANTILES;
 use crate::modelled::EnergyAsked;
+use crate::trial::Point;
 use crate::units::Nanos;
 
 /// A resolved plan, as it is written to `plan.toml` of a run and to its journal. Nothing is left
@@ -48,9 +50,10 @@ pub struct Plan {
     /// The second workload beneath those cases that say so, where a case does not say otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<Background>,
-    /// The points of the matrix: plan keys with dots, and their values.
+    /// The points of the matrix, as journals and reports have them; the language of plans makes
+    /// and reads them.
     #[serde(rename = "case")]
-    pub cases: Vec<BTreeMap<String, toml::Value>>,
+    pub cases: Vec<Point>,
 }
 
 /// Says no to what cannot be the name of a run, and so of its folder, without becoming another.
@@ -162,7 +165,7 @@ impl FromStr for Precision {
         }
         // A condition knows all ways to write a metric; its limit is of no interest here.
         let metric = metric.trim();
-        let metric = if QUANTILES.contains(&metric) {
+        let metric = if QUANTILES.iter().any(|(part, _)| *part == metric) {
             format!("response_time_ns.{metric}")
         } else {
             format!("{metric} > +0%").parse::<Condition>()?.metric
@@ -242,8 +245,6 @@ impl Observe {
 
 /// Methodology, part 7.1: idle before and after, at least a minute each.
 const IDLE: Nanos = Nanos::from_secs(60);
-
-const QUANTILES: [&str; 5] = ["p50", "p90", "p95", "p99", "p999"];
 
 #[cfg(test)]
 mod tests {

@@ -4,10 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::connection::Connection;
 use crate::load::Pattern;
 use crate::server::Server;
 use crate::trial::{Settings, Trial};
-use crate::wire::Wire;
 
 /// How often a message may arrive. Figures are compared like with like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -174,8 +174,8 @@ pub struct Dial {
     /// The producer a topic belongs to, for bodies too small for a mark; `None` if topics do
     /// not tell.
     pub producer_of: Option<ProducerOf>,
-    /// Makes the wire of a seat.
-    pub make: Box<dyn Fn(Seat) -> Box<dyn Wire> + Send + Sync>,
+    /// Makes the connection of a seat.
+    pub make: Box<dyn Fn(Seat) -> Box<dyn Connection> + Send + Sync>,
 }
 
 /// How the engine makes a reference server: one [`Server`] per shard, by its index.

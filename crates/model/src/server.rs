@@ -1,13 +1,13 @@
 //! The server's end: all connections of one shard as one pure state machine, on the same loop
-//! and in the same style as the wires, so that what differs between two reference servers is
+//! and in the same style as the connections, so that what differs between two reference servers is
 //! the protocol and not the implementation.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::connection::Fault;
 use crate::units::Nanos;
-use crate::wire::Fault;
 
 /// Names a connection of one shard while it is open; numbers are used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -5,6 +5,7 @@
 //! beside the target and not on it.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -34,7 +35,8 @@ pub struct Sample {
 #[derive(Debug)]
 pub struct Sampler {
     ask: Option<Sender<Sender<Sample>>>,
-    thread: Option<JoinHandle<Recording>>,
+    thread: Option<JoinHandle<()>>,
+    seen: Arc<Mutex<Recording>>,
 }
 
 impl Sampler {
@@ -62,11 +64,19 @@ impl Sampler {
     pub fn watch(subject: Subject, cores: u32, period: Duration) -> Result<Sampler, ObserveError> {
         let (ask, asked) = channel();
         let period = period.max(Duration::from_millis(1));
+        let seen = Arc::new(Mutex::new(Recording::new(cores.max(1), period)));
+        let recording = Arc::clone(&seen);
         let thread = std::thread::Builder::new()
             .name("weigh-sampler".to_owned())
-            .spawn(move || watch(subject, cores.max(1), period, &asked))
+            .spawn(move || watch(subject, period, &asked, &recording))
             .map_err(|error| ObserveError::Unreadable { path: "a new thread".into(), error })?;
-        Ok(Sampler { ask: Some(ask), thread: Some(thread) })
+        Ok(Sampler { ask: Some(ask), thread: Some(thread), seen })
+    }
+
+    /// Reads the recording while it grows. A reader takes no sample and delays none by more than
+    /// the copy of a few.
+    pub fn so_far(&self) -> SoFar {
+        SoFar(Arc::clone(&self.seen))
     }
 
     /// Takes a sample now, with the proportional memory; it is part of the recording. Mark the
@@ -89,7 +99,8 @@ impl Sampler {
     pub fn stop(mut self) -> Result<Recording, ObserveError> {
         self.ask = None;
         let gone = || ObserveError::Unexpected("the sampler's thread".to_owned());
-        self.thread.take().ok_or_else(gone)?.join().map_err(|_| gone())
+        self.thread.take().ok_or_else(gone)?.join().map_err(|_| gone())?;
+        self.seen.lock().map(|seen| seen.clone()).map_err(|_| gone())
     }
 }
 
@@ -100,6 +111,17 @@ impl Drop for Sampler {
             // A panic there has been printed; there is nobody left to tell it to.
             let _ = thread.join();
         }
+    }
+}
+
+/// What a sampler has seen up to now.
+#[derive(Clone, Debug)]
+pub struct SoFar(Arc<Mutex<Recording>>);
+
+impl SoFar {
+    /// See [`Recording::since`]; `None` if the sampler's thread has panicked.
+    pub fn since(&self, from_ns: u64) -> Option<Recording> {
+        self.0.lock().ok().map(|seen| seen.since(from_ns))
     }
 }
 
@@ -146,6 +168,30 @@ pub struct Usage {
 }
 
 impl Recording {
+    /// An empty recording.
+    fn new(cores: u32, period: Duration) -> Recording {
+        let accounting = Accounting::ProcessClock;
+        Recording { samples: Vec::new(), cores, accounting, own_cpu_ns: 0, gone_ns: None, period }
+    }
+
+    /// The part that windows from `from_ns` on need: the last sample up to then and all later
+    /// ones, and all samples that know the proportional memory.
+    pub fn since(&self, from_ns: u64) -> Recording {
+        let later = self.samples.iter().rev().take_while(|sample| sample.at_ns > from_ns).count();
+        let first = (self.samples.len() - later).saturating_sub(1);
+        let (before, rest) = self.samples.split_at(first);
+        let asked_for = before.iter().filter(|sample| sample.memory.pss_bytes.is_some());
+        let samples = asked_for.chain(rest).copied().collect();
+        let Recording { cores, accounting, own_cpu_ns, gone_ns, period, .. } = *self;
+        Recording { samples, cores, accounting, own_cpu_ns, gone_ns, period }
+    }
+
+    /// True once nothing up to `at_ns` can be added: a sample was taken then or later, or nothing
+    /// is left to look at.
+    pub fn reaches(&self, at_ns: u64) -> bool {
+        self.gone_ns.is_some() || self.samples.last().is_some_and(|last| last.at_ns >= at_ns)
+    }
+
     /// What was used between two instants of [`monotonic_ns`]; `None` without two samples
     /// around or inside them. Between samples processor time is taken to grow evenly.
     pub fn window(&self, from_ns: u64, to_ns: u64) -> Option<Usage> {
@@ -169,6 +215,16 @@ impl Recording {
             own_cpu_ns: self.own_cpu_ns,
             host: last.host.since(&first.host),
         })
+    }
+
+    fn note(&mut self, sample: Sample, accounting: Accounting, is_gone: bool) {
+        self.accounting = self.accounting.max(accounting);
+        self.gone_ns = self.gone_ns.or(is_gone.then_some(sample.at_ns));
+        self.samples.push(sample);
+        if self.samples.len() >= SAMPLES_MAX {
+            self.samples = thinned(std::mem::take(&mut self.samples));
+            self.period *= 2;
+        }
     }
 
     fn cpu_at(&self, at_ns: u64) -> Option<u64> {
@@ -221,33 +277,28 @@ fn memory_max(inside: &[&Sample]) -> u64 {
 
 fn watch(
     mut subject: Subject,
-    cores: u32,
     mut period: Duration,
     asked: &Receiver<Sender<Sample>>,
-) -> Recording {
-    let mut samples = Vec::new();
-    let mut coarsest = Accounting::ProcessClock;
-    let mut gone_ns = None;
+    seen: &Mutex<Recording>,
+) {
     let mut due = Instant::now();
     loop {
         let wanted = asked.recv_timeout(due.saturating_duration_since(Instant::now()));
         let (sample, accounting, is_gone) = look(&mut subject, wanted.is_ok());
-        coarsest = coarsest.max(accounting);
-        gone_ns = gone_ns.or(is_gone.then_some(sample.at_ns));
-        samples.push(sample);
+        let Ok(mut recording) = seen.lock() else { return };
+        recording.note(sample, accounting, is_gone);
         match wanted {
             // Whoever asked may have left; the sample is recorded all the same.
             Ok(reply) => drop(reply.send(sample)),
             // A period that was missed is left out and not made up for.
             Err(RecvTimeoutError::Timeout) => due = (due + period).max(Instant::now()),
-            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Disconnected) => {
+                recording.own_cpu_ns = own_thread_ns();
+                return;
+            }
         }
-        if samples.len() >= SAMPLES_MAX {
-            samples = thinned(samples);
-            period *= 2;
-        }
+        period = recording.period;
     }
-    Recording { samples, cores, accounting: coarsest, own_cpu_ns: own_thread_ns(), gone_ns, period }
 }
 
 /// Every other of the samples that nobody asked for, the most memory of each that is left out kept
@@ -364,11 +415,30 @@ mod tests {
         assert_eq!(after.percent_max, before.percent_max);
     }
 
+    /// Of 1,000 samples a reader gets those that its window needs, with the same figures.
+    #[test]
+    fn a_window_is_the_same_while_the_recording_grows() {
+        let points: Vec<(u64, u64, u64)> = (0..1000).map(|n| (n * 100, n * n, 7 + n)).collect();
+        let mut whole = recording(&points);
+        whole.samples[3].memory.pss_bytes = Some(5);
+        let part = whole.since(98_750);
+        assert_eq!((part.samples.len(), part.samples[1].at_ns), (14, 98_700));
+        assert_eq!(part.window(98_750, 99_850), whole.window(98_750, 99_850));
+        assert!(part.reaches(99_900) && !part.reaches(99_901));
+        assert_eq!(whole.since(0).samples.len(), 1000);
+        assert_eq!(whole.since(200_000).samples.len(), 2);
+        let gone = Recording { gone_ns: Some(99_900), ..part };
+        assert!(gone.reaches(200_000));
+        assert!(!recording(&[]).since(5).reaches(0));
+    }
+
     #[test]
     fn asked_for_samples_are_recorded_too() {
         let sampler = Sampler::start(std::process::id(), 1, Duration::from_millis(50)).unwrap();
         let first = sampler.sample().unwrap();
         let last = sampler.sample().unwrap();
+        let so_far = sampler.so_far().since(first.at_ns).unwrap();
+        assert!(so_far.reaches(last.at_ns) && so_far.window(first.at_ns, last.at_ns).is_some());
         let recording = sampler.stop().unwrap();
         assert!(recording.samples.len() >= 3);
         assert!(recording.window(first.at_ns, last.at_ns).is_some());

@@ -14,7 +14,7 @@ mod watch;
 pub use agent::{Agent, Counted, Watched};
 pub use identity::Token;
 pub use visitor::{Looked, Visitor};
-pub use watch::{AgentWatch, Seen};
+pub use watch::{AgentWatch, Seen, SoFar};
 
 /// What can keep two from speaking.
 #[derive(Debug, thiserror::Error)]

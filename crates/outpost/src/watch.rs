@@ -2,6 +2,7 @@
 //! laid on the clock of this host when it is over.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,21 @@ use crate::visitor::{Looked, Visitor};
 /// A thread that looks until it is stopped or dropped.
 pub struct AgentWatch {
     ask: Option<Sender<()>>,
-    thread: Option<JoinHandle<Notes>>,
+    thread: Option<JoinHandle<()>>,
+    notes: Arc<Mutex<Notes>>,
+}
+
+/// What a watch has seen up to now.
+#[derive(Clone)]
+pub struct SoFar(Arc<Mutex<Notes>>);
+
+impl SoFar {
+    /// The looks that windows from `from_ns` of this host's monotonic clock on need, laid on that
+    /// clock by what is known of the two clocks up to now; `None` before the first look.
+    pub fn since(&self, from_ns: u64) -> Option<Recording> {
+        let notes = self.0.lock().ok()?.clone();
+        notes.told().recording.map(|seen| seen.since(from_ns))
+    }
 }
 
 /// What was seen through an agent.
@@ -29,14 +44,15 @@ pub struct Seen {
     /// Processor time that the agent itself took, as a share of a core of its host.
     pub agent_share: Option<f64>,
     /// Why it ended early, if it did.
-    pub failure: Option<OutpostError>,
+    pub failure: Option<Arc<OutpostError>>,
 }
 
 /// What the thread writes down.
+#[derive(Clone)]
 struct Notes {
     looks: Vec<Sight>,
     exchanges: Vec<Exchange>,
-    failure: Option<OutpostError>,
+    failure: Option<Arc<OutpostError>>,
     cores: u32,
     period: Duration,
 }
@@ -49,11 +65,24 @@ impl AgentWatch {
     pub fn start(visitor: Visitor, period: Duration) -> Result<AgentWatch, OutpostError> {
         let (ask, asked) = channel();
         let period = period.max(Duration::from_millis(10));
+        let notes = Arc::new(Mutex::new(Notes {
+            looks: Vec::new(),
+            exchanges: Vec::new(),
+            failure: None,
+            cores: visitor.cores(),
+            period,
+        }));
+        let written = Arc::clone(&notes);
         let thread = std::thread::Builder::new()
             .name("weigh-outlook".to_owned())
-            .spawn(move || watch(visitor, period, &asked))
+            .spawn(move || watch(visitor, period, &asked, &written))
             .map_err(|error| OutpostError::Identity(error.to_string()))?;
-        Ok(AgentWatch { ask: Some(ask), thread: Some(thread) })
+        Ok(AgentWatch { ask: Some(ask), thread: Some(thread), notes })
+    }
+
+    /// Reads what was seen while the watch goes on.
+    pub fn so_far(&self) -> SoFar {
+        SoFar(Arc::clone(&self.notes))
     }
 
     /// Asks for a look now, closely, and does not wait for it: whoever marks the border of a window
@@ -67,7 +96,8 @@ impl AgentWatch {
     /// Takes a last look, and hands over what was seen.
     pub fn stop(mut self) -> Seen {
         self.ask = None;
-        let notes = self.thread.take().and_then(|thread| thread.join().ok());
+        let joined = self.thread.take().and_then(|thread| thread.join().ok());
+        let notes = joined.and_then(|()| Some(self.notes.lock().ok()?.clone()));
         notes.map_or_else(
             || Seen { recording: None, clock_bound_ns: None, agent_share: None, failure: None },
             Notes::told,
@@ -84,28 +114,23 @@ impl Drop for AgentWatch {
     }
 }
 
-fn watch(mut visitor: Visitor, period: Duration, asked: &Receiver<()>) -> Notes {
-    let mut notes = Notes {
-        looks: Vec::new(),
-        exchanges: Vec::new(),
-        failure: None,
-        cores: visitor.cores(),
-        period,
-    };
+fn watch(mut visitor: Visitor, period: Duration, asked: &Receiver<()>, notes: &Mutex<Notes>) {
     let mut due = Instant::now();
     loop {
         let wanted = asked.recv_timeout(due.saturating_duration_since(Instant::now()));
-        match visitor.look(wanted.is_ok()) {
+        let looked = visitor.look(wanted.is_ok());
+        let Ok(mut notes) = notes.lock() else { return };
+        match looked {
             Ok(looked) => notes.take(looked),
             Err(error) => {
-                notes.failure = Some(error);
-                return notes;
+                notes.failure = Some(Arc::new(error));
+                return;
             }
         }
         match wanted {
             Ok(()) => {}
             Err(RecvTimeoutError::Timeout) => due = (due + period).max(Instant::now()),
-            Err(RecvTimeoutError::Disconnected) => return notes,
+            Err(RecvTimeoutError::Disconnected) => return,
         }
     }
 }

@@ -146,7 +146,7 @@ fn what_ends_is_told_as_gone_and_not_as_idle() {
     assert!(matches!(visitor.look(false), Err(OutpostError::Gone(why)) if why.contains("ended")));
     std::thread::sleep(Duration::from_millis(100));
     let seen = watch.stop();
-    assert!(matches!(seen.failure, Some(OutpostError::Gone(_))));
+    assert!(matches!(seen.failure.as_deref(), Some(OutpostError::Gone(_))));
     assert!(seen.recording.is_none_or(|own| own.gone_ns.is_some()));
     assert!(matches!(Visitor::visit(&agent.address()), Err(OutpostError::Gone(_))));
 }

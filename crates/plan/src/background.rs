@@ -1,19 +1,20 @@
 //! The second workload of a plan: from what was said of it to the whole of it.
 
-use toml::{Table, Value};
+use serde_json::{Map, Value};
 use weigh_model::Protocol;
 use weigh_model::background::{Background, Beside, SAME};
 use weigh_model::plan::Plan;
 use weigh_model::protocol::Invalid;
+use weigh_model::trial::Point;
 use weigh_model::units::parse_duration;
 use weigh_model::{Nanos, Pattern};
 
 pub use crate::background_keys::{OFF, ON, PREFIX, STATE};
-pub use crate::case::Beneath;
-use crate::case::{Decided, Keys, setting_text};
+use crate::case::{Beneath, Case, map, word};
+
 use crate::load::LoadWords;
 use crate::problem::{Problem, Problems};
-use crate::row::{Given, Row, told};
+use crate::row::{Given, Row, below, told};
 use crate::world::{REFERENCE, World};
 
 /// The rows that come of one row: with the background and, as its baseline, without; each with
@@ -149,14 +150,9 @@ impl Asked<'_> {
     }
 
     fn load(&self, protocol: &dyn Protocol) -> Result<weigh_model::Load, Vec<Problem>> {
-        let mut words = Table::new();
-        for (key, given) in self.row {
-            if let Some(key) = key.strip_prefix("background.load.") {
-                words.insert(key.to_owned(), given.value.clone());
-            }
-        }
         let place = || self.state.place.clone();
-        let words: LoadWords = words.try_into().map_err(|error: toml::de::Error| {
+        let words = below(self.row, "background.load.").try_into();
+        let words: LoadWords = words.map_err(|error: toml::de::Error| {
             vec![Problem::at(place(), error.to_string(), "write the load differently")]
         })?;
         let pattern = words
@@ -180,8 +176,8 @@ impl Asked<'_> {
     }
 
     /// The settings of its protocol, without the protocol's name.
-    fn settings(&self, protocol: &dyn Protocol) -> Result<Keys, Problem> {
-        let mut settings = Keys::new();
+    fn settings(&self, protocol: &dyn Protocol) -> Result<Point, Problem> {
+        let mut settings = Point::new();
         for (key, given) in self.row {
             let Some(rest) = key.strip_prefix(PREFIX) else { continue };
             let Some((first, name)) = rest.split_once('.').filter(|(first, _)| *first != "load")
@@ -194,12 +190,12 @@ impl Asked<'_> {
                 let mend = format!("leave it out, or make background.protocol {first}");
                 return Err(Problem::at(place, text, mend));
             }
-            let text = setting_text(&given.value).unwrap_or_default();
+            let text = given.text();
             if self.world.is_secret(rest, &text) {
                 let text = format!("{key}: a background knows no secrets of its own");
                 return Err(Problem::at(place, text, "leave it out, or name a server by its URL"));
             }
-            settings.insert(name.to_owned(), given.value.clone());
+            settings.insert(name.to_owned(), word(&given.value));
         }
         Ok(settings)
     }
@@ -209,7 +205,7 @@ impl Asked<'_> {
 ///
 /// # Errors
 /// If a number is too large for TOML.
-pub fn shared(cases: &[Decided]) -> Result<Option<Background>, Invalid> {
+pub fn shared(cases: &[Case]) -> Result<Option<Background>, Invalid> {
     let flats = flats(cases)?;
     let Some(mut base) = flats.first().cloned() else { return Ok(None) };
     base.retain(|key, _| flats.iter().all(|flat| flat.contains_key(key)));
@@ -217,11 +213,11 @@ pub fn shared(cases: &[Decided]) -> Result<Option<Background>, Invalid> {
 }
 
 /// What each of these cases says of its background.
-pub(crate) fn points(cases: &[Decided]) -> Result<Vec<Keys>, Invalid> {
+pub(crate) fn points(cases: &[Case]) -> Result<Vec<Point>, Invalid> {
     let flats = flats(cases)?;
     let is_shared = |key: &str, value: &Value| flats.iter().all(|own| own.get(key) == Some(value));
-    let point = |case: &Decided| {
-        let mut keys = Keys::new();
+    let point = |case: &Case| {
+        let mut keys = Point::new();
         match &case.background {
             Beneath::Unasked => {}
             Beneath::Off => drop(keys.insert(STATE.to_owned(), OFF.into())),
@@ -237,28 +233,30 @@ pub(crate) fn points(cases: &[Decided]) -> Result<Vec<Keys>, Invalid> {
     cases.iter().map(point).collect()
 }
 
-/// The background beneath a case of a resolved plan; `None` without one.
+/// What lies beneath a case of a resolved plan.
 ///
 /// # Errors
 /// If the plan says nothing of it, or something that it does not take.
-pub fn of(plan: &Plan, case: &Keys) -> Result<Option<Background>, Invalid> {
-    if case.get(STATE).and_then(Value::as_str) != Some(ON) {
-        return Ok(None);
+pub(crate) fn of(plan: &Plan, point: &Point) -> Result<Beneath, Invalid> {
+    match point.get(STATE).and_then(Value::as_str) {
+        None => return Ok(Beneath::Unasked),
+        Some(ON) => {}
+        Some(_) => return Ok(Beneath::Off),
     }
     let base = plan.background.as_ref().ok_or_else(|| {
         Invalid::new(STATE, "the plan says nothing of it", "write [background] above its keys")
     })?;
     let mut flat = flat(base)?;
-    for (key, value) in case {
+    for (key, value) in point {
         if let Some(key) = key.strip_prefix(PREFIX) {
             flat.insert(key.to_owned(), value.clone());
         }
     }
-    whole(flat).map(Some)
+    whole(flat).map(|whole| Beneath::On(Box::new(whole)))
 }
 
-fn flats(cases: &[Decided]) -> Result<Vec<Table>, Invalid> {
-    let of = |case: &Decided| match &case.background {
+fn flats(cases: &[Case]) -> Result<Vec<Map<String, Value>>, Invalid> {
+    let of = |case: &Case| match &case.background {
         Beneath::On(background) => Some(flat(background)),
         _ => None,
     };
@@ -266,13 +264,11 @@ fn flats(cases: &[Decided]) -> Result<Vec<Table>, Invalid> {
 }
 
 /// Its keys with dots, as a plan has them behind `background.`.
-fn flat(background: &Background) -> Result<Table, Invalid> {
-    let table = Table::try_from(background)
-        .map_err(|error| Invalid::new(STATE, error.to_string(), "give whole numbers below 2^63"))?;
-    let mut flat = Table::new();
-    for (key, value) in table {
+fn flat(background: &Background) -> Result<Map<String, Value>, Invalid> {
+    let mut flat = Map::new();
+    for (key, value) in map(background, STATE)? {
         match value {
-            Value::Table(inner) => {
+            Value::Object(inner) => {
                 let dotted = inner.into_iter();
                 flat.extend(dotted.map(|(rest, value)| (format!("{key}.{rest}"), value)));
             }
@@ -282,21 +278,19 @@ fn flat(background: &Background) -> Result<Table, Invalid> {
     Ok(flat)
 }
 
-fn whole(flat: Table) -> Result<Background, Invalid> {
-    let mut table = Table::new();
+fn whole(flat: Map<String, Value>) -> Result<Background, Invalid> {
+    let mut table = Map::new();
     for (key, value) in flat {
         match key.split_once('.') {
             None => drop(table.insert(key, value)),
             Some((first, rest)) => {
-                let inner = table.entry(first).or_insert_with(|| Value::Table(Table::new()));
-                if let Some(inner) = inner.as_table_mut() {
-                    inner.insert(rest.to_owned(), value);
-                }
+                let inner = table.entry(first).or_insert_with(|| Value::Object(Map::new()));
+                inner[rest] = value;
             }
         }
     }
-    table.try_into().map_err(|error: toml::de::Error| {
-        Invalid::new(STATE, error.message(), "write it as `weigh` itself writes it")
+    serde_json::from_value(Value::Object(table)).map_err(|error| {
+        Invalid::new(STATE, error.to_string(), "write it as `weigh` itself writes it")
     })
 }
 

@@ -3,12 +3,12 @@
 
 use weigh_model::Emulation;
 
-use crate::case::Decided;
+use crate::case::Case;
 use crate::document::Document;
 use crate::problem::{Problem, Problems};
 
 /// Says which tool could have made none of these loads, and what the first one lacks for it.
-pub(crate) fn check(document: &Document, cases: &[Decided], problems: &mut Problems) {
+pub(crate) fn check(document: &Document, cases: &[Case], problems: &mut Problems) {
     let place = || document.emulate_place.clone();
     let asked = &document.observe.emulate;
     for (number, own) in asked.iter().enumerate() {
@@ -22,7 +22,7 @@ pub(crate) fn check(document: &Document, cases: &[Decided], problems: &mut Probl
     }
 }
 
-fn lacking(own: Emulation, cases: &[Decided]) -> Option<Problem> {
+fn lacking(own: Emulation, cases: &[Case]) -> Option<Problem> {
     let mut lacks = cases.iter().map(|case| own.needs(&case.load).err());
     let first = lacks.next()??;
     if !lacks.all(|lacking| lacking.is_some()) {

@@ -487,6 +487,9 @@ pub const OF_BROKER: [&str; 1] = ["target.broker"];
 /// The key that says whose figures are told beside the exact ones.
 pub(crate) const EMULATE: &str = "observe.emulate";
 
+/// The key of the relay between generator and target.
+pub const RELAY: &str = "target.relay";
+
 /// The key of the file with what a target can do.
 pub const ABILITIES: &str = "target.abilities";
 

@@ -9,9 +9,8 @@ use weigh_model::Protocol;
 
 use crate::background_keys::STATE;
 use crate::document::{Axis, Document};
-use crate::keys::{ABILITIES, Keys, OFFLOAD, PIPELINE as PIPELINE_KEYS, SHARE};
+use crate::keys::{ABILITIES, Keys, OFFLOAD, PIPELINE as PIPELINE_KEYS, RELAY, SHARE};
 use crate::kind::nearest;
-use crate::matrix::RELAY;
 use crate::problem::{Problem, Problems};
 use crate::row::{Row, spelt};
 use crate::world::{PIPELINE, REFERENCE, TargetWord, World};

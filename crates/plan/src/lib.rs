@@ -31,6 +31,7 @@ mod resolve;
 mod row;
 mod wrong;
 
+pub use case::Case;
 pub use contradiction::Contradiction;
 pub use load::LoadWords;
 pub use problem::{Problem, Problems};

@@ -1,9 +1,9 @@
-//! Cases with their complete loads, and the resolved plan they are written as: what all of them
-//! share stands once in the plan's load, what differs stands in the case.
+//! From typed cases to the words that plans and journals hold, and back: what all cases share
+//! stands once in the plan's load and background, what differs stands in the case.
 
 use std::collections::BTreeSet;
 
-use toml::{Table, Value};
+use serde_json::{Map, Value};
 use weigh_model::Load;
 use weigh_model::body::BodySource;
 use weigh_model::plan::Plan;
@@ -12,17 +12,17 @@ use weigh_model::seal::Seal;
 use weigh_model::trial::Point;
 
 use crate::background;
-pub use crate::case::{Decided, Keys, setting_text, setting_value};
-use crate::keys::ABILITIES;
+use crate::background_keys::is_own;
+use crate::case::{Case, map};
 
 /// The load that `cases` share, and the keys of each.
 ///
 /// # Errors
-/// If a number is too large for TOML.
-pub fn matrix(cases: &[Decided]) -> Result<(Load, Vec<Keys>), Invalid> {
+/// If a load or a case cannot be written.
+pub fn matrix(cases: &[Case]) -> Result<(Load, Vec<Point>), Invalid> {
     let mut loads = cases.iter().map(|case| table(&case.load)).collect::<Result<Vec<_>, _>>()?;
     tell_seals(&mut loads);
-    let all: BTreeSet<&String> = loads.iter().flat_map(Table::keys).collect();
+    let all: BTreeSet<&String> = loads.iter().flat_map(Map::keys).collect();
     let is_shared = |key: &str| {
         let mut values = loads.iter().map(|load| load.get(key));
         let first = values.next();
@@ -34,7 +34,7 @@ pub fn matrix(cases: &[Decided]) -> Result<(Load, Vec<Keys>), Invalid> {
     base.retain(|key, _| loads.iter().all(|load| load.contains_key(key)));
     // A body in the clear says nothing of the seal that the others share.
     let sealed = loads.iter().filter_map(|load| load.get(RECIPIENTS));
-    let sealed = sealed.max_by_key(|recipients| recipients.as_integer());
+    let sealed = sealed.max_by_key(|recipients| recipients.as_i64());
     base.extend(sealed.map(|recipients| (RECIPIENTS.to_owned(), recipients.clone())));
     // Nobody asks how many subscribers a request has: cases without them need not tell it.
     let without = cases.iter().position(|case| !case.load.delivers());
@@ -44,37 +44,34 @@ pub fn matrix(cases: &[Decided]) -> Result<(Load, Vec<Keys>), Invalid> {
     }
     let beneath = background::points(cases)?;
     let keys = cases.iter().zip(&loads).zip(beneath).map(|((case, load), beneath)| {
-        let mut keys = keys(case, load, &varying);
+        let mut keys = keys(case, load, &varying)?;
         keys.extend(beneath);
-        keys
+        Ok(keys)
     });
-    let keys = keys.collect();
+    let keys = keys.collect::<Result<_, _>>()?;
     Ok((load(base)?, keys))
 }
 
-/// The complete load of a case of a resolved plan.
+/// The case of a resolved plan that is written so.
 ///
 /// # Errors
-/// If the case has a key of `load` that there is not, or a value that the key does not take.
-pub fn load_of(plan: &Plan, case: &Keys) -> Result<Load, Invalid> {
+/// If it has a key of `load` or of a background that there is not, or a value that the key does
+/// not take.
+pub fn case_of(plan: &Plan, point: &Point) -> Result<Case, Invalid> {
     let mut merged = table(&plan.load)?;
-    for (key, value) in case {
-        if let Some(key) = key.strip_prefix(LOAD) {
-            merged.insert(key.to_owned(), value.clone());
-        }
+    let mut own = Map::new();
+    for (key, value) in point.iter().filter(|(key, _)| !is_own(key)) {
+        match key.strip_prefix(LOAD) {
+            Some(key) => merged.insert(key.to_owned(), value.clone()),
+            None => own.insert(key.clone(), value.clone()),
+        };
     }
-    load(merged)
+    let (load, background) = (load(merged)?, background::of(plan, point)?);
+    Ok(Case { load, background, ..Case::of_words(own)? })
 }
 
-/// The case as journals and reports have it.
-pub fn point_of(case: &Keys) -> Point {
-    case.iter().map(|(key, value)| (key.clone(), json(value))).collect()
-}
-
-fn keys(case: &Decided, load: &Table, varying: &[&String]) -> Keys {
-    let mut keys = Keys::new();
-    keys.insert("protocol".to_owned(), case.protocol.as_str().into());
-    keys.insert("target".to_owned(), case.target.as_str().into());
+fn keys(case: &Case, load: &Map<String, Value>, varying: &[&String]) -> Result<Point, Invalid> {
+    let mut keys: Point = map(case, "case")?.into_iter().collect();
     for (key, value) in load {
         let delivers = case.load.delivers();
         let is_told = if OF_DELIVER.contains(&key.as_str()) {
@@ -86,21 +83,11 @@ fn keys(case: &Decided, load: &Table, varying: &[&String]) -> Keys {
             keys.insert(format!("{LOAD}{key}"), value.clone());
         }
     }
-    keys.extend(case.path.clone());
-    // What is known of a target was heeded when the case was made: without the file it is the same.
-    let share = case.share.iter().filter(|(key, _)| *key != ABILITIES);
-    keys.extend(share.map(|(key, value)| (key.clone(), value.clone())));
-    keys.extend(case.stages.clone());
-    for (key, value) in &case.settings {
-        keys.insert(format!("{}.{key}", case.protocol), value.clone());
-    }
-    keys
+    Ok(keys)
 }
 
-fn table(load: &Load) -> Result<Table, Invalid> {
-    let mut table = Table::try_from(load).map_err(|error| {
-        Invalid::new("load", error.to_string(), "give whole numbers below 2^63")
-    })?;
+fn table(load: &Load) -> Result<Map<String, Value>, Invalid> {
+    let mut table = map(load, "load")?;
     if let Some(seal) = load.body.seal() {
         table.insert(BODY.to_owned(), load.body.content().to_string().into());
         let plain = seal_keys(Seal { recipients: 0, ..Seal::default() });
@@ -113,7 +100,7 @@ fn table(load: &Load) -> Result<Table, Invalid> {
 /// The keys of a seal, so that cases can differ in each: in a load they are one text.
 fn seal_keys(seal: Seal) -> [(&'static str, Value); 4] {
     [
-        (RECIPIENTS, i64::from(seal.recipients).into()),
+        (RECIPIENTS, seal.recipients.into()),
         (CIPHER, seal.cipher.name().into()),
         (SIGNED, seal.is_signed.into()),
         (POLICY, seal.has_policy.into()),
@@ -122,7 +109,7 @@ fn seal_keys(seal: Seal) -> [(&'static str, Value); 4] {
 
 /// What one case says of its seal all others say too. A body in the clear has 0 recipients, and
 /// differs in nothing else from sealed ones that are all made in the same way.
-fn tell_seals(loads: &mut [Table]) {
+fn tell_seals(loads: &mut [Map<String, Value>]) {
     for (key, usual) in seal_keys(Seal { recipients: 0, ..Seal::default() }) {
         if !loads.iter().any(|load| load.contains_key(key)) {
             continue;
@@ -133,7 +120,7 @@ fn tell_seals(loads: &mut [Table]) {
             });
             continue;
         }
-        let is_clear = |load: &Table| load.get(RECIPIENTS) == Some(&Value::Integer(0));
+        let is_clear = |load: &Map<String, Value>| load.get(RECIPIENTS) == Some(&0.into());
         for load in loads.iter_mut().filter(|load| !is_clear(load)) {
             load.entry(key).or_insert(usual.clone());
         }
@@ -147,11 +134,11 @@ fn tell_seals(loads: &mut [Table]) {
 }
 
 /// Puts the keys of a seal back into the text of the body.
-fn join_seal(table: &mut Table) -> Result<(), String> {
+fn join_seal(table: &mut Map<String, Value>) -> Result<(), String> {
     let taken = [RECIPIENTS, CIPHER, SIGNED, POLICY].map(|key| table.remove(key));
     let body = table.get(BODY).and_then(Value::as_str).unwrap_or_default();
     let [recipients, cipher, signed, policy] = taken;
-    let Some(recipients) = recipients.as_ref().and_then(Value::as_integer) else { return Ok(()) };
+    let Some(recipients) = recipients.as_ref().and_then(Value::as_u64) else { return Ok(()) };
     let body: BodySource = body.parse()?;
     let content = body.content().clone();
     let sealed = if recipients == 0 {
@@ -172,23 +159,13 @@ fn join_seal(table: &mut Table) -> Result<(), String> {
     Ok(())
 }
 
-fn load(mut table: Table) -> Result<Load, Invalid> {
+fn load(mut table: Map<String, Value>) -> Result<Load, Invalid> {
     join_seal(&mut table).map_err(|said| {
         Invalid::new("load.body", said, "write body = { sealed = \"readings\" }")
     })?;
-    table.try_into().map_err(|error: toml::de::Error| {
-        Invalid::new("load", error.message(), "write the load as `weigh` itself writes it")
+    serde_json::from_value(Value::Object(table)).map_err(|error| {
+        Invalid::new("load", error.to_string(), "write the load as `weigh` itself writes it")
     })
-}
-
-fn json(value: &Value) -> serde_json::Value {
-    match value {
-        Value::String(text) => text.as_str().into(),
-        Value::Integer(number) => (*number).into(),
-        Value::Float(number) => (*number).into(),
-        Value::Boolean(flag) => (*flag).into(),
-        other => other.to_string().into(),
-    }
 }
 
 /// What a body is made of, and how it is sealed.
@@ -204,9 +181,6 @@ const LOAD: &str = "load.";
 /// Keys of the load that every point has, so that points of different runs can be put side by
 /// side.
 const ALWAYS_TOLD: [&str; 4] = ["pattern", "connections", "arrival", "rate"];
-
-/// The key of the relay between generator and target.
-pub const RELAY: &str = "target.relay";
 
 /// Keys that mean something where there are subscribers only.
 pub const OF_DELIVER: [&str; 2] = ["subscribers", "topology"];

@@ -1,8 +1,8 @@
 //! The figures that a condition or a precision may speak of: a sentence about one that nobody
 //! measures would never hold, or never fail.
 
-use weigh_model::Emulation;
-use weigh_model::condition::{Condition, HEADLINE, LOSS_RATIO, LOST, Limit, SHORT, quantile_of};
+use weigh_model::condition::{Condition, HEADLINE, Limit, SHORT, quantile_of};
+use weigh_model::metrics::{METRICS, Metric, PARTS, find, time_names};
 
 use weigh_model::nearest::nearest;
 
@@ -42,18 +42,19 @@ pub fn absolute(text: &str) -> Result<Condition, Wrong> {
 pub fn check(metric: &str) -> Result<(), Wrong> {
     let (quantity, part) = metric.split_once('.').unwrap_or((metric, ""));
     let is_of_family = FAMILIES.contains(&quantity) && !part.is_empty();
-    let is_known_time = TIMES.contains(&quantity) || quantity == HEADLINE;
-    let is_time = is_known_time && (PARTS.contains(&part) || quantile_of(metric).is_some());
-    if WHOLE.contains(&metric) || is_time || is_of_family || Emulation::of_metric(metric).is_some()
-    {
+    let is_known_time = quantity == HEADLINE || time_names().any(|time| time == quantity);
+    let is_headline =
+        quantity == HEADLINE && (PARTS.contains(&part) || quantile_of(metric).is_some());
+    if is_headline || is_of_family || is_whole_name(metric) {
         return Ok(());
     }
     let text = format!("no trial has a figure {metric:?}");
     if is_known_time {
         return Err(Wrong::new(text, format!("its parts are: {}", PARTS.join(", "))));
     }
-    let times: Vec<String> = TIMES.iter().map(|time| format!("{time}.{part}")).collect();
-    let whole: Vec<&str> = WHOLE.iter().copied().chain(emulated()).collect();
+    let times: Vec<String> = time_names().map(|time| format!("{time}.{part}")).collect();
+    let whole = whole_names();
+    let whole: Vec<&str> = whole.iter().map(String::as_str).collect();
     let names = whole.iter().copied().chain(times.iter().map(String::as_str));
     let longer: Vec<&str> = whole.iter().copied().filter(|name| name.starts_with(metric)).collect();
     let mend = match nearest(metric, names) {
@@ -69,11 +70,10 @@ pub fn check(metric: &str) -> Result<(), Wrong> {
 pub fn misnamed(sentence: &str) -> Option<Wrong> {
     let end = sentence.find(['<', '>', '=', '!', ' ', '.']).unwrap_or(sentence.len());
     let word = &sentence[..end];
-    let short = TIMES.iter().map(|time| time.trim_end_matches("_ns"));
-    let whole = WHOLE.iter().copied().chain(emulated());
-    let whole = whole.map(|name| name.split('.').next().unwrap_or_default());
+    let short = time_names().map(|time| time.trim_end_matches("_ns"));
+    let families = METRICS.iter().map(Metric::family);
     let aliases = SHORT.iter().map(|(short, _)| *short);
-    let mut names = short.chain(TIMES).chain(whole).chain(WORDS).chain(FAMILIES).chain(aliases);
+    let mut names = short.chain(families).chain(WORDS).chain(aliases);
     if word.is_empty() || names.clone().any(|name| name == word) {
         return None;
     }
@@ -91,9 +91,15 @@ fn few(names: &[&str]) -> String {
     shown.join(" or ") + if shown.len() < names.len() { " or another" } else { "" }
 }
 
-/// Figures as other tools would have shown them.
-fn emulated() -> impl Iterator<Item = &'static str> + Clone {
-    Emulation::ALL.into_iter().flat_map(|own| own.metrics().iter().copied())
+/// Whether a metric outside the families has this name.
+fn is_whole_name(name: &str) -> bool {
+    find(name).is_some_and(|metric| !FAMILIES.contains(&metric.family()))
+}
+
+/// The names of metrics outside the families that are no recorded times.
+fn whole_names() -> Vec<String> {
+    let metrics = METRICS.iter().filter(|metric| !FAMILIES.contains(&metric.family()));
+    metrics.flat_map(Metric::names).filter(|name| !name.contains('{')).collect()
 }
 
 /// What a sentence may begin with beside names of figures.
@@ -107,109 +113,9 @@ const MOST_ASKED: &str = "type p99, response_time p(95), loss, errors, throughpu
 const NAMES_MAX: usize = 3;
 
 /// What figures of path, wire, TCP, relay, stages, a background and a target's own counters begin
-/// with. Which of them there are hangs on the stage and the target, so their names are not checked:
-/// one that a trial lacks was not measured.
+/// with. Which of them there are depends on testbed and target, so their names are not checked: one
+/// that a trial lacks was not measured.
 const FAMILIES: [&str; 7] = ["wire", "path", "tcp", "relay", "stage", "background", "counter"];
-
-/// Recorded times; their figures have a part.
-const TIMES: [&str; 17] = [
-    "response_time_ns",
-    "delivery_time_ns",
-    "response_time_lag_ns",
-    "delivery_time_lag_ns",
-    "service_time_ns",
-    "one_way_time_ns",
-    "first_byte_time_ns",
-    "connect_time_ns",
-    "session_time_ns",
-    "send_lag_ns",
-    "error_time_ns",
-    "batch_time_ns",
-    "poll_wait_time_ns",
-    "poll_round_trip_time_ns",
-    "handling_time_ns",
-    "poll_lag_ns",
-    "tls_handshake_time_ns",
-];
-
-/// What is kept of a recorded time.
-const PARTS: [&str; 7] = ["mean", "p50", "p90", "p95", "p99", "p999", "max"];
-
-/// Figures without parts.
-const WHOLE: &[&str] = &[
-    LOSS_RATIO,
-    LOST,
-    "acceptance_ratio",
-    "stored_rows",
-    "late_time_ns.max",
-    "errors_ratio",
-    "throughput_in_per_s",
-    "throughput_out_per_s",
-    "goodput_bytes_per_s",
-    "transfer_time_s",
-    "window_s",
-    "drained_after_s",
-    "backlog_messages",
-    "settled_messages",
-    "answers_per_wakeup",
-    "body_bytes",
-    "ledger_bytes_per_message",
-    "messages_per_write",
-    "polls",
-    "empty_polls",
-    "messages_per_poll",
-    "polls_skipped",
-    "polls_refused",
-    "target_cpu_percent.mean",
-    "target_cpu_percent.max",
-    "target_cpu_us_per_message",
-    "host_cpu_percent.mean",
-    "host_softirq_percent.mean",
-    "host_steal_percent.mean",
-    "target_memory_bytes.max",
-    "target_memory_bytes.before",
-    "subscriber_stall_s",
-    "target_memory_bytes_per_connection",
-    "generator_cpu_percent.max",
-    "generator_cpu_percent.all",
-    "generator_cpu_us_per_message",
-    "generator_memory_bytes_per_connection",
-    "connections_held",
-    "connections_per_s",
-    "keep_alives_per_s",
-    "keep_alives_unanswered",
-    "tls_handshakes_full",
-    "tls_handshakes_resumed",
-    "tls_handshakes_per_s",
-    "tls_handshake_sent_bytes",
-    "tls_handshake_received_bytes",
-    "tls_record_bytes",
-    "websocket_upgrades",
-    "websocket_upgrade_sent_bytes",
-    "websocket_upgrade_received_bytes",
-    "websocket_frame_bytes",
-    "seal_cpu_us_per_message",
-    "open_cpu_us_per_message",
-    "sealed_overhead_bytes_per_message",
-    "energy_j",
-    "energy_above_idle_j",
-    "energy_power_w",
-    "energy_idle_power_w",
-    "energy_voltage_v",
-    "energy_j_per_message",
-    "energy_above_idle_j_per_message",
-    "energy_j_per_session",
-    "energy_above_idle_j_per_session",
-    "energy_mah_per_session",
-    "modelled_energy_j_per_message",
-    "modelled_energy_j_per_session",
-    "modelled_energy_mah_per_session",
-    "modelled_sessions_per_charge",
-    "modelled_messages_per_charge",
-    "modelled_lifetime_s",
-    "modelled_wake_j_per_message",
-    "modelled_days_per_charge",
-];
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@
 use weigh_model::path::{Direction, Path, Way};
 use weigh_model::{Load, Nanos, Pattern};
 
-use crate::case::Decided;
+use crate::case::Case;
 
 /// What one message takes of a path when nothing is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,11 +80,11 @@ pub fn in_flight(load: &Load) -> u64 {
 /// that one of them needs: cases with different timeouts could not be compared. `is_given` says
 /// which timeouts the user gave, which stand, and `patience` how long messages of a case need.
 pub fn lengthen(
-    cases: &mut [Decided],
+    cases: &mut [Case],
     is_given: impl Fn(usize) -> bool,
-    patience: impl Fn(&Decided) -> Option<Patience>,
+    patience: impl Fn(&Case) -> Option<Patience>,
 ) {
-    let free = |(index, _): &(usize, &Decided)| !is_given(*index);
+    let free = |(index, _): &(usize, &Case)| !is_given(*index);
     let needed = cases.iter().enumerate().filter(free);
     let needed = needed.filter_map(|(_, case)| patience(case)).map(|own| own.timeout).max();
     let Some(needed) = needed else { return };

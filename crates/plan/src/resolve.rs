@@ -2,22 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toml::Table;
+use serde_json::Map;
 use toml::de::DeTable;
 use weigh_model::plan::Plan;
+use weigh_model::trial::Point;
 
 use crate::background;
 use crate::background_keys::is_own;
+use crate::case::{Case, word};
 use crate::document::{self, Document};
 use crate::emulated;
-use crate::keys::{ABILITIES, Keys, OFFLOAD, PIPELINE, SHARE};
+use crate::keys::Keys;
 use crate::lane_rows::{CASES_MAX, LaneRows, check_words, lanes, too_many};
 use crate::load::LoadWords;
-use crate::matrix::{self, Decided, setting_text};
+use crate::matrix;
 use crate::overrides::{self, Origin};
 use crate::patience;
 use crate::problem::{Problem, Problems};
-use crate::row::{Given, Row, anything, told};
+use crate::row::{Given, Row, anything, below, told};
 use crate::tables::{self, Length};
 use crate::world::World;
 
@@ -200,26 +202,8 @@ impl Draft<'_> {
         })
     }
 
-    fn case(&self, lane: &LaneRows, row: &Row, problems: &mut Problems) -> Option<Decided> {
-        let mut words = Table::new();
-        let mut settings = matrix::Keys::new();
-        let (mut path, mut share) = (matrix::Keys::new(), matrix::Keys::new());
-        let mut stages = matrix::Keys::new();
-        for (key, given) in row {
-            let (first, rest) = key.split_once('.').unwrap_or((key, ""));
-            if first == "load" {
-                words.insert(rest.to_owned(), given.value.clone());
-            } else if first == "path" || first == OFFLOAD || key == matrix::RELAY {
-                path.insert(key.clone(), given.value.clone());
-            } else if SHARE.contains(&key.as_str()) || key == ABILITIES {
-                share.insert(key.clone(), given.value.clone());
-            } else if PIPELINE.contains(&key.as_str()) {
-                stages.insert(key.clone(), given.value.clone());
-            } else if !self.is_secret(key, given) && !is_own(key) {
-                settings.insert(rest.to_owned(), given.value.clone());
-            }
-        }
-        let words: LoadWords = match words.try_into() {
+    fn case(&self, lane: &LaneRows, row: &Row, problems: &mut Problems) -> Option<Case> {
+        let words: LoadWords = match below(row, "load.").try_into() {
             Ok(words) => words,
             Err(error) => {
                 problems.add(Problem::missing(error.to_string(), "write the load differently"));
@@ -238,13 +222,24 @@ impl Draft<'_> {
             }
         };
         let given: Vec<&str> = row.keys().map(String::as_str).collect();
-        for (key, value) in self.world.usual(protocol, &lane.target, &load, &given) {
-            settings.entry(key.to_owned()).or_insert(value);
-        }
         let party = (protocol, lane.target.as_str());
         let background = background::decide(row, party, self.world, problems)?;
-        let (protocol, target) = (protocol.name().to_owned(), lane.target.clone());
-        let case = Decided { protocol, target, settings, path, share, stages, load, background };
+        let mut words = Map::new();
+        words.insert("protocol".to_owned(), protocol.name().into());
+        words.insert("target".to_owned(), lane.target.as_str().into());
+        for (key, value) in self.world.usual(protocol, &lane.target, &load, &given) {
+            words.insert(format!("{}.{key}", protocol.name()), value);
+        }
+        let is_meant = |key: &str| !key.starts_with("load.") && !is_own(key);
+        let own = row.iter().filter(|(key, given)| is_meant(key) && !self.is_secret(key, given));
+        words.extend(own.map(|(key, given)| (key.clone(), word(&given.value))));
+        let case = match Case::of_words(words) {
+            Ok(case) => Case { load, background, ..case },
+            Err(invalid) => {
+                problems.add(Problem::missing(invalid.problem, invalid.mend));
+                return None;
+            }
+        };
         if let Err(invalid) = self.world.check(&case) {
             let key = invalid.place.as_str();
             // A size that is missing is missing to the body.
@@ -277,15 +272,15 @@ impl Draft<'_> {
         }
         let fixed = self.document.fixed.iter();
         let fixed = fixed.filter(|(key, given)| self.is_secret(key, given));
-        fixed.filter_map(|(key, given)| Some((key.clone(), setting_text(&given.value)?))).collect()
+        fixed.map(|(key, given)| (key.clone(), given.text())).collect()
     }
 
     fn is_secret(&self, key: &str, given: &Given) -> bool {
-        self.world.is_secret(key, &setting_text(&given.value).unwrap_or_default())
+        self.world.is_secret(key, &given.text())
     }
 
     /// A rule leaves out what lies beyond in cases that differ in nothing else: there must be some.
-    fn check_stop(&self, cases: &[matrix::Keys], problems: &mut Problems) {
+    fn check_stop(&self, cases: &[Point], problems: &mut Problems) {
         for rule in &self.document.stop {
             let rows = self.document.axes.iter().flat_map(|axis| &axis.rows);
             let values = rows.filter_map(|row| row.get(&rule.key));
@@ -308,7 +303,7 @@ impl Draft<'_> {
 }
 
 /// Whether two cases differ in `key` and in nothing else.
-fn varies_alone(key: &str, cases: &[matrix::Keys]) -> bool {
+fn varies_alone(key: &str, cases: &[Point]) -> bool {
     let mut lanes = BTreeSet::new();
     cases.iter().filter(|case| case.contains_key(key)).any(|case| {
         let mut rest = case.clone();

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use toml::Value;
+use toml::{Table, Value};
 
+use crate::case::{setting_text, word};
 use crate::contradiction::Contradiction;
 use crate::problem::Problem;
 
@@ -13,6 +14,13 @@ use crate::problem::Problem;
 pub(crate) struct Given {
     pub(crate) value: Value,
     pub(crate) place: Range<usize>,
+}
+
+impl Given {
+    /// Its value as it is typed on a command line; empty for what is no single value.
+    pub(crate) fn text(&self) -> String {
+        setting_text(&word(&self.value)).unwrap_or_default()
+    }
 }
 
 /// Values by key.
@@ -38,4 +46,12 @@ pub(crate) fn told(contradiction: &Contradiction, row: &Row, prefix: &str) -> Pr
 /// Some place of a case, for what is wrong with all of it.
 pub(crate) fn anything(row: &Row) -> Option<Range<usize>> {
     row.values().next().map(|given| given.place.clone())
+}
+
+/// The values of the keys that begin with `prefix`, by the rest of their names.
+pub(crate) fn below(row: &Row, prefix: &str) -> Table {
+    let own = |(key, given): (&String, &Given)| {
+        Some((key.strip_prefix(prefix)?.to_owned(), given.value.clone()))
+    };
+    row.iter().filter_map(own).collect()
 }

@@ -3,7 +3,7 @@
 use weigh_model::protocol::Invalid;
 use weigh_model::{Load, Pattern, Protocol};
 
-use crate::case::Decided;
+use crate::case::Case;
 use crate::keys::OF_BROKER;
 use crate::patience::Patience;
 
@@ -40,7 +40,7 @@ pub trait World {
         _target: &str,
         _load: &Load,
         _given: &[&str],
-    ) -> Vec<(&'static str, toml::Value)> {
+    ) -> Vec<(&'static str, serde_json::Value)> {
         Vec::new()
     }
 
@@ -50,7 +50,7 @@ pub trait World {
 
     /// How long messages of a case need on its path; `None` where that is not known, or no path
     /// was named.
-    fn patience(&self, _case: &Decided) -> Option<Patience> {
+    fn patience(&self, _case: &Case) -> Option<Patience> {
         None
     }
 
@@ -58,7 +58,7 @@ pub trait World {
     ///
     /// # Errors
     /// If the protocol cannot do it; the place is a plan key.
-    fn check(&self, case: &Decided) -> Result<(), Invalid>;
+    fn check(&self, case: &Case) -> Result<(), Invalid>;
 }
 
 /// A target, as a plan names it.

@@ -7,7 +7,6 @@ use rig::{Client, Heard, kind, trial};
 use weigh_model::load::{Pattern, Topology};
 use weigh_model::protocol::{Lifetime, Protocol, Role, Seat};
 use weigh_model::trial::Settings;
-use weigh_model::wire::Outbox;
 use weigh_model::{Endpoint, Nanos};
 use weigh_protocols::http1::Http1;
 
@@ -89,7 +88,7 @@ fn a_session_is_a_connection_per_message() {
     assert_eq!(dial(Pattern::Request, &[("keep_alive", "false")]).lifetime, Lifetime::PerMessage);
     let dial = dial(Pattern::Session, &[("pipeline", "5")]);
     let mut client = Client::new((dial.make)(Seat { index: 0, role: Role::Producer }));
-    assert_eq!(client.wire.room(), 1);
+    assert_eq!(client.connection.room(), 1);
     client.send(1, b"x");
     assert!(client.sent().windows(19).any(|part| part == b"Connection: close\r\n"));
 }
@@ -230,14 +229,14 @@ fn head_is_answered_without_a_body() {
 #[test]
 fn the_pipeline_is_the_room() {
     let mut client = client(&[("pipeline", "2")]);
-    assert_eq!(client.wire.room(), 2);
+    assert_eq!(client.connection.room(), 2);
     client.send(1, b"");
     client.send(2, b"");
-    assert_eq!(client.wire.room(), 0);
+    assert_eq!(client.connection.room(), 0);
     client.feed(b"HTTP/1.1 204 -\r\n\r\n").unwrap();
-    assert_eq!(client.wire.room(), 1);
+    assert_eq!(client.connection.room(), 1);
     client.feed(b"HTTP/1.1 204 -\r\nConnection: close\r\n\r\n").unwrap();
-    assert_eq!(client.wire.room(), 0);
+    assert_eq!(client.connection.room(), 0);
     assert_eq!(client.heard[1..], [Heard::Done(1), Heard::Done(2), Heard::Closing]);
 }
 
@@ -263,14 +262,14 @@ fn a_body_is_held_until_the_server_wants_it() {
     assert!(unwanted.sent().is_empty());
 
     let mut unheard = client(&given);
-    let mut out = Outbox::default();
     unheard.send(1, b"body");
     let _head = unheard.sent();
-    let early = unheard.wire.wake(Nanos::from_millis(10), &mut unheard.out).unwrap();
-    assert_eq!((early, unheard.out.len()), (Some(Nanos::from_secs(1)), 0));
-    unheard.wire.wake(Nanos::from_secs(1), &mut unheard.out).unwrap();
+    unheard.wake(Nanos::from_millis(10)).unwrap();
+    let due = unheard.connection.next_wake();
+    assert_eq!((due, unheard.out.len()), (Some(Nanos::from_secs(1)), 0));
+    unheard.wake(Nanos::from_secs(1)).unwrap();
     assert_eq!(unheard.sent(), b"body");
-    assert_eq!(client(&[]).wire.wake(Nanos(0), &mut out), Ok(None));
+    assert_eq!(unheard.connection.next_wake(), None);
 }
 
 fn answers() -> impl Strategy<Value = Vec<u8>> {

@@ -5,10 +5,10 @@ mod rig;
 
 use proptest::prelude::*;
 use rig::{Client, Heard, Shard, exchange, trial};
+use weigh_model::connection::Fault;
 use weigh_model::load::{Pattern, Topology};
 use weigh_model::protocol::{Dial, Invalid, Protocol, Role, Seat};
 use weigh_model::server::ConnectionId;
-use weigh_model::wire::Fault;
 use weigh_model::{Nanos, Trial};
 use weigh_protocols::http1::Http1;
 
@@ -29,7 +29,7 @@ fn consumer(dial: &Dial) -> Client {
 }
 
 fn ask(client: &mut Client) {
-    client.wire.ask(Nanos(0), &mut client.out);
+    client.connection.poll().unwrap().ask(Nanos(0), &mut client.out);
 }
 
 fn text(bytes: Vec<u8>) -> String {

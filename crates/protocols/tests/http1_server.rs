@@ -195,7 +195,7 @@ fn both_ends(given: &[(&str, &str)], cuts: &[usize]) {
         shard.accept(connection);
         let mut due = vec![Heard::Ready];
         for _ in 0..3 {
-            while client.wire.room() > 0 {
+            while client.connection.room() > 0 {
                 client.send(sent, format!("message {sent}").as_bytes());
                 due.push(Heard::Done(sent));
                 sent += 1;

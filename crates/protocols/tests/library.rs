@@ -7,8 +7,8 @@ mod rig;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rig::{Client, Heard, Shard, exchange, kind};
+use weigh_model::connection::{Op, STREAM_ERROR, Ticket};
 use weigh_model::mark::{MARK_BYTES, Mark};
-use weigh_model::wire::{Op, STREAM_ERROR, Ticket};
 use weigh_model::{Nanos, Protocol};
 use weigh_protocols::grpc::Grpc;
 use weigh_protocols::http2::Http2;
@@ -76,18 +76,18 @@ fn pair(protocol: &dyn Protocol, url: &str, given: &[(&str, &str)]) -> (Client, 
 fn many_calls_in_flight_are_answered_and_counted() {
     for (protocol, url) in BOTH {
         let (mut client, mut shard) = pair(protocol, url, &[]);
-        assert_eq!(client.wire.room(), 100, "the default of `streams`");
+        assert_eq!(client.connection.room(), 100, "the default of `streams`");
         for sequence in 0..100 {
             client.send(sequence, &body(sequence.into()));
         }
-        assert_eq!(client.wire.room(), 0);
+        assert_eq!(client.connection.room(), 0);
         exchange(&mut client, &mut shard, 0, &[]);
         for ticket in 0..100 {
             assert!(client.heard.contains(&Heard::Done(ticket)), "{ticket}");
         }
         let report = shard.server.report();
         assert_eq!((report.connections, report.received, report.unique), (1, 100, 100));
-        assert_eq!(client.wire.room(), 100);
+        assert_eq!(client.connection.room(), 100);
     }
 }
 
@@ -143,9 +143,9 @@ fn a_batch_is_one_call() {
     let bodies: Vec<Vec<u8>> = (0..5).map(body).collect();
     let op = |(ticket, body)| Op { ticket: Ticket(ticket), body };
     let ops: Vec<Op<'_>> = (0..).zip(bodies.iter().map(Vec::as_slice)).map(op).collect();
-    assert_eq!(client.wire.room_together(), u32::MAX);
-    client.wire.send_together(&ops, Nanos(0), &mut client.out);
-    assert_eq!(client.wire.room(), 99, "one call of a hundred");
+    assert_eq!(client.connection.batch().unwrap().room_together(), u32::MAX);
+    client.connection.batch().unwrap().send_together(&ops, Nanos(0), &mut client.out);
+    assert_eq!(client.connection.room(), 99, "one call of a hundred");
     let sent = client.sent();
     let all = frames(&sent);
     assert_eq!(all.iter().filter(|frame| frame.kind == HEADERS).count(), 1);
@@ -156,8 +156,12 @@ fn a_batch_is_one_call() {
     exchange(&mut client, &mut shard, 0, &[]);
     assert_eq!(client.heard[client.heard.len() - 5..], [0, 1, 2, 3, 4].map(Heard::Done));
     assert_eq!(shard.server.report().unique, 5);
-    let (client, _) = pair(&Http2, "h2c://127.0.0.1:8080", &[]);
-    assert_eq!(client.wire.room_together(), 100, "a request for every message");
+    let (mut client, _) = pair(&Http2, "h2c://127.0.0.1:8080", &[]);
+    assert_eq!(
+        client.connection.batch().unwrap().room_together(),
+        100,
+        "a request for every message"
+    );
 }
 
 #[test]
@@ -188,7 +192,7 @@ fn resets_and_goodbyes_of_the_server_are_heeded() {
         client.feed(&settings()).unwrap();
         let granted = Heard::Granted("max_concurrent_streams", 3);
         assert_eq!(client.heard, [granted, Heard::Ready]);
-        assert_eq!(client.wire.room(), 3);
+        assert_eq!(client.connection.room(), 3);
         client.send(7, &body(0));
         client.send(8, &body(1));
         // REFUSED_STREAM on the first stream.
@@ -196,7 +200,7 @@ fn resets_and_goodbyes_of_the_server_are_heeded() {
         assert_eq!(client.heard.last(), Some(&Heard::Refused(7, STREAM_ERROR + 7)));
         // GOAWAY: the second stream will be answered, no others.
         client.feed(&frame(7, 0, 0, &[0, 0, 0, 3, 0, 0, 0, 0])).unwrap();
-        assert_eq!(client.wire.room(), 0);
+        assert_eq!(client.connection.room(), 0);
         assert!(!client.heard.contains(&Heard::Closing));
         // INTERNAL_ERROR on the second: it is the last.
         client.feed(&frame(3, 0, 3, &[0, 0, 0, 2])).unwrap();
@@ -314,7 +318,7 @@ proptest! {
             let start = if valid { settings() } else { Vec::new() };
             let input = [&start[..], &bytes].concat();
             let fed = client.feed_cut(&input, &cuts);
-            if valid && fed.is_ok() && client.wire.room() > 0 {
+            if valid && fed.is_ok() && client.connection.room() > 0 {
                 client.send(0, b"body");
             }
             let mut shard = Shard::of(protocol, &[]);

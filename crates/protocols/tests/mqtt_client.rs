@@ -3,34 +3,35 @@
 mod mqtt_world;
 
 use mqtt_world::{Said, dial, keep, trial};
+use weigh_model::connection::{Connection, Fault, Op, Outbox, Ticket};
 use weigh_model::protocol::{Protocol, Role, Seat};
 use weigh_model::random::Random;
 use weigh_model::trial::Settings;
-use weigh_model::wire::{Fault, Op, Outbox, Ticket, Wire};
 use weigh_model::{Nanos, Pattern};
 use weigh_protocols::mqtt::Mqtt;
 
-/// A wire that has heard `greeting` (CONNACK, and SUBACK for a consumer).
-fn ready(given: &[(&str, &str)], role: Role, greeting: &[u8]) -> (Box<dyn Wire>, Vec<Said>) {
-    let mut wire = (dial(&trial(given, 1, 1)).make)(Seat { index: 0, role });
-    wire.open(Nanos(0), &mut Outbox::default(), &mut |_| {});
-    let (said, _) = hear(&mut wire, greeting);
+/// A connection that has heard `greeting` (CONNACK, and SUBACK for a consumer).
+fn ready(given: &[(&str, &str)], role: Role, greeting: &[u8]) -> (Box<dyn Connection>, Vec<Said>) {
+    let mut connection = (dial(&trial(given, 1, 1)).make)(Seat { index: 0, role });
+    connection.open(Nanos(0), &mut Outbox::default(), &mut |_| {});
+    let (said, _) = hear(&mut connection, greeting);
     assert_eq!(said.last(), Some(&Said::Ready));
-    (wire, said)
+    (connection, said)
 }
 
-/// What the wire says and answers to `bytes`.
-fn hear(wire: &mut Box<dyn Wire>, bytes: &[u8]) -> (Vec<Said>, Vec<u8>) {
+/// What the connection says and answers to `bytes`.
+fn hear(connection: &mut Box<dyn Connection>, bytes: &[u8]) -> (Vec<Said>, Vec<u8>) {
     let mut said = Vec::new();
     let mut out = Outbox::default();
-    let result = wire.receive(bytes, Nanos(1), &mut out, &mut |signal| keep(&mut said, signal));
+    let result =
+        connection.receive(bytes, Nanos(1), &mut out, &mut |signal| keep(&mut said, signal));
     assert_eq!(result, Ok(bytes.len()));
     (said, out.bytes().to_vec())
 }
 
-fn send(wire: &mut Box<dyn Wire>, ticket: u32) -> Vec<u8> {
+fn send(connection: &mut Box<dyn Connection>, ticket: u32) -> Vec<u8> {
     let mut out = Outbox::default();
-    wire.send(&Op { ticket: Ticket(ticket), body: b"x" }, Nanos(1), &mut out);
+    connection.send(&Op { ticket: Ticket(ticket), body: b"x" }, Nanos(1), &mut out);
     out.bytes().to_vec()
 }
 
@@ -40,16 +41,16 @@ const TOPIC: &[u8] = b"weigh/beef/0";
 
 #[test]
 fn connect_and_publish_are_byte_exact() {
-    let mut wire =
+    let mut connection =
         (dial(&trial(&[("qos", "1")], 1, 0)).make)(Seat { index: 0, role: Role::Producer });
     let mut out = Outbox::default();
-    wire.open(Nanos(0), &mut out, &mut |_| {});
+    connection.open(Nanos(0), &mut out, &mut |_| {});
     let client_id = b"weigh-beef-p0";
     let head = [&[0x10, 25, 0, 4][..], b"MQTT", &[4, 2, 0, 60, 0, 13]].concat();
     assert_eq!(out.bytes(), [&head, &client_id[..]].concat());
-    hear(&mut wire, &CONNACK);
+    hear(&mut connection, &CONNACK);
     let expected = [&[0x32, 17, 0, 12][..], TOPIC, &[0, 1], b"x"].concat();
-    assert_eq!(send(&mut wire, 0), expected);
+    assert_eq!(send(&mut connection, 0), expected);
 }
 
 #[test]
@@ -57,9 +58,9 @@ fn a_will_and_credentials_go_into_connect() {
     let mut trial = trial(&[("will_topic", "w/%r%i"), ("will_body", "bye"), ("qos", "2")], 1, 0);
     let url = "mqtt://me:secret@127.0.0.1";
     trial.endpoint = Some(weigh_model::Endpoint::parse(url).unwrap());
-    let mut wire = (dial(&trial).make)(Seat { index: 0, role: Role::Producer });
+    let mut connection = (dial(&trial).make)(Seat { index: 0, role: Role::Producer });
     let mut out = Outbox::default();
-    wire.open(Nanos(0), &mut out, &mut |_| {});
+    connection.open(Nanos(0), &mut out, &mut |_| {});
     let fields = b"\0\x04w/p0\0\x03bye\0\x02me\0\x06secret";
     assert!(out.bytes().ends_with(fields), "{:?}", out.bytes().escape_ascii().to_string());
     assert_eq!(out.bytes()[9], 0b1101_0110, "user, password, will at QoS 2, clean");
@@ -88,51 +89,54 @@ fn qos_2_in_both_directions() {
 
 #[test]
 fn reason_codes_become_refusals() {
-    let (mut wire, _) = ready(&[("qos", "1"), ("version", "5")], Role::Producer, &CONNACK_5);
-    send(&mut wire, 5);
-    assert_eq!(hear(&mut wire, &[0x40, 3, 0, 1, 0x97]).0, [Said::Refused(5, 0x97)]);
-    let (mut wire, _) = ready(&[("qos", "2"), ("version", "5")], Role::Producer, &CONNACK_5);
-    send(&mut wire, 5);
-    assert_eq!(hear(&mut wire, &[0x50, 3, 0, 1, 0x87]), (vec![Said::Refused(5, 0x87)], vec![]));
-    assert_eq!(hear(&mut wire, &[0x50, 2, 0, 1]).1, [0x62, 3, 0, 1, 0x92], "it is not known");
-    send(&mut wire, 6);
-    hear(&mut wire, &[0x50, 3, 0, 2, 0x10]);
-    assert_eq!(hear(&mut wire, &[0x70, 2, 0, 2]).0, [Said::NoSubscriber(6)]);
+    let (mut connection, _) = ready(&[("qos", "1"), ("version", "5")], Role::Producer, &CONNACK_5);
+    send(&mut connection, 5);
+    assert_eq!(hear(&mut connection, &[0x40, 3, 0, 1, 0x97]).0, [Said::Refused(5, 0x97)]);
+    let (mut connection, _) = ready(&[("qos", "2"), ("version", "5")], Role::Producer, &CONNACK_5);
+    send(&mut connection, 5);
+    assert_eq!(
+        hear(&mut connection, &[0x50, 3, 0, 1, 0x87]),
+        (vec![Said::Refused(5, 0x87)], vec![])
+    );
+    assert_eq!(hear(&mut connection, &[0x50, 2, 0, 1]).1, [0x62, 3, 0, 1, 0x92], "it is not known");
+    send(&mut connection, 6);
+    hear(&mut connection, &[0x50, 3, 0, 2, 0x10]);
+    assert_eq!(hear(&mut connection, &[0x70, 2, 0, 2]).0, [Said::NoSubscriber(6)]);
 }
 
 #[test]
 fn a_server_that_answers_qos_2_as_qos_1_is_recorded() {
-    let (mut wire, _) = ready(&[("qos", "2")], Role::Producer, &CONNACK);
-    send(&mut wire, 5);
+    let (mut connection, _) = ready(&[("qos", "2")], Role::Producer, &CONNACK);
+    send(&mut connection, 5);
     let expected = [Said::Granted("maximum_qos", 1), Said::Done(5)];
-    assert_eq!(hear(&mut wire, &[0x40, 2, 0, 1]).0, expected);
-    send(&mut wire, 6);
-    assert_eq!(hear(&mut wire, &[0x40, 2, 0, 2]).0, [Said::Done(6)]);
+    assert_eq!(hear(&mut connection, &[0x40, 2, 0, 1]).0, expected);
+    send(&mut connection, 6);
+    assert_eq!(hear(&mut connection, &[0x40, 2, 0, 2]).0, [Said::Done(6)]);
 }
 
 #[test]
 fn the_window_is_what_the_server_takes() {
     let connack = [0x20, 6, 0, 0, 3, 0x21, 0, 10];
-    let (mut wire, said) = ready(&[("qos", "1"), ("version", "5")], Role::Producer, &connack);
+    let (mut connection, said) = ready(&[("qos", "1"), ("version", "5")], Role::Producer, &connack);
     assert_eq!(said[0], Said::Granted("receive_maximum", 10));
     for left in (0..10).rev() {
-        send(&mut wire, left);
-        assert_eq!(wire.room(), left);
+        send(&mut connection, left);
+        assert_eq!(connection.room(), left);
     }
-    hear(&mut wire, &[0x40, 2, 0, 4]);
-    assert_eq!(wire.room(), 1);
-    let (wire, _) = ready(&[("qos", "1")], Role::Producer, &CONNACK);
-    assert_eq!(wire.room(), 65_535, "3.1.1 has no receive maximum");
-    let (wire, said) = ready(&[("qos", "2")], Role::Producer, &CONNACK);
-    assert_eq!((wire.room(), &said[0]), (20, &Said::Granted("receive_maximum_assumed", 20)));
+    hear(&mut connection, &[0x40, 2, 0, 4]);
+    assert_eq!(connection.room(), 1);
+    let (connection, _) = ready(&[("qos", "1")], Role::Producer, &CONNACK);
+    assert_eq!(connection.room(), 65_535, "3.1.1 has no receive maximum");
+    let (connection, said) = ready(&[("qos", "2")], Role::Producer, &CONNACK);
+    assert_eq!((connection.room(), &said[0]), (20, &Said::Granted("receive_maximum_assumed", 20)));
     let mut asked = trial(&[("qos", "2")], 1, 0);
     asked.load.window = Some(64);
-    let mut wire = (dial(&asked).make)(Seat { index: 0, role: Role::Producer });
-    wire.open(Nanos(0), &mut Outbox::default(), &mut |_| {});
-    hear(&mut wire, &CONNACK);
-    assert!(wire.room() >= 64, "what the user asks for is done");
-    let (wire, _) = ready(&[], Role::Producer, &CONNACK);
-    assert_eq!(wire.room(), u32::MAX);
+    let mut connection = (dial(&asked).make)(Seat { index: 0, role: Role::Producer });
+    connection.open(Nanos(0), &mut Outbox::default(), &mut |_| {});
+    hear(&mut connection, &CONNACK);
+    assert!(connection.room() >= 64, "what the user asks for is done");
+    let (connection, _) = ready(&[], Role::Producer, &CONNACK);
+    assert_eq!(connection.room(), u32::MAX);
 }
 
 #[test]
@@ -140,27 +144,27 @@ fn a_session_that_goes_on_uses_other_packet_identifiers() {
     let dial = dial(&trial(&[("qos", "2"), ("clean", "false")], 1, 0));
     let mut seen = Vec::new();
     for _ in 0..3 {
-        let mut wire = (dial.make)(Seat { index: 0, role: Role::Producer });
-        wire.open(Nanos(0), &mut Outbox::default(), &mut |_| {});
-        let (said, _) = hear(&mut wire, &[0x20, 2, 1, 0]);
+        let mut connection = (dial.make)(Seat { index: 0, role: Role::Producer });
+        connection.open(Nanos(0), &mut Outbox::default(), &mut |_| {});
+        let (said, _) = hear(&mut connection, &[0x20, 2, 1, 0]);
         assert_eq!(said[0], Said::Granted("session_present", 1));
-        let publish = send(&mut wire, 1);
+        let publish = send(&mut connection, 1);
         let id: [u8; 2] = publish[publish.len() - 3..publish.len() - 1].try_into().unwrap();
         assert!(!seen.contains(&id), "{seen:?}");
         seen.push(id);
         let pubcomp = [0x70, 2, id[0], id[1]];
-        hear(&mut wire, &[0x50, 2, id[0], id[1]]);
-        assert_eq!(hear(&mut wire, &pubcomp).0, [Said::Done(1)]);
+        hear(&mut connection, &[0x50, 2, id[0], id[1]]);
+        assert_eq!(hear(&mut connection, &pubcomp).0, [Said::Done(1)]);
     }
 }
 
 #[test]
 fn a_refused_subscription_is_a_refusal() {
-    let mut wire = (dial(&trial(&[], 1, 1)).make)(Seat { index: 0, role: Role::Consumer });
+    let mut connection = (dial(&trial(&[], 1, 1)).make)(Seat { index: 0, role: Role::Consumer });
     let mut out = Outbox::default();
-    wire.open(Nanos(0), &mut out, &mut |_| {});
+    connection.open(Nanos(0), &mut out, &mut |_| {});
     let bytes = [&CONNACK[..], &[0x90, 3, 0, 1, 0x80]].concat();
-    let fault = wire.receive(&bytes, Nanos(1), &mut out, &mut |_| {}).unwrap_err();
+    let fault = connection.receive(&bytes, Nanos(1), &mut out, &mut |_| {}).unwrap_err();
     assert!(fault.to_string().contains("weigh/beef/+"), "{fault}");
     assert!(matches!(fault, Fault::Refused { code: 0x80, .. }));
 }
@@ -168,12 +172,12 @@ fn a_refused_subscription_is_a_refusal() {
 #[test]
 fn foreign_servers_are_recognised() {
     let start = |version: &str| {
-        let mut wire = (dial(&trial(&[("version", version)], 1, 0)).make)(Seat {
+        let mut connection = (dial(&trial(&[("version", version)], 1, 0)).make)(Seat {
             index: 0,
             role: Role::Producer,
         });
-        wire.open(Nanos(0), &mut Outbox::default(), &mut |_| {});
-        wire
+        connection.open(Nanos(0), &mut Outbox::default(), &mut |_| {});
+        connection
     };
     let hear = |version: &str, bytes: &[u8]| {
         start(version).receive(bytes, Nanos(1), &mut Outbox::default(), &mut |_| {}).unwrap_err()
@@ -188,9 +192,10 @@ fn foreign_servers_are_recognised() {
     assert!(matches!(&fault, Fault::Refused { code: 0x88, .. }), "{fault}");
     let fault = start("5").end(&[], &mut |_| {}).unwrap_err();
     assert!(fault.to_string().contains("mqtt.version to 3.1.1"), "{fault}");
-    let mut wire = start("5");
+    let mut connection = start("5");
     let bytes = [&[0x20, 3, 0, 0, 0][..], &[0xE0, 1, 0x8B]].concat();
-    let fault = wire.receive(&bytes, Nanos(1), &mut Outbox::default(), &mut |_| {}).unwrap_err();
+    let fault =
+        connection.receive(&bytes, Nanos(1), &mut Outbox::default(), &mut |_| {}).unwrap_err();
     assert_eq!(fault, Fault::Ended("server shutting down".to_owned()));
 }
 
@@ -200,9 +205,9 @@ fn random_bytes_never_panic_a_client() {
     let random = &mut Random::new(3);
     for round in 0..3_000 {
         let role = if round % 2 == 0 { Role::Consumer } else { Role::Producer };
-        let mut wire = (dial.make)(Seat { index: 0, role });
+        let mut connection = (dial.make)(Seat { index: 0, role });
         let mut out = Outbox::default();
-        wire.open(Nanos(0), &mut out, &mut |_| {});
+        connection.open(Nanos(0), &mut out, &mut |_| {});
         let mut input = vec![0x20, 3, 0, 0, 0];
         if role == Role::Consumer {
             input.extend([0x90, 4, 0, 1, 0, 2]);
@@ -211,23 +216,25 @@ fn random_bytes_never_panic_a_client() {
             let likely = [0x30, 0x32, 0x34, 0x40, 0x50, 0x62, 0x70, 0xD0, 0, 1, 2, 3, 4, 0x23];
             input.push(likely[random.below(likely.len() as u64) as usize]);
         }
-        let _ = wire.receive(&input, Nanos(1), &mut out, &mut |_| {});
+        let _ = connection.receive(&input, Nanos(1), &mut out, &mut |_| {});
     }
 }
 
 #[test]
 fn a_message_too_large_for_the_server_is_refused() {
     let dial = dial(&trial(&[("version", "5")], 1, 0));
-    let mut wire = (dial.make)(Seat { index: 0, role: Role::Producer });
+    let mut connection = (dial.make)(Seat { index: 0, role: Role::Producer });
     let mut out = Outbox::default();
-    wire.open(Nanos(0), &mut out, &mut |_| {});
+    connection.open(Nanos(0), &mut out, &mut |_| {});
     let connack = [0x20, 8, 0, 0, 5, 0x27, 0, 0, 0, 50];
-    assert_eq!(wire.receive(&connack, Nanos(1), &mut out, &mut |_| {}), Ok(10));
+    assert_eq!(connection.receive(&connack, Nanos(1), &mut out, &mut |_| {}), Ok(10));
     out.clear();
-    let reply = wire.send(&Op { ticket: Ticket(3), body: &[0; 60] }, Nanos(2), &mut out);
-    assert_eq!((reply, out.bytes()), (weigh_model::wire::Reply::Awaited, &[0xC0, 0][..]));
+    let reply = connection.send(&Op { ticket: Ticket(3), body: &[0; 60] }, Nanos(2), &mut out);
+    assert_eq!((reply, out.bytes()), (weigh_model::connection::Reply::Awaited, &[0xC0, 0][..]));
     let mut said = Vec::new();
-    wire.receive(&[0xD0, 0], Nanos(3), &mut out, &mut |signal| keep(&mut said, signal)).unwrap();
+    connection
+        .receive(&[0xD0, 0], Nanos(3), &mut out, &mut |signal| keep(&mut said, signal))
+        .unwrap();
     assert_eq!(said, [Said::Refused(3, 0x95), Said::Alive]);
 }
 

@@ -3,10 +3,10 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use weigh_model::connection::{Connection, Op, Outbox, Ticket};
 use weigh_model::protocol::{Protocol, Role, Seat};
 use weigh_model::server::{ConnectionId, Outlets};
 use weigh_model::trial::{Settings, Trial};
-use weigh_model::wire::{Op, Outbox, Ticket, Wire};
 use weigh_model::{Load, Nanos, Pattern, Topology};
 use weigh_protocols::mqtt::Mqtt;
 
@@ -99,14 +99,14 @@ fn weigh(version: &str, role: Role) {
     let mut net = Void { staged: Vec::with_capacity(4_096) };
     let mut out = Outbox::default();
     out.buffer().reserve(4_096);
-    let mut wires: Vec<Box<dyn Wire>> = Vec::with_capacity(CLIENTS);
+    let mut connections: Vec<Box<dyn Connection>> = Vec::with_capacity(CLIENTS);
     let mut calls = Vec::with_capacity(4_096);
     let (mut by_clients, mut by_broker) = (0, 0);
     for index in 0..CLIENTS {
         let id = ConnectionId(index as u32);
         let before = HELD.load(Ordering::Relaxed);
-        wires.push((dial.make)(Seat { index: index as u32, role }));
-        wires[index].open(Nanos(1), &mut out, &mut |_| {});
+        connections.push((dial.make)(Seat { index: index as u32, role }));
+        connections[index].open(Nanos(1), &mut out, &mut |_| {});
         let mut held = HELD.load(Ordering::Relaxed);
         by_clients += held - before;
         server.accepted(id, Nanos(1), &mut net);
@@ -118,9 +118,9 @@ fn weigh(version: &str, role: Role) {
             by_broker += after as i64 - held as i64;
             calls.clear();
             calls.append(&mut net.staged);
-            wires[index].receive(&calls, Nanos(1), &mut out, &mut |_| {}).unwrap();
+            connections[index].receive(&calls, Nanos(1), &mut out, &mut |_| {}).unwrap();
             if role == Role::Producer && step == 0 {
-                wires[index].send(&Op { ticket: Ticket(0), body: b"x" }, Nanos(1), &mut out);
+                connections[index].send(&Op { ticket: Ticket(0), body: b"x" }, Nanos(1), &mut out);
             }
             held = HELD.load(Ordering::Relaxed);
             by_clients += held - after;

@@ -4,18 +4,18 @@
 mod mqtt_world;
 
 use mqtt_world::{Peer, Said, World, dial, keep, trial};
+use weigh_model::connection::{Connection, Fault, Op, Outbox, Reply, Ticket};
 use weigh_model::endpoint::Credentials;
 use weigh_model::mark::{MARK_BYTES, Mark, Reading};
 use weigh_model::protocol::{Dial, Lifetime, Protocol, Role, Seat};
 use weigh_model::random::Random;
 use weigh_model::tally::Tally;
-use weigh_model::wire::{Fault, Op, Outbox, Reply, Ticket, Wire};
 use weigh_model::{Nanos, Pattern, Topology};
 use weigh_protocols::mqtt::Mqtt;
 
-/// A wire with its link, its unread input and what it said.
+/// A connection with its link, its unread input and what it said.
 struct Guest {
-    wire: Box<dyn Wire>,
+    connection: Box<dyn Connection>,
     peer: Peer,
     unread: Vec<u8>,
     said: Vec<Said>,
@@ -24,13 +24,14 @@ struct Guest {
 
 impl Guest {
     fn join(dial: &Dial, role: Role, index: u32, shard: usize, world: &mut World) -> Guest {
-        let wire = (dial.make)(Seat { index, role });
+        let connection = (dial.make)(Seat { index, role });
         let peer = world.open(shard);
-        let mut guest = Guest { wire, peer, unread: Vec::new(), said: Vec::new(), fault: None };
+        let mut guest =
+            Guest { connection, peer, unread: Vec::new(), said: Vec::new(), fault: None };
         let mut out = Outbox::default();
         let said = &mut guest.said;
-        guest.wire.open(world.now, &mut out, &mut |signal| keep(said, signal));
-        assert_eq!(guest.wire.room(), 0, "no room before CONNACK");
+        guest.connection.open(world.now, &mut out, &mut |signal| keep(said, signal));
+        assert_eq!(guest.connection.room(), 0, "no room before CONNACK");
         world.feed(peer, out.bytes());
         world.settle();
         guest
@@ -46,9 +47,10 @@ impl Guest {
             rest = after;
             self.unread.extend_from_slice(piece);
             let said = &mut self.said;
-            let result = self.wire.receive(&self.unread, world.now, &mut out, &mut |signal| {
-                keep(said, signal);
-            });
+            let result =
+                self.connection.receive(&self.unread, world.now, &mut out, &mut |signal| {
+                    keep(said, signal);
+                });
             match result {
                 Ok(used) => drop(self.unread.drain(..used)),
                 Err(fault) => self.fault = Some(fault),
@@ -66,7 +68,7 @@ impl Guest {
         random: &mut Random,
     ) -> Reply {
         let mut out = Outbox::default();
-        let reply = self.wire.send(&Op { ticket: Ticket(ticket), body }, world.now, &mut out);
+        let reply = self.connection.send(&Op { ticket: Ticket(ticket), body }, world.now, &mut out);
         pour(self.peer, out.bytes(), world, random);
         reply
     }
@@ -124,7 +126,7 @@ fn deliver(given: &[(&str, &str)], shards: u16, seed: u64, count: u64) -> Vec<Gu
     let is_confirmed = dial.confirms;
     for sequence in 0..count {
         for producer in 0..3 {
-            while guests[2 + producer].wire.room() == 0 {
+            while guests[2 + producer].connection.room() == 0 {
                 listen_all(&mut guests, &mut world, random);
             }
             let body = body(producer as u32, sequence);
@@ -223,7 +225,7 @@ fn a_topic_alias_saves_the_topic() {
         (0..2)
             .map(|_| {
                 out.clear();
-                guests[0].wire.send(&op, world.now, &mut out);
+                guests[0].connection.send(&op, world.now, &mut out);
                 out.len()
             })
             .collect::<Vec<_>>()
@@ -290,9 +292,9 @@ fn keep_alive_pings_and_notices_silence() {
     let at = |seconds: u64| start + Nanos::from_secs(seconds);
     // A fiftieth of the keep-alive early, so that the silence is never longer than it.
     let ping = |seconds: u64| at(seconds) - Nanos::from_millis(200);
-    assert_eq!(guests[0].wire.wake(at(1), &mut out), Ok(Some(ping(10))));
+    assert_eq!(wake(&mut guests[0], at(1), &mut out), Ok(Some(ping(10))));
     assert!(out.is_empty());
-    assert_eq!(guests[0].wire.wake(ping(10), &mut out), Ok(Some(ping(15))));
+    assert_eq!(wake(&mut guests[0], ping(10), &mut out), Ok(Some(ping(15))));
     assert_eq!(out.bytes(), [0xC0, 0]);
     // The broker answers, so the next ping is due ten seconds later.
     world.now = ping(10);
@@ -300,13 +302,13 @@ fn keep_alive_pings_and_notices_silence() {
     world.settle();
     listen_all(&mut guests, &mut world, random);
     let second = ping(20) - Nanos::from_millis(200);
-    assert_eq!(guests[0].wire.wake(ping(15), &mut out), Ok(Some(second)));
+    assert_eq!(wake(&mut guests[0], ping(15), &mut out), Ok(Some(second)));
     out.clear();
     let silent = second + Nanos::from_secs(5);
-    assert_eq!(guests[0].wire.wake(second, &mut out), Ok(Some(silent)));
-    assert!(guests[0].wire.wake(silent, &mut out).unwrap_err().to_string().contains("silent"));
+    assert_eq!(wake(&mut guests[0], second, &mut out), Ok(Some(silent)));
+    assert!(wake(&mut guests[0], silent, &mut out).unwrap_err().to_string().contains("silent"));
     out.clear();
-    guests[0].wire.close(&mut out);
+    guests[0].connection.close(&mut out);
     assert_eq!(out.bytes(), [0xE0, 0]);
 }
 
@@ -334,5 +336,11 @@ fn topologies_sessions_and_placeholders() {
     let mut both: Vec<Guest> =
         (0..2).map(|_| Guest::join(&dial, Role::Producer, 0, 0, &mut world)).collect();
     listen_all(&mut both, &mut world, random);
-    assert!(both.iter().all(|guest| guest.wire.room() > 0 && !world.is_over(guest.peer)));
+    assert!(both.iter().all(|guest| guest.connection.room() > 0 && !world.is_over(guest.peer)));
+}
+
+/// Wakes a client, and asks when it wants to be woken again.
+fn wake(guest: &mut Guest, now: Nanos, out: &mut Outbox) -> Result<Option<Nanos>, Fault> {
+    guest.connection.wake(now, out, &mut |_| {})?;
+    Ok(guest.connection.next_wake())
 }

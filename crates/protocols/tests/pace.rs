@@ -8,25 +8,25 @@ use std::time::Instant;
 
 use rig::{Desk, trial};
 use weigh_model::Nanos;
+use weigh_model::connection::{Connection, Op, Outbox, Ticket};
 use weigh_model::load::{Pattern, Topology};
 use weigh_model::mark::{MARK_BYTES, Mark};
 use weigh_model::protocol::{Protocol, Role, Seat};
 use weigh_model::server::{ConnectionId, Server};
 use weigh_model::trial::Settings;
-use weigh_model::wire::{Op, Outbox, Ticket, Wire};
 use weigh_protocols::{http1::Http1, tcp::Tcp};
 
 const ROUNDS: u32 = 1_000_000;
 
-fn wires(protocol: &dyn Protocol, url: &str, count: u32) -> Vec<Box<dyn Wire>> {
+fn connections(protocol: &dyn Protocol, url: &str, count: u32) -> Vec<Box<dyn Connection>> {
     let trial = trial(protocol, Pattern::Request, Topology::FanIn, url, &[]).unwrap();
     let dial = protocol.dial(&trial).unwrap();
-    let mut wires: Vec<Box<dyn Wire>> =
+    let mut connections: Vec<Box<dyn Connection>> =
         (0..count).map(|index| (dial.make)(Seat { index, role: Role::Producer })).collect();
-    for wire in &mut wires {
-        wire.open(Nanos(0), &mut Outbox::default(), &mut |_| {});
+    for connection in &mut connections {
+        connection.open(Nanos(0), &mut Outbox::default(), &mut |_| {});
     }
-    wires
+    connections
 }
 
 fn server(protocol: &dyn Protocol, connections: u32) -> (Box<dyn Server>, Desk) {
@@ -58,29 +58,29 @@ fn report(what: &str, since: Instant) {
 
 /// Sends and answers over `count` connections in turn.
 fn client(what: &str, protocol: &dyn Protocol, url: &str, answers: &[Vec<u8>], count: u32) {
-    let mut wires = wires(protocol, url, count);
+    let mut connections = connections(protocol, url, count);
     let mut out = Outbox::default();
     let mut done = 0;
     let since = Instant::now();
     for round in 0..ROUNDS {
-        let wire = &mut wires[(round % count) as usize];
+        let connection = &mut connections[(round % count) as usize];
         out.clear();
-        wire.send(&Op { ticket: Ticket(7), body: &[b'x'; 64] }, Nanos(0), &mut out);
+        connection.send(&Op { ticket: Ticket(7), body: &[b'x'; 64] }, Nanos(0), &mut out);
         black_box(out.bytes());
         let answer = &answers[(round / count) as usize % answers.len()];
-        wire.receive(answer, Nanos(0), &mut out, &mut |_| done += 1).unwrap();
+        connection.receive(answer, Nanos(0), &mut out, &mut |_| done += 1).unwrap();
     }
     report(&format!("{what}, {count} connections, send and receive"), since);
     assert_eq!(done, ROUNDS);
 }
 
 fn host(what: &str, protocol: &dyn Protocol, url: &str) {
-    let mut wire = wires(protocol, url, 1).remove(0);
+    let mut connection = connections(protocol, url, 1).remove(0);
     let requests: Vec<Vec<u8>> = bodies()
         .iter()
         .map(|body| {
             let mut out = Outbox::default();
-            wire.send(&Op { ticket: Ticket(7), body }, Nanos(0), &mut out);
+            connection.send(&Op { ticket: Ticket(7), body }, Nanos(0), &mut out);
             out.bytes().to_vec()
         })
         .collect();

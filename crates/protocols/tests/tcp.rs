@@ -4,10 +4,10 @@ mod rig;
 
 use proptest::prelude::*;
 use rig::{Client, Heard, Shard, exchange, kind, trial};
+use weigh_model::connection::Reply;
 use weigh_model::load::{Pattern, Topology};
 use weigh_model::protocol::{Guarantee, Lifetime, Protocol, Role, Seat};
 use weigh_model::trial::Settings;
-use weigh_model::wire::Reply;
 use weigh_protocols::tcp::Tcp;
 
 const URL: &str = "tcp://127.0.0.1:7000";
@@ -83,7 +83,7 @@ fn pairs_hear_their_own_producer_and_fan_out_hears_everybody() {
         let mut consumers: Vec<Client> =
             (0..3).map(|index| deliverer(topology, index, Role::Consumer)).collect();
         for (connection, consumer) in consumers.iter_mut().enumerate() {
-            assert_eq!(consumer.wire.room(), 0);
+            assert_eq!(consumer.connection.room(), 0);
             shard.accept(connection as u32);
             exchange(consumer, &mut shard, connection as u32, &[]);
             assert_eq!(consumer.heard, [Heard::Ready]);

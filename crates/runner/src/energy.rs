@@ -39,7 +39,7 @@ pub fn basis(plan: &Plan, data: Option<&Path>) -> Result<Option<Box<EnergyBasis>
 /// too. Servers that somebody else runs are on no wire of ours: there the figures are absent.
 pub fn heard(plan: Plan) -> Plan {
     let mut plan = plan;
-    let is_foreign = |case: &weigh_plan::matrix::Keys| {
+    let is_foreign = |case: &weigh_model::trial::Point| {
         case.get("target").and_then(|target| target.as_str()).is_some_and(|t| t.contains("://"))
     };
     plan.observe.wire |= plan.energy.is_some() && !plan.cases.iter().any(is_foreign);

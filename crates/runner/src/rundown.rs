@@ -27,6 +27,7 @@ use crate::targets::stage::Stage;
 use crate::targets::watching::Lookouts;
 use crate::trial::identity::Trials;
 use crate::trial::measure::{self as trial_run, Surroundings};
+use crate::trial::news::TrialNews;
 
 /// What is run down, and on what.
 pub struct Rundown<'r> {
@@ -123,7 +124,7 @@ impl Rundown<'_> {
         &self,
         folder: &std::path::Path,
         news: &News,
-        progress: std::sync::mpsc::Sender<(u32, Progress)>,
+        progress: std::sync::mpsc::Sender<TrialNews>,
     ) -> Option<Stop> {
         let case = &self.cases[self.place];
         let trials = Trials::new(self.plan, self.cases);
@@ -222,7 +223,7 @@ impl Scribe<'_> {
     /// Keeps the log, and gives it back even where that panics: it must say that no power went.
     fn keep_to_the_end(
         mut self,
-        heard: &Receiver<(u32, Progress)>,
+        heard: &Receiver<TrialNews>,
     ) -> (DischargeLog, Standing, Option<Early>) {
         let kept = catch_unwind(AssertUnwindSafe(|| self.keep(heard)));
         let early = kept.unwrap_or_else(|_| {
@@ -235,13 +236,13 @@ impl Scribe<'_> {
     }
 
     /// Writes down where it stands until the sessions end.
-    fn keep(&mut self, heard: &Receiver<(u32, Progress)>) -> Option<Early> {
+    fn keep(&mut self, heard: &Receiver<TrialNews>) -> Option<Early> {
         let mut early = None;
         let mut next = Instant::now();
         loop {
             match heard.recv_timeout(next.saturating_duration_since(Instant::now())) {
-                Ok((_, progress)) => {
-                    self.take(&progress);
+                Ok(heard) => {
+                    self.take(&heard);
                     continue;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -261,8 +262,8 @@ impl Scribe<'_> {
         early
     }
 
-    fn take(&mut self, progress: &Progress) {
-        let Progress::Interval(told) = progress else { return };
+    fn take(&mut self, heard: &TrialNews) {
+        let TrialNews::Shard(_, Progress::Interval(told)) = heard else { return };
         let (standing, more) = (&mut self.standing, &told.interval);
         standing.sent += more.sent;
         standing.acknowledged += more.acknowledged;

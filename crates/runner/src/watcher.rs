@@ -2,18 +2,21 @@
 
 use std::time::Instant;
 
-use weigh_engine::job::Progress;
 use weigh_model::units::Nanos;
 use weigh_model::visible::visible_line;
 use weigh_model::{Load, Pattern};
 use weigh_sequence::Sequence;
 
+use crate::trial::ticks::Tick;
+
 /// Is told how a run goes.
 pub trait Watcher: Send + Sync {
     /// A trial begins.
     fn trial(&self, standing: Standing);
-    /// A shard of the generator tells of the trial.
-    fn progress(&self, shard: u32, told: &Progress);
+    /// This many connections of the trial stand, of so many.
+    fn opening(&self, open: u64, all: u64);
+    /// What the trial did in the last moment, at most a second.
+    fn tick(&self, tick: &Tick);
     /// A trial is over.
     fn trial_done(&self);
     /// Something the user must see now.
@@ -34,7 +37,8 @@ struct Nobody;
 
 impl Watcher for Nobody {
     fn trial(&self, _: Standing) {}
-    fn progress(&self, _: u32, _: &Progress) {}
+    fn opening(&self, _: u64, _: u64) {}
+    fn tick(&self, _: &Tick) {}
     fn trial_done(&self) {}
     fn say(&self, text: &str) {
         eprintln!("weigh: {text}");
@@ -57,8 +61,6 @@ pub struct Standing {
     pub planned: (Option<Nanos>, Option<u64>),
     /// What its messages are.
     pub pattern: Pattern,
-    /// How many shards tell of it.
-    pub shards: usize,
     /// When it began.
     pub since: Instant,
 }
@@ -71,7 +73,6 @@ impl Standing {
         load: &Load,
         sequence: &Sequence,
         budget_left: Option<Nanos>,
-        shards: u32,
     ) -> Standing {
         let (done, left) = (sequence.done_count(), sequence.remaining());
         let in_budget = |time: Nanos| time.min(budget_left.unwrap_or(Nanos::NEVER));
@@ -82,13 +83,12 @@ impl Standing {
             left: (in_budget(left.time_least), in_budget(left.time_most)),
             planned: (load.duration.map(|time| time + load.warmup), load.messages),
             pattern: load.pattern,
-            shards: shards as usize,
             since: Instant::now(),
         }
     }
 
     /// Before trial `number` of a search, of which nobody knows how many there will be.
-    pub fn in_search(name: &str, load: &Load, number: u64, shards: u32) -> Standing {
+    pub fn in_search(name: &str, load: &Load, number: u64) -> Standing {
         Standing {
             name: visible_line(name).into_owned(),
             number,
@@ -96,7 +96,6 @@ impl Standing {
             left: (Nanos(0), Nanos(0)),
             planned: (load.duration.map(|time| time + load.warmup), load.messages),
             pattern: load.pattern,
-            shards: shards as usize,
             since: Instant::now(),
         }
     }
@@ -146,7 +145,6 @@ mod tests {
             left: (Nanos(0), Nanos(0)),
             planned: (None, None),
             pattern: Pattern::Request,
-            shards: 1,
             since: Instant::now(),
         };
         assert_eq!(standing.text(), "trial 3 of 12 to 20");

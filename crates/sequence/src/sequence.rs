@@ -80,7 +80,7 @@ struct Case {
 impl Sequence {
     /// The sequence of a plan of which nothing is done yet.
     pub fn new(plan: &Plan) -> Sequence {
-        let points: Vec<Point> = plan.cases.iter().map(point).collect();
+        let points = plan.cases.clone();
         let axes = Axes::new(plan, &points);
         let planned = points.iter().map(|point| planned(plan, point)).collect();
         let mut numbers = HashMap::new();
@@ -269,11 +269,6 @@ impl Sequence {
 
 fn name(point: &Point) -> String {
     serde_json::to_string(point).unwrap_or_default()
-}
-
-fn point(case: &BTreeMap<String, impl serde::Serialize>) -> Point {
-    let value = |value| serde_json::to_value(value).unwrap_or_default();
-    case.iter().map(|(key, given)| (key.clone(), value(given))).collect()
 }
 
 /// How long a trial takes by the plan: pause, idle phases, lead of a background, warm-up and

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use weigh_model::trial::Point;
-use weigh_plan::matrix::point_of;
 use weigh_report::summary::{Cell, Interference, Limit};
 use weigh_stats::propagation::Known;
 
@@ -113,9 +112,7 @@ impl<'a> Measuring<'a> {
     pub(crate) fn load_of(&self, run: &str, at: &Selector) -> String {
         let Ok((_, made)) = self.made(run) else { return String::new() };
         let plan = &made.summary.run.plan;
-        let is_meant = |case: &&BTreeMap<String, toml::Value>| {
-            at.fits(&selector::whole(plan, &point_of(case)))
-        };
+        let is_meant = |case: &&Point| at.fits(&selector::whole(plan, case));
         let cases: Vec<_> = plan.cases.iter().filter(is_meant).collect();
         let load = (&plan.load, &plan.background, &plan.energy, cases);
         serde_json::to_string(&load).unwrap_or_default()
@@ -219,7 +216,7 @@ impl<'a> Measuring<'a> {
     fn missing(&self, run: &str, at: &Selector, found: usize) -> Option<String> {
         let (_, made) = self.made(run).ok()?;
         let plan = &made.summary.run.plan;
-        let points = plan.cases.iter().map(|case| selector::whole(plan, &point_of(case)));
+        let points = plan.cases.iter().map(|case| selector::whole(plan, case));
         let planned = points.filter(|point| at.fits(point)).count();
         (found < planned).then(|| {
             format!("{run}{at}: {} of {planned} cells of the axis are missing", planned - found)
@@ -448,7 +445,7 @@ impl<'a> Measuring<'a> {
             draws: self.draws(&key, known, ANY),
             repeated: None,
             n: None,
-            unit: weigh_report::summary::unit_of(name).to_owned(),
+            unit: weigh_model::metrics::unit_of(name).to_owned(),
             openings: own.unproven.iter().cloned().collect(),
             links,
             note,

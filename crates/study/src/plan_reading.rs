@@ -8,7 +8,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use weigh_plan::keys::Keys;
-use weigh_plan::matrix::RELAY;
+use weigh_plan::keys::RELAY;
 use weigh_plan::world::{PIPELINE, REFERENCE};
 use weigh_plan::{Length, Problem, Problems, Resolved, World, tables};
 

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use weigh_model::trial::Point;
 use weigh_plan::kind::nearest;
-use weigh_plan::matrix::point_of;
 use weigh_plan::metrics;
 
 use crate::plans::{Planned, StudyPlan};
@@ -161,7 +160,7 @@ impl Around<'_> {
 /// All that is known of every case of a plan.
 pub(crate) fn points(planned: &Planned) -> Vec<Point> {
     let plan = &planned.resolved.plan;
-    plan.cases.iter().map(|case| selector::whole(plan, &point_of(case))).collect()
+    plan.cases.iter().map(|case| selector::whole(plan, case)).collect()
 }
 
 /// The keys in which cells differ.

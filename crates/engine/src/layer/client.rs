@@ -1,11 +1,13 @@
-//! A client's end: any wire, inside a layer.
+//! A client's end: any protocol's connection, inside a layer.
 
 use std::sync::Arc;
 
 use weigh_model::Nanos;
+use weigh_model::connection::{
+    Batch, Connection, Emit, Fault, Metered, Op, Outbox, Poll, Reply, Timing, Transfer,
+};
 use weigh_model::content::{Phase, StreamCounts};
 use weigh_model::protocol::Dial;
-use weigh_model::wire::{Emit, Fault, Op, Outbox, Reply, Wire};
 
 use super::session::{Begin, Scratch, Session};
 
@@ -13,7 +15,7 @@ use super::session::{Begin, Scratch, Session};
 pub(super) fn layered<S: Session + 'static>(dial: Dial, begin: Begin<S>) -> Dial {
     let make = dial.make;
     let make = move |seat| {
-        let wire: Box<dyn Wire> = Box::new(LayeredWire {
+        let connection: Box<dyn Connection> = Box::new(LayeredConnection {
             inner: make(seat),
             begin: Arc::clone(&begin),
             session: None,
@@ -21,29 +23,29 @@ pub(super) fn layered<S: Session + 'static>(dial: Dial, begin: Begin<S>) -> Dial
             carry: Vec::new(),
             has_ended: false,
         });
-        wire
+        connection
     };
     Dial { make: Box::new(make), is_answered: true, ..dial }
 }
 
-struct LayeredWire<S> {
-    inner: Box<dyn Wire>,
+struct LayeredConnection<S> {
+    inner: Box<dyn Connection>,
     begin: Begin<S>,
     session: Option<S>,
     /// What could not be told when it happened.
     fault: Option<Fault>,
-    /// What the inner wire left over.
+    /// What the inner connection left over.
     carry: Vec<u8>,
-    /// The server said goodbye, and the inner wire knows.
+    /// The server said goodbye, and the inner connection knows.
     has_ended: bool,
 }
 
-impl<S: Session> LayeredWire<S> {
+impl<S: Session> LayeredConnection<S> {
     fn stands(&self) -> bool {
         self.session.as_ref().is_some_and(S::stands)
     }
 
-    /// Lets the inner wire say something and wraps it.
+    /// Lets the inner connection say something and wraps it.
     fn relay<T>(&mut self, out: &mut Outbox, speak: impl FnOnce(&mut Self, &mut Outbox) -> T) -> T {
         let mut scratch = Scratch::take();
         let result = speak(self, &mut scratch.said);
@@ -93,7 +95,7 @@ impl<S: Session> LayeredWire<S> {
     }
 }
 
-impl<S: Session> Wire for LayeredWire<S> {
+impl<S: Session> Connection for LayeredConnection<S> {
     fn open(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>) {
         match (self.begin)(now) {
             Ok(session) => {
@@ -112,26 +114,6 @@ impl<S: Session> Wire for LayeredWire<S> {
 
     fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply {
         self.relay(out, |own, said| own.inner.send(op, now, said))
-    }
-
-    fn room_together(&self) -> u32 {
-        if self.stands() && !self.has_ended { self.inner.room_together() } else { 0 }
-    }
-
-    fn send_together(&mut self, ops: &[Op<'_>], now: Nanos, out: &mut Outbox) -> Reply {
-        self.relay(out, |own, said| own.inner.send_together(ops, now, said))
-    }
-
-    fn ask(&mut self, now: Nanos, out: &mut Outbox) {
-        self.relay(out, |own, said| own.inner.ask(now, said));
-    }
-
-    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
-        self.relay(out, |own, said| own.inner.begin(op, rest, now, said))
-    }
-
-    fn more(&mut self, piece: &[u8], now: Nanos, out: &mut Outbox) {
-        self.relay(out, |own, said| own.inner.more(piece, now, said));
     }
 
     fn receive(
@@ -155,14 +137,23 @@ impl<S: Session> Wire for LayeredWire<S> {
         if self.has_ended { Ok(()) } else { Err(session.cut_off()) }
     }
 
-    fn wake(&mut self, now: Nanos, out: &mut Outbox) -> Result<Option<Nanos>, Fault> {
+    fn timing(&self) -> Timing {
+        self.inner.timing().max(Timing::KeepAlive)
+    }
+
+    fn next_wake(&self) -> Option<Nanos> {
+        match self.fault {
+            Some(_) => Some(Nanos(0)),
+            None if self.stands() => self.inner.next_wake(),
+            None => None,
+        }
+    }
+
+    fn wake(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>) -> Result<(), Fault> {
         if let Some(fault) = self.fault.take() {
             return Err(fault);
         }
-        if !self.stands() {
-            return Ok(Some(now + LOOK_EVERY));
-        }
-        self.relay(out, |own, said| own.inner.wake(now, said))
+        self.relay(out, |own, said| own.inner.wake(now, said, emit))
     }
 
     fn close(&mut self, out: &mut Outbox) {
@@ -174,13 +165,78 @@ impl<S: Session> Wire for LayeredWire<S> {
         }
     }
 
+    fn transfer(&mut self) -> Option<&mut dyn Transfer> {
+        self.inner.transfer().is_some().then_some(self)
+    }
+
+    fn batch(&mut self) -> Option<&mut dyn Batch> {
+        self.inner.batch().is_some().then_some(self)
+    }
+
+    fn poll(&mut self) -> Option<&mut dyn Poll> {
+        self.inner.poll().is_some().then_some(self)
+    }
+
+    fn metered(&mut self) -> Option<&mut dyn Metered> {
+        self.inner.metered().is_some().then_some(self)
+    }
+}
+
+impl<S: Session> Batch for LayeredConnection<S> {
+    fn room_together(&mut self) -> u32 {
+        match self.inner.batch() {
+            Some(batch) if self.session.as_ref().is_some_and(S::stands) && !self.has_ended => {
+                batch.room_together()
+            }
+            _ => 0,
+        }
+    }
+
+    fn send_together(&mut self, ops: &[Op<'_>], now: Nanos, out: &mut Outbox) -> Reply {
+        self.relay(out, |own, said| match own.inner.batch() {
+            Some(batch) => batch.send_together(ops, now, said),
+            None => Reply::None,
+        })
+    }
+}
+
+impl<S: Session> Poll for LayeredConnection<S> {
+    fn ask(&mut self, now: Nanos, out: &mut Outbox) {
+        self.relay(out, |own, said| {
+            if let Some(poll) = own.inner.poll() {
+                poll.ask(now, said);
+            }
+        });
+    }
+}
+
+impl<S: Session> Transfer for LayeredConnection<S> {
+    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
+        self.relay(out, |own, said| match own.inner.transfer() {
+            Some(transfer) => transfer.begin(op, rest, now, said),
+            None => Reply::None,
+        })
+    }
+
+    fn more(&mut self, piece: &[u8], now: Nanos, out: &mut Outbox) {
+        self.relay(out, |own, said| {
+            if let Some(transfer) = own.inner.transfer() {
+                transfer.more(piece, now, said);
+            }
+        });
+    }
+}
+
+impl<S: Session> Metered for LayeredConnection<S> {
     fn meter(&mut self) {
-        self.inner.meter();
+        if let Some(metered) = self.inner.metered() {
+            metered.meter();
+        }
     }
 
     /// What is inside, and what the layer adds that looks like content.
-    fn counts(&self) -> Option<StreamCounts> {
-        let mut counts = self.inner.counts()?;
+    fn counts(&mut self) -> Option<StreamCounts> {
+        let mut counts = self.inner.metered()?.counts()?;
         counts.received.add(Phase::Messages, self.carry.len(), 0);
         if let Some(session) = &self.session {
             counts.absorb(&session.added());
@@ -188,6 +244,3 @@ impl<S: Session> Wire for LayeredWire<S> {
         Some(counts)
     }
 }
-
-/// How often a wire asks whether its handshake is over, before the inner one's own time begins.
-const LOOK_EVERY: Nanos = Nanos::from_millis(20);

@@ -1,5 +1,6 @@
-//! Layers between a socket's bytes and a wire or server. A layer is a state machine like those
-//! below it: bytes in, bytes out, no I/O and no clock, so that it runs on any [`crate::io::Io`].
+//! Layers between a socket's bytes and a connection or server. A layer is a state machine like
+//! those below it: bytes in, bytes out, no I/O and no clock, so that it runs on any
+//! [`crate::io::Io`].
 //! Layers may be put around each other: WebSocket inside TLS is `wss`.
 
 mod client;

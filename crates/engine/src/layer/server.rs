@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use weigh_model::Nanos;
+use weigh_model::connection::Fault;
 use weigh_model::protocol::Host;
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
-use weigh_model::wire::Fault;
 
 use super::session::{Begin, Scratch, Session};
 

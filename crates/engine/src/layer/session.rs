@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use weigh_model::Nanos;
+use weigh_model::connection::{Fault, Outbox};
 use weigh_model::content::StreamCounts;
-use weigh_model::wire::{Fault, Outbox};
 
 /// One end of one connection of a layer.
 pub(super) trait Session {

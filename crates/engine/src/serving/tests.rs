@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use weigh_model::connection::Fault;
 use weigh_model::server::{ConnectionId, Outlets};
-use weigh_model::wire::Fault;
 
 use super::*;
 use crate::io::sim::{Link, Party, SimIo, World};

@@ -1,9 +1,9 @@
 //! Exchanges of several messages: gathered until they are full, handed over together, over when
 //! the last of them has ended.
 
+use weigh_model::connection::{Connection, Op, Reply, Ticket};
 use weigh_model::mark::Mark;
 use weigh_model::protocol::Lifetime;
-use weigh_model::wire::{Op, Reply, Ticket};
 use weigh_model::{Nanos, Pattern};
 
 use super::Shard;
@@ -53,9 +53,9 @@ impl Shard {
     }
 
     /// True if one more exchange may begin on a link.
-    pub(super) fn may_begin_batch(&self, link: u32) -> bool {
-        let Link { wire, state } = &self.links[link as usize];
-        let Some(wire) = wire else { return false };
+    pub(super) fn may_begin_batch(&mut self, link: u32) -> bool {
+        let Link { connection, state } = &mut self.links[link as usize];
+        let Some(connection) = connection else { return false };
         let traffic = state.traffic();
         let is_spent = self.job.dial.lifetime == Lifetime::PerMessage && traffic.flights.live() > 0;
         state.phase == LinkPhase::Ready
@@ -63,7 +63,7 @@ impl Shard {
             && !state.is_lost
             && !is_spent
             && traffic.filling.is_none()
-            && wire.room_together() > 0
+            && room_together(connection) > 0
             && traffic.batches.open() < self.job.load().window.unwrap_or(u32::MAX)
     }
 
@@ -110,11 +110,11 @@ impl Shard {
     /// Hands over as much of the exchange that was begun as the protocol takes at once; false if
     /// that is nothing.
     fn send_part(&mut self, index: u32, io: &mut dyn Io) -> bool {
-        let Link { wire, state } = &self.links[index as usize];
-        let (Some(wire), Some((batch, left))) = (wire, state.traffic().filling) else {
+        let Link { connection, state } = &mut self.links[index as usize];
+        let (Some(connection), Some((batch, left))) = (connection, state.traffic().filling) else {
             return false;
         };
-        let count = left.min(wire.room_together());
+        let count = left.min(room_together(connection));
         self.gather(index, count, count == left);
         if self.gathered.is_empty() {
             return false;
@@ -143,8 +143,8 @@ impl Shard {
     }
 
     fn send_gathered(&mut self, index: u32, batch: u32, sent: Nanos) -> Reply {
-        let Link { wire, state } = &mut self.links[index as usize];
-        let Some(wire) = wire else { return Reply::Awaited };
+        let Link { connection, state } = &mut self.links[index as usize];
+        let Some(connection) = connection else { return Reply::Awaited };
         let (producer, place) = (state.index, state.account as usize);
         let mut staged = self.spare.lend(state);
         let (tag, measure_from) = (self.tag, self.measure_from);
@@ -190,7 +190,13 @@ impl Shard {
         };
         // One piece of memory for the whole exchange, not one for each message.
         let ops: Vec<Op<'_>> = self.gathered.iter().map(op).collect();
-        let reply = wire.send_together(&ops, sent, &mut staged.out);
+        let reply = match connection.batch() {
+            Some(batch) => batch.send_together(&ops, sent, &mut staged.out),
+            None => {
+                let each = ops.iter().map(|op| connection.send(op, sent, &mut staged.out));
+                each.last().unwrap_or(Reply::None)
+            }
+        };
         state.staged = Some(staged);
         reply
     }
@@ -262,5 +268,13 @@ impl Shard {
             true => self.job.load().batch_size() as usize,
             false => 1,
         }
+    }
+}
+
+/// How many messages may start now, in one exchange where the protocol has such.
+fn room_together(connection: &mut Box<dyn Connection>) -> u32 {
+    match connection.batch() {
+        Some(batch) => batch.room_together(),
+        None => connection.room(),
     }
 }

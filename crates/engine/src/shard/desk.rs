@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use weigh_model::connection::{Signal, Ticket};
 use weigh_model::event::Interval;
 use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::mark::{Mark, Reading};
 use weigh_model::pieces::BodyReader;
 use weigh_model::protocol::{Lifetime, Role};
 use weigh_model::tally::Arrived;
-use weigh_model::wire::{Signal, Ticket};
 use weigh_model::{Nanos, Pattern};
 
 use crate::accounts::{Accounts, ConsumerAccount, ProducerAccount, hears};
@@ -228,7 +228,7 @@ impl Desk {
         }
     }
 
-    /// A wire said something of its own accord, to keep its session alive.
+    /// A connection said something of its own accord, to keep its session alive.
     pub(super) fn note_sign_of_life(&mut self, in_window: bool) {
         self.alive.sent += 1;
         self.alive.in_window += u64::from(in_window);

@@ -31,8 +31,9 @@ impl Metered {
     }
 
     /// The connection of a link is over.
-    pub(super) fn closed(&mut self, number: u32, link: &Link) {
-        let Some(mut counts) = link.wire.as_ref().and_then(|wire| wire.counts()) else { return };
+    pub(super) fn closed(&mut self, number: u32, link: &mut Link) {
+        let metered = link.connection.as_mut().and_then(|connection| connection.metered());
+        let Some(mut counts) = metered.and_then(|own| own.counts()) else { return };
         let state = &link.state;
         // Of a packet that never became whole nobody knows what would have been payload.
         let rest = state.staged.as_ref().map_or(0, |staged| staged.carry.len());
@@ -54,13 +55,13 @@ impl Shard {
     pub(super) fn say_goodbye(&mut self, io: &mut dyn Io) {
         for role in [Role::Producer, Role::Consumer] {
             for index in 0..self.links.len() as u32 {
-                let Link { wire, state } = &mut self.links[index as usize];
-                let (Some(wire), Some(token)) = (wire, state.token) else { continue };
+                let Link { connection, state } = &mut self.links[index as usize];
+                let (Some(connection), Some(token)) = (connection, state.token) else { continue };
                 if state.role != role || state.is_lost {
                     continue;
                 }
                 let mut staged = self.spare.lend(state);
-                wire.close(&mut staged.out);
+                connection.close(&mut staged.out);
                 self.spare.settle(state, staged);
                 state.phase = LinkPhase::Closing;
                 self.flush(index, io);

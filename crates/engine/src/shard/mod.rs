@@ -15,6 +15,7 @@ mod seconds;
 mod sending;
 mod stalling;
 mod streaming;
+mod waking;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -26,7 +27,7 @@ use weigh_model::{Arrival, Nanos, Pattern};
 
 use crate::io::Io;
 use crate::job::{Failure, Job, Progress, ShardInterval};
-use crate::link::{Link, LinkState, Tick};
+use crate::link::{Link, LinkState};
 use crate::outcome::ShardOutcome;
 use crate::schedule::{Due, Schedule};
 use backlog::Bounds;
@@ -38,6 +39,7 @@ use receiving::{Loss, Spare};
 use seconds::Share;
 use stalling::Stall;
 use streaming::PIECE_BYTES;
+use waking::Waking;
 
 /// One shard of a trial.
 pub struct Shard {
@@ -73,8 +75,7 @@ pub struct Shard {
     shares: Vec<Share>,
     /// Links to be connected again, and when.
     reopens: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// When which wire wants to be woken.
-    wakes: BinaryHeap<Reverse<(Tick, u32)>>,
+    waking: Waking,
     /// Connections that were asked for, in the order of time; most of them stand by now.
     openings: VecDeque<(Nanos, u32)>,
     next_unopened: usize,
@@ -163,17 +164,17 @@ impl Shard {
         let mine = |count: u32| (index..count).step_by(job.shards as usize);
         let (consumers, producers) = (mine(load.subscribers).len(), mine(load.connections).len());
         let mut links = Vec::with_capacity(consumers + producers);
+        let idle = |state| Link { connection: None, state };
         let mut desk = Desk::new(Arc::clone(&job), consumers, producers);
         for seat in mine(load.subscribers) {
-            let account = desk.open_consumer(seat);
-            links.push(Link { wire: None, state: LinkState::new(seat, account, Role::Consumer) });
+            links.push(idle(LinkState::new(seat, desk.open_consumer(seat), Role::Consumer)));
         }
         let (mut streams, mut owed) = (Vec::new(), 0);
         for producer in mine(load.connections) {
             let state = producer_state(&job, producer, desk.open_producer(producer));
             owed += state.traffic().quota + state.traffic().burst_left;
             streams.extend(Schedule::client(load, job.trial.seed, producer));
-            links.push(Link { wire: None, state });
+            links.push(idle(state));
         }
         Shard {
             links,
@@ -194,7 +195,7 @@ impl Shard {
             asks: BinaryHeap::new(),
             shares: seconds::shares(load, producers),
             reopens: BinaryHeap::new(),
-            wakes: BinaryHeap::with_capacity(consumers + producers),
+            waking: Waking::new(consumers + producers),
             openings: VecDeque::new(),
             next_unopened: 0,
             next_joiner: consumers + if load.join.is_some() { 0 } else { producers },
@@ -285,7 +286,7 @@ impl Shard {
             Phase::Parting(until) => self.await_goodbyes(until, io),
             Phase::Done => return false,
         }
-        self.wake_wires(now);
+        self.wake_connections(now);
         self.flush_dirty(io);
         self.drop_lost(io);
         self.tell_interval(now);
@@ -327,10 +328,7 @@ impl Shard {
             Phase::WarmingUp => self.next_interval.min(self.measure_from),
             _ => self.next_interval,
         };
-        until = until.min(self.next_sweep).min(self.stall.ends());
-        if let Some(Reverse((at, _))) = self.wakes.peek() {
-            until = until.min(at.moment());
-        }
+        until = until.min(self.next_sweep).min(self.stall.ends()).min(self.waking.next());
         if is_sending && self.has_begun {
             until = until.min(self.next_due_moment());
             // Once over, what still waits to be sent must not be waited for in circles.

@@ -86,12 +86,15 @@ impl Shard {
         match made_through(outlet, || io.connect(self.job.address, source)) {
             Ok(token) => {
                 self.set_token(index, Some(token));
-                let mut wire = (self.job.dial.make)(seat);
+                let mut connection = (self.job.dial.make)(seat);
                 if let Some(metered) = &mut self.metered {
-                    wire.meter();
+                    if let Some(own) = connection.metered() {
+                        own.meter();
+                    }
                     metered.opened(index, io.local(token));
                 }
-                self.links[index as usize].wire = Some(wire);
+                self.waking.note_timing(connection.timing());
+                self.links[index as usize].connection = Some(connection);
             }
             Err(fault) => {
                 // Ports come back when closed connections have had their time; descriptors are
@@ -142,7 +145,7 @@ impl Shard {
         if let Some(metered) = &mut self.metered {
             metered.closed(loss.link, link);
         }
-        link.wire = None;
+        link.connection = None;
         let began = link.state.connecting_since;
         link.state.forget_connection();
         link.state.attempts = if was_ready { 0 } else { link.state.attempts + 1 };
@@ -266,14 +269,14 @@ impl Shard {
 
     /// Says goodbye and closes; the link may open again for what is left to send.
     pub(super) fn close_link(&mut self, index: u32, io: &mut dyn Io) {
-        let Link { wire, state } = &mut self.links[index as usize];
+        let Link { connection, state } = &mut self.links[index as usize];
         let unfinished = state.known_traffic().and_then(|traffic| traffic.outgoing.take());
         // In the middle of an object nothing can be said any more.
         if unfinished.is_none()
-            && let Some(wire) = wire
+            && let Some(connection) = connection
         {
             let mut staged = self.spare.lend(state);
-            wire.close(&mut staged.out);
+            connection.close(&mut staged.out);
             self.spare.settle(state, staged);
         }
         self.flush(index, io);
@@ -391,7 +394,7 @@ impl Shard {
                 desk.freed.extend(std::iter::repeat_n((index, now), freed));
             }
             let takes_no_more = self.job.dial.lifetime == Lifetime::PerMessage
-                || link.wire.as_ref().is_some_and(|wire| wire.room() == 0);
+                || link.connection.as_ref().is_some_and(|connection| connection.room() == 0);
             let is_stuck = nothing_awaited && takes_no_more;
             if is_stuck && !link.state.is_lost {
                 self.lose(index, SILENCE.to_owned(), false);

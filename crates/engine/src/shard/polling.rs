@@ -81,7 +81,7 @@ impl Shard {
         io: &mut dyn Io,
     ) {
         let is_counted = self.counts_request(due);
-        let Link { wire, state } = &mut self.links[link as usize];
+        let Link { connection, state } = &mut self.links[link as usize];
         if state.phase == LinkPhase::Dead {
             return;
         }
@@ -91,7 +91,7 @@ impl Shard {
         let sent = io.now();
         let stands = state.phase == LinkPhase::Ready && !state.is_lost;
         let is_idle = stands && state.traffic().asked.is_none();
-        let Some(wire) = wire.as_mut().filter(|_| is_idle) else {
+        let Some(connection) = connection.as_mut().filter(|_| is_idle) else {
             if reason == Reason::Tick {
                 self.desk.recorder.polls_skipped += u64::from(is_counted);
             } else if !stands {
@@ -100,7 +100,9 @@ impl Shard {
             return;
         };
         let mut staged = self.spare.lend(state);
-        wire.ask(sent, &mut staged.out);
+        if let Some(poll) = connection.poll() {
+            poll.ask(sent, &mut staged.out);
+        }
         self.spare.settle(state, staged);
         state.traffic_mut().asked = Some(Asked { sent, lag: sent - due, messages: 0, is_counted });
         self.desk.note_asked(due, sent, is_counted);

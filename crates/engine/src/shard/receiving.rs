@@ -1,11 +1,10 @@
-//! What happens on sockets: bytes go through the wires, signals to the desk.
-
-use std::cmp::Reverse;
+//! What happens on sockets: bytes go through the connections, signals to the desk.
 
 use weigh_model::Nanos;
+use weigh_model::connection::{Fault, Signal};
 use weigh_model::protocol::Role;
-use weigh_model::wire::{Fault, Signal};
 
+use super::waking::Woken;
 use super::{Phase, Shard};
 use crate::io::{Happening, Io, Token};
 use crate::link::{Link, LinkPhase, LinkState, Staged, Tick};
@@ -81,19 +80,19 @@ impl Shard {
 
     fn connected(&mut self, now: Nanos, token: Token) {
         let Some(index) = self.link_of(token) else { return };
-        let Link { wire, state } = &mut self.links[index as usize];
-        let Some(wire) = wire else { return };
+        let Link { connection, state } = &mut self.links[index as usize];
+        let Some(connection) = connection else { return };
         let mut staged = self.spare.lend(state);
         let desk = &mut self.desk;
-        wire.open(now, &mut staged.out, &mut |signal| desk.signal(index, state, now, signal));
+        connection.open(now, &mut staged.out, &mut |signal| desk.signal(index, state, now, signal));
         self.spare.settle(state, staged);
-        self.wake_wire(index, now);
+        self.note_wake(index, now);
         self.mark_dirty(index);
     }
 
     fn received(&mut self, now: Nanos, index: u32, bytes: &[u8]) {
-        let Link { wire, state } = &mut self.links[index as usize];
-        let Some(wire) = wire else { return };
+        let Link { connection, state } = &mut self.links[index as usize];
+        let Some(connection) = connection else { return };
         let mut staged = self.spare.lend(state);
         let Staged { out, carry, .. } = &mut *staged;
         let before = out.len();
@@ -105,15 +104,19 @@ impl Shard {
             }
         };
         let result = if carry.is_empty() {
-            let taken = wire.receive(bytes, now, out, &mut |signal| book(state, signal));
+            let taken = connection.receive(bytes, now, out, &mut |signal| book(state, signal));
             taken.map(|taken| carry.extend_from_slice(bytes.get(taken..).unwrap_or(&[])))
         } else {
             carry.extend_from_slice(bytes);
-            let taken = wire.receive(carry, now, out, &mut |signal| book(state, signal));
+            let taken = connection.receive(carry, now, out, &mut |signal| book(state, signal));
             taken.map(|taken| drop(carry.drain(..taken.min(carry.len()))))
         };
         let has_answer = out.len() > before;
         self.spare.settle(state, staged);
+        if self.waking.asks_after(state) {
+            self.note_wake(index, now);
+        }
+        let state = &self.links[index as usize].state;
         let is_closing = state.phase == LinkPhase::Closing;
         if has_answer || is_closing {
             self.mark_dirty(index);
@@ -124,11 +127,12 @@ impl Shard {
     }
 
     fn ended(&mut self, now: Nanos, index: u32) {
-        let Link { wire, state } = &mut self.links[index as usize];
-        let Some(wire) = wire else { return };
+        let Link { connection, state } = &mut self.links[index as usize];
+        let Some(connection) = connection else { return };
         let staged = self.spare.lend(state);
         let desk = &mut self.desk;
-        let result = wire.end(&staged.carry, &mut |signal| desk.signal(index, state, now, signal));
+        let result =
+            connection.end(&staged.carry, &mut |signal| desk.signal(index, state, now, signal));
         self.spare.settle(state, staged);
         let is_closing = state.phase == LinkPhase::Closing;
         let is_standing = state.is_standing;
@@ -177,7 +181,7 @@ impl Shard {
         }
     }
 
-    /// Sends what wires left in their outboxes, and closes those that only waited for that.
+    /// Sends what connections left in their outboxes, and closes those that only waited for that.
     pub(super) fn flush_dirty(&mut self, io: &mut dyn Io) {
         for link in std::mem::take(&mut self.streaming) {
             self.mark_dirty(link);
@@ -201,6 +205,10 @@ impl Shard {
         self.hand_over(link, io);
         if self.links[link as usize].state.traffic().outgoing.is_some() {
             self.send_on(link, io);
+        }
+        // Whatever is sent passes here.
+        if self.waking.is_exact() {
+            self.note_wake(link, io.now());
         }
     }
 
@@ -231,44 +239,54 @@ impl Shard {
         }
     }
 
-    /// Lets the wires whose time has come speak: keep-alive, retransmission.
-    pub(super) fn wake_wires(&mut self, now: Nanos) {
-        while let Some(Reverse((at, index))) = self.wakes.peek().copied() {
-            if at.moment() > now {
-                return;
-            }
-            self.wakes.pop();
-            if self.links[index as usize].state.wake_at == at {
-                self.wake_wire(index, now);
-            }
+    /// Asks a connection when it wants to be woken.
+    pub(super) fn note_wake(&mut self, index: u32, now: Nanos) {
+        let Link { connection, state } = &mut self.links[index as usize];
+        let (Some(connection), Some(_)) = (connection, state.token) else { return };
+        if let Some(at) = connection.next_wake() {
+            self.waking.note(index, state, at.max(now + Nanos(1)));
         }
     }
 
-    /// Lets one wire speak, and notes when it wants to again.
-    fn wake_wire(&mut self, index: u32, now: Nanos) {
-        let Link { wire, state } = &mut self.links[index as usize];
-        state.wake_at = Tick::NEVER;
-        let (Some(wire), Some(_)) = (wire, state.token) else { return };
+    /// Lets the connections whose time has come speak.
+    pub(super) fn wake_connections(&mut self, now: Nanos) {
+        while let Some(Woken { link, tick }) = self.waking.pop(now) {
+            let state = &mut self.links[link as usize].state;
+            if let Some(at) = tick {
+                if state.wake_at != at {
+                    continue;
+                }
+                state.wake_at = Tick::NEVER;
+            }
+            self.wake_connection(link, now);
+        }
+    }
+
+    fn wake_connection(&mut self, index: u32, now: Nanos) {
+        let Link { connection, state } = &mut self.links[index as usize];
+        let (Some(connection), Some(_)) = (connection, state.token) else { return };
         if state.is_lost {
             return;
         }
-        let mut staged = self.spare.lend(state);
-        let before = staged.out.len();
-        let next = wire.wake(now, &mut staged.out);
-        let has_spoken = staged.out.len() > before;
-        self.spare.settle(state, staged);
-        match next {
-            Ok(Some(at)) => {
-                state.wake_at = Tick::at(at.max(now + Nanos(1)));
-                self.wakes.push(Reverse((state.wake_at, index)));
+        let is_due = connection.next_wake().is_some_and(|at| at <= now);
+        if is_due {
+            let mut staged = self.spare.lend(state);
+            let before = staged.out.len();
+            let desk = &mut self.desk;
+            let result = connection.wake(now, &mut staged.out, &mut |signal| {
+                desk.signal(index, state, now, signal);
+            });
+            let has_spoken = staged.out.len() > before;
+            self.spare.settle(state, staged);
+            if has_spoken {
+                self.desk.note_sign_of_life(self.phase == Phase::Measuring);
+                self.mark_dirty(index);
             }
-            Ok(None) => {}
-            Err(fault) => self.lose_by_fault(index, &fault),
+            if let Err(fault) = result {
+                return self.lose_by_fault(index, &fault);
+            }
         }
-        if has_spoken {
-            self.desk.note_sign_of_life(self.phase == Phase::Measuring);
-            self.mark_dirty(index);
-        }
+        self.note_wake(index, now);
     }
 
     /// True for a consumer, whose loss nobody mends.

@@ -1,14 +1,14 @@
-//! Messages that are due: from the schedule to a link, from there to the wire and the socket.
+//! Messages that are due: from the schedule to a link, from there to the connection and the socket.
 
 use std::cmp::Reverse;
 
+use weigh_model::connection::{Op, Reply};
 use weigh_model::mark::Mark;
 use weigh_model::protocol::{Lifetime, Role};
-use weigh_model::wire::{Op, Reply};
 use weigh_model::{Arrival, Nanos, Pattern, Topology, Writes};
 
 use super::backlog::RELEASED_MAX;
-use super::streaming::{Composed, compose};
+use super::streaming::compose;
 use super::{PACE_CREDIT, Phase, QUANTUM, Shard, Timer};
 use crate::accounts::ProducerAccount;
 use crate::io::Io;
@@ -87,10 +87,12 @@ impl Shard {
 
     /// Every slot of a closed loop's window is free from `since` on.
     pub(super) fn open_slots(&mut self, link: u32, since: Nanos) {
-        let Link { wire, state } = &self.links[link as usize];
-        let room = match (wire, self.job.dial.lifetime) {
+        let Link { connection, state } = &self.links[link as usize];
+        let room = match (connection, self.job.dial.lifetime) {
             (_, Lifetime::PerMessage) => 1,
-            (Some(wire), Lifetime::Kept) if state.phase == LinkPhase::Ready => wire.room().max(1),
+            (Some(connection), Lifetime::Kept) if state.phase == LinkPhase::Ready => {
+                connection.room().max(1)
+            }
             // Not known before the session stands again; what is too much then waits.
             (_, Lifetime::Kept) => self.job.load().window.unwrap_or(1),
         };
@@ -101,10 +103,12 @@ impl Shard {
 
     /// Notes how many messages may be in flight on a link that stands and is still idle.
     pub(super) fn note_window(&mut self, link: u32) {
-        let Link { wire, state } = &self.links[link as usize];
-        let room = match (wire, self.job.dial.lifetime) {
+        let Link { connection, state } = &self.links[link as usize];
+        let room = match (connection, self.job.dial.lifetime) {
             (_, Lifetime::PerMessage) => 1,
-            (Some(wire), Lifetime::Kept) if state.phase == LinkPhase::Ready => wire.room().max(1),
+            (Some(connection), Lifetime::Kept) if state.phase == LinkPhase::Ready => {
+                connection.room().max(1)
+            }
             (_, Lifetime::Kept) => return,
         };
         self.desk.note_window(self.job.load().window_within(room));
@@ -186,7 +190,7 @@ impl Shard {
         }
     }
 
-    pub(super) fn may_take(&self, link: u32) -> bool {
+    pub(super) fn may_take(&mut self, link: u32) -> bool {
         match (self.job.dial.lifetime, self.links[link as usize].state.phase) {
             (Lifetime::PerMessage, LinkPhase::Idle) => {
                 self.links[link as usize].state.traffic().waiting.is_empty()
@@ -197,13 +201,13 @@ impl Shard {
     }
 
     /// True if one more message may be in flight on a link that stands.
-    fn has_window(&self, link: u32) -> bool {
+    fn has_window(&mut self, link: u32) -> bool {
         if self.is_batched() {
             return self.may_begin_batch(link);
         }
-        let Link { wire, state } = &self.links[link as usize];
-        let Some(wire) = wire else { return false };
-        let room = wire.room();
+        let Link { connection, state } = &self.links[link as usize];
+        let Some(connection) = connection else { return false };
+        let room = connection.room();
         // A connection that lives for one message takes no second one.
         let Traffic { flights, outgoing, .. } = state.traffic();
         if self.job.dial.lifetime == Lifetime::PerMessage && flights.live() > 0 {
@@ -344,8 +348,8 @@ impl Shard {
         let warmup = due < self.measure_from;
         let sent = write.stamp(io);
         let copies = self.copies_awaited();
-        let Link { wire, state } = &mut self.links[index as usize];
-        let Some(wire) = wire else { return };
+        let Link { connection, state } = &mut self.links[index as usize];
+        let Some(connection) = connection else { return };
         let account = &mut self.desk.accounts.producers[state.account as usize];
         let (producer, mut staged) = (state.index, self.spare.lend(state));
         let traffic = state.traffic_mut();
@@ -360,11 +364,7 @@ impl Shard {
         let flight = Flight { due, sent, own_lag, number, copies, batch, warmup, is_expired };
         let ticket = traffic.flights.start(flight);
         let op = Op { ticket, body: &self.body };
-        let reply = match &composed {
-            Composed::Whole => wire.send(&op, sent, &mut staged.out),
-            Composed::Part(maker) => wire.begin(&op, maker.left(), sent, &mut staged.out),
-            Composed::Nothing(_) => Reply::Awaited,
-        };
+        let reply = composed.hand_to(connection, &op, sent, &mut staged.out);
         count_sent(traffic, account, &mut self.owed, (sent, warmup));
         if !warmup {
             self.desk.last_due = self.desk.last_due.max(due);

@@ -4,10 +4,10 @@
 use std::sync::atomic::Ordering;
 
 use weigh_model::Nanos;
+use weigh_model::connection::{Connection, Op, Outbox, Reply, Ticket};
 use weigh_model::mark::Mark;
 use weigh_model::pieces::BodyMaker;
 use weigh_model::protocol::Lifetime;
-use weigh_model::wire::Ticket;
 
 use super::{Phase, Shard};
 use crate::io::Io;
@@ -33,6 +33,26 @@ pub(super) enum Object {
 }
 
 impl Composed {
+    /// Hands the message to its connection.
+    #[inline]
+    pub(super) fn hand_to(
+        &self,
+        connection: &mut Box<dyn Connection>,
+        op: &Op<'_>,
+        now: Nanos,
+        out: &mut Outbox,
+    ) -> Reply {
+        match self {
+            Composed::Whole => connection.send(op, now, out),
+            Composed::Part(maker) => match connection.transfer() {
+                Some(transfer) => transfer.begin(op, maker.left(), now, out),
+                // Its protocol does not offer the pattern: see `Protocol::patterns`.
+                None => Reply::Awaited,
+            },
+            Composed::Nothing(_) => Reply::Awaited,
+        }
+    }
+
     /// What is left to do for the object; `None` for a message that is whole.
     pub(super) fn object(self, ticket: Ticket, is_unanswered: bool) -> Option<Object> {
         match self {
@@ -91,11 +111,11 @@ impl Shard {
     /// share of one turn goes.
     pub(super) fn send_on(&mut self, index: u32, io: &mut dyn Io) {
         for _ in 0..PIECES_PER_TURN {
-            let Link { wire, state } = &mut self.links[index as usize];
+            let Link { connection, state } = &mut self.links[index as usize];
             if state.is_blocked || state.is_lost || state.out_bytes() > 0 {
                 return;
             }
-            let Some(wire) = wire else { return };
+            let Some(connection) = connection else { return };
             let Some(object) = &mut state.traffic_mut().outgoing else { return };
             self.body.clear();
             if let Err(why) = make(&self.job, &mut object.maker, &mut self.body) {
@@ -106,7 +126,9 @@ impl Shard {
             let is_last = object.maker.left() == 0;
             let (ticket, is_unanswered) = (object.ticket, object.is_unanswered);
             let mut staged = self.spare.lend(state);
-            wire.more(&self.body, now, &mut staged.out);
+            if let Some(transfer) = connection.transfer() {
+                transfer.more(&self.body, now, &mut staged.out);
+            }
             self.spare.settle(state, staged);
             if is_last {
                 state.traffic_mut().outgoing = None;
@@ -120,7 +142,7 @@ impl Shard {
         self.streaming.push(index);
     }
 
-    /// The last byte of an object went to the wire: where nobody answers, that ends it.
+    /// The last byte of an object went to the connection: where nobody answers, that ends it.
     fn object_left(&mut self, index: u32, ticket: Ticket, is_unanswered: bool, now: Nanos) {
         // Another may follow while the answer is awaited, where the window allows it.
         self.desk.stirred.push(index);

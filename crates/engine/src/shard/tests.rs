@@ -557,7 +557,7 @@ fn real_sockets_tell_the_same() {
     }
 }
 
-/// An idle connection is a link, an account and a wire, and little else.
+/// An idle connection is a link, an account and a state machine, and little else.
 #[test]
 fn a_connection_is_small() {
     let account = size_of::<crate::accounts::ProducerAccount>();

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use super::{HEADLINE, LOSS_RATIO};
+use crate::metrics::time_names;
 
 /// The flat name of what is written as `p99.9`, `response_time p(95)`, `response_time_ns.p95` or
 /// `loss`.
@@ -64,8 +65,8 @@ fn time(name: &str) -> Option<String> {
     if name == "latency" || name == HEADLINE {
         return Some(HEADLINE.to_owned());
     }
-    let is_short = |time: &&&str| time.strip_suffix("_ns") == Some(name) || **time == name;
-    TIMES.iter().find(is_short).map(|time| (*time).to_owned()).or_else(|| {
+    let is_short = |time: &&str| time.strip_suffix("_ns") == Some(name) || *time == name;
+    time_names().find(is_short).map(str::to_owned).or_else(|| {
         // A time that is not in the list keeps its name: whether there is one is checked later.
         name.ends_with("_ns").then(|| name.to_owned())
     })
@@ -105,26 +106,6 @@ fn part_of(words: &str) -> Option<String> {
     is_inside.then(|| format!("p{digits}"))
 }
 
-/// The quantile that a metric's name ends with, from 0 to 1: 0.999 for `response_time_ns.p999`.
-pub fn quantile_of(metric: &str) -> Option<f64> {
-    let digits = metric.rsplit_once(".p")?.1;
-    if digits.len() < 2 || !digits.chars().all(|c| c.is_ascii_digit()) {
-        return None;
-    }
-    format!("0.{digits}").parse().ok().filter(|q: &f64| *q > 0.0)
-}
-
-/// How people write the quantile that a metric's name ends with: `p99.9`.
-pub fn quantile_word(metric: &str) -> Option<String> {
-    quantile_of(metric)?;
-    let digits = metric.rsplit_once(".p")?.1;
-    let (whole, fraction) = digits.split_at(2);
-    let whole = whole.trim_start_matches('0');
-    let whole = if whole.is_empty() { "0" } else { whole };
-    let point = if fraction.is_empty() { "" } else { "." };
-    Some(format!("p{whole}{point}{fraction}"))
-}
-
 /// The figure that `metric` means at a place that has the figures which `has` knows: the headline
 /// latency is the response time, or the delivery time where nothing confirms.
 pub fn resolve(metric: &str, has: impl Fn(&str) -> bool) -> Cow<'_, str> {
@@ -161,25 +142,6 @@ pub const SHORT: [(&str, &str); 15] = [
     ("capacity", "capacity_per_s"),
 ];
 
-/// Recorded times; their figures have a part.
-const TIMES: [&str; 15] = [
-    "response_time_ns",
-    "delivery_time_ns",
-    "service_time_ns",
-    "one_way_time_ns",
-    "first_byte_time_ns",
-    "connect_time_ns",
-    "session_time_ns",
-    "send_lag_ns",
-    "error_time_ns",
-    "batch_time_ns",
-    "poll_wait_time_ns",
-    "poll_round_trip_time_ns",
-    "handling_time_ns",
-    "poll_lag_ns",
-    "tls_handshake_time_ns",
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,15 +175,6 @@ mod tests {
         {
             assert!(metric(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn a_name_says_its_quantile_in_numbers_and_words() {
-        assert_eq!(quantile_of("response_time_ns.p999"), Some(0.999));
-        assert_eq!(quantile_of("response_time_ns.max"), None);
-        assert_eq!(quantile_of("wire.bytes_per_message"), None);
-        assert_eq!(quantile_word("response_time_ns.p999").as_deref(), Some("p99.9"));
-        assert_eq!(quantile_word("response_time_ns.p05").as_deref(), Some("p5"));
     }
 
     #[test]

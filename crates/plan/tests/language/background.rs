@@ -1,8 +1,12 @@
 //! The second workload of a plan: twins, axes below it, what is refused, and that it comes back.
 
+use weigh_model::background::Background;
 use weigh_model::background::Beside;
-use weigh_plan::background;
+use weigh_model::plan::Plan;
+use weigh_model::trial::Point;
+use weigh_plan::case::Beneath;
 use weigh_plan::keys::Keys;
+use weigh_plan::{background, matrix};
 
 use crate::world::{lines, resolve, resolved};
 
@@ -10,6 +14,14 @@ const PLAN: &str = "protocol = \"http\"\n[background]\nprotocol = \"mqtt\"\n\
                     target = \"mosquitto\"\n\
                     mqtt.qos = 1\nload = { publishers = 1000, rate = \"10/s/client\", \
                     pattern = \"publish\", arrival = \"periodic\", size = \"64B\" }\n";
+
+/// What lies beneath a case of a plan.
+fn beneath(plan: &Plan, point: &Point) -> Option<Background> {
+    match matrix::case_of(plan, point).unwrap().background {
+        Beneath::On(background) => Some(*background),
+        _ => None,
+    }
+}
 
 #[test]
 fn every_case_has_a_baseline_unless_the_plan_says_otherwise() {
@@ -28,13 +40,13 @@ fn every_case_has_a_baseline_unless_the_plan_says_otherwise() {
 #[test]
 fn it_is_decided_like_a_load_and_has_no_end() {
     let plan = resolved(PLAN).plan;
-    let found = background::of(&plan, &plan.cases[1]).unwrap().unwrap();
+    let found = beneath(&plan, &plan.cases[1]).unwrap();
     assert_eq!((found.protocol.as_str(), found.target.as_str()), ("mqtt", "mosquitto"));
     assert_eq!((found.beside, found.lead), (Beside::Target, background::LEAD));
     assert_eq!((found.load.connections, found.load.duration, found.load.warmup.0), (1000, None, 0));
-    assert_eq!(found.settings["mqtt"]["qos"].as_integer(), Some(1));
+    assert_eq!(found.settings["mqtt"]["qos"].as_i64(), Some(1));
     assert_eq!(found.offered_per_s(), Some(10_000.0));
-    assert_eq!(background::of(&plan, &plan.cases[0]).unwrap(), None);
+    assert_eq!(beneath(&plan, &plan.cases[0]), None);
 }
 
 /// Two rates and two connections: four loaded cases, and two baselines that both rates share.
@@ -47,7 +59,7 @@ fn an_axis_below_it_multiplies_the_loaded_cases_and_no_baseline() {
     assert_eq!(given.iter().filter(|line| line.starts_with("background=off")).count(), 2);
     let plan = resolved(text).plan;
     let rate = |case| {
-        let found = background::of(&plan, case).unwrap();
+        let found = beneath(&plan, case);
         found.map(|own| own.offered_per_s().unwrap())
     };
     let rates: Vec<Option<f64>> = plan.cases.iter().map(rate).collect();
@@ -75,7 +87,7 @@ fn a_resolved_plan_comes_back_as_it_was() {
         let written = toml::to_string(&first.plan).unwrap();
         assert_eq!(resolved(&written), first, "{written}");
         let json = serde_json::to_string(&first.plan).unwrap();
-        assert_eq!(serde_json::from_str::<weigh_model::plan::Plan>(&json).unwrap(), first.plan);
+        assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), first.plan);
     }
 }
 

@@ -110,7 +110,7 @@ fn recipients_of_sealed_bodies_are_an_axis() {
     );
     let bodies = |text: &str| -> Vec<String> {
         let plan = resolved(text).plan;
-        let load = |case| matrix::load_of(&plan, case).unwrap().body.to_string();
+        let load = |case| matrix::case_of(&plan, case).unwrap().load.body.to_string();
         plan.cases.iter().map(load).collect()
     };
     let sealed = "sealed,recipients=3,cipher=aes-256-gcm,unsigned:filler";
@@ -164,7 +164,7 @@ fn a_case_comes_before_what_stands_above_it() {
         text.replace("        duration = \"1s\"\n", "").replace("load.duration = \"1s\"", "");
     let plan = resolved(&text).plan;
     let loads: Vec<_> =
-        plan.cases.iter().map(|case| matrix::load_of(&plan, case).unwrap()).collect();
+        plan.cases.iter().map(|case| matrix::case_of(&plan, case).unwrap().load).collect();
     assert_eq!(loads.iter().map(|load| load.connections).collect::<Vec<_>>(), [8, 2, 8]);
     assert_eq!(loads[0].duration, Some(Nanos::from_secs(2)), "the default");
     assert_eq!((loads[2].duration, loads[2].messages), (None, Some(100)));

@@ -20,7 +20,7 @@ fn every_example_resolves_and_begins_with_three_lines_of_why() {
         let plan = resolved(&text).plan;
         assert!(plan.question.is_some(), "{path:?} has no question");
         let loads: Vec<_> =
-            plan.cases.iter().map(|case| matrix::load_of(&plan, case).unwrap()).collect();
+            plan.cases.iter().map(|case| matrix::case_of(&plan, case).unwrap().load).collect();
         let beside = weigh_model::Nanos::from_millis(100);
         let cases: Vec<_> =
             loads.iter().map(|load| Expected { load, path: None, beside }).collect();
@@ -38,7 +38,7 @@ fn one_of_them_answers_the_question() {
     assert_eq!(plan.load.size.map(|size| size.0), Some(120));
     let connections = |protocol: &str| -> Vec<i64> {
         let of = plan.cases.iter().filter(|case| case["protocol"].as_str() == Some(protocol));
-        of.filter_map(|case| case["load.connections"].as_integer()).collect()
+        of.filter_map(|case| case["load.connections"].as_i64()).collect()
     };
     assert_eq!(connections("mqtt"), connections("http1"), "like is compared with like");
     let all = connections("mqtt");

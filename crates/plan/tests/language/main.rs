@@ -8,5 +8,6 @@ mod examples;
 mod load_keys;
 mod round_trip;
 mod schema;
+mod stored;
 mod tables;
 mod world;

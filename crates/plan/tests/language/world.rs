@@ -2,7 +2,7 @@
 
 use weigh_model::Protocol;
 use weigh_model::protocol::Invalid;
-use weigh_plan::matrix::Decided;
+use weigh_plan::Case;
 use weigh_plan::world::{PIPELINE, REFERENCE, TargetWord, World};
 use weigh_plan::{Problems, Resolved};
 
@@ -35,7 +35,7 @@ impl World for TestWorld {
         key.ends_with(".broker_password")
     }
 
-    fn check(&self, case: &Decided) -> Result<(), Invalid> {
+    fn check(&self, case: &Case) -> Result<(), Invalid> {
         let size = case.load.size.map_or(0, |size| size.0);
         if size > 1 << 20 {
             let problem = format!("{size}B do not fit");
@@ -58,7 +58,7 @@ pub fn resolved(text: &str) -> Resolved {
 /// The cases of a plan, a line each: its keys and values but for those that all tests share.
 pub fn lines(text: &str) -> Vec<String> {
     let hidden = ["load.arrival", "load.pattern", "target=reference"];
-    let line = |case: &weigh_plan::matrix::Keys| {
+    let line = |case: &weigh_model::trial::Point| {
         let pairs = case.iter().map(|(key, value)| {
             format!("{key}={}", value.as_str().map_or(value.to_string(), str::to_owned))
         });

@@ -19,10 +19,10 @@ use weigh_door::client::{Answer, Client, Connected};
 use weigh_door::http2::{self, Requests};
 use weigh_door::stream::Stream;
 use weigh_door::tasks::{Soon, Tasks};
+use weigh_model::connection::Fault;
 use weigh_model::protocol::Invalid;
 use weigh_model::tls;
 use weigh_model::trial::Trial;
-use weigh_model::wire::Fault;
 
 use crate::fields;
 

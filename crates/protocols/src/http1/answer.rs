@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use httparse::{Error, ParserConfig, Response, Status};
-use weigh_model::wire::Fault;
+use weigh_model::connection::Fault;
 
 use super::codec::{FIELDS_MAX, Framing, HEAD_BYTES_MAX};
 

@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use weigh_model::Nanos;
+use weigh_model::connection::{
+    Batch, Connection, Emit, Fault, Metered, Op, Outbox, Reply, Signal, Ticket, Timing, Transfer,
+};
 use weigh_model::content::{Meter, Phase, StreamCounts};
-use weigh_model::wire::{Emit, Fault, Op, Outbox, Reply, Signal, Ticket, Wire};
 
 use super::answer::{self, Answer, Body};
 use super::chunked::Chunked;
@@ -14,7 +16,7 @@ use super::list;
 use super::request::{Rendered, Template};
 
 /// A client connection.
-pub(super) struct HttpWire {
+pub(super) struct HttpConnection {
     template: Arc<Template>,
     in_flight: VecDeque<Ticket>,
     /// Where a request holds several messages: how many each in flight does.
@@ -49,9 +51,9 @@ struct Held {
     since: Nanos,
 }
 
-impl HttpWire {
-    pub(super) fn new(template: Arc<Template>) -> HttpWire {
-        HttpWire {
+impl HttpConnection {
+    pub(super) fn new(template: Arc<Template>) -> HttpConnection {
+        HttpConnection {
             template,
             in_flight: VecDeque::new(),
             batches: None,
@@ -150,7 +152,7 @@ impl HttpWire {
     }
 }
 
-impl Wire for HttpWire {
+impl Connection for HttpConnection {
     fn open(&mut self, _now: Nanos, _out: &mut Outbox, emit: Emit<'_>) {
         self.state = State::Head;
         emit(Signal::Ready);
@@ -167,23 +169,6 @@ impl Wire for HttpWire {
         }
     }
 
-    /// Any number of messages goes into one request.
-    fn room_together(&self) -> u32 {
-        if self.room() > 0 { u32::MAX } else { 0 }
-    }
-
-    fn send_together(&mut self, ops: &[Op<'_>], _now: Nanos, out: &mut Outbox) -> Reply {
-        let before = out.len();
-        let mut batch = Vec::new();
-        list::put_batch(&mut batch, ops.iter().map(|op| op.body));
-        self.template.render(&batch, out.buffer());
-        let payload = ops.iter().map(|op| op.body.len()).sum();
-        self.meter.wrote(Phase::Messages, out.len() - before, payload);
-        self.in_flight.extend(ops.iter().map(|op| op.ticket));
-        self.batches.get_or_insert_default().push_back(ops.len() as u32);
-        Reply::Awaited
-    }
-
     fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply {
         let before = out.len();
         let payload = match self.template.render(op.body, out.buffer()) {
@@ -197,23 +182,6 @@ impl Wire for HttpWire {
         self.meter.wrote(Phase::Messages, out.len() - before, payload);
         self.in_flight.push_back(op.ticket);
         Reply::Awaited
-    }
-
-    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
-        self.rest = rest + op.body.len() as u64;
-        let before = out.len();
-        self.template.render_head(self.rest, out.buffer());
-        self.meter.wrote(Phase::Messages, out.len() - before, 0);
-        self.more(op.body, now, out);
-        self.in_flight.push_back(op.ticket);
-        Reply::Awaited
-    }
-
-    fn more(&mut self, piece: &[u8], _now: Nanos, out: &mut Outbox) {
-        self.rest = self.rest.saturating_sub(piece.len() as u64);
-        let before = out.len();
-        self.template.put_piece(piece, self.rest, out.buffer());
-        self.meter.wrote(Phase::Messages, out.len() - before, piece.len());
     }
 
     fn receive(
@@ -262,14 +230,6 @@ impl Wire for HttpWire {
         Ok(taken)
     }
 
-    fn meter(&mut self) {
-        self.meter.start();
-    }
-
-    fn counts(&self) -> Option<StreamCounts> {
-        self.meter.counts()
-    }
-
     fn end(&mut self, rest: &[u8], emit: Emit<'_>) -> Result<(), Fault> {
         match self.state {
             State::UntilClose => {
@@ -282,16 +242,78 @@ impl Wire for HttpWire {
         }
     }
 
+    fn timing(&self) -> Timing {
+        if self.template.expects() { Timing::Exact } else { Timing::Untimed }
+    }
+
     /// RFC 9110, section 10.1.1: a client does not wait for 100 (Continue) for ever.
-    fn wake(&mut self, now: Nanos, out: &mut Outbox) -> Result<Option<Nanos>, Fault> {
-        if !self.template.expects() {
-            return Ok(None);
-        }
-        if self.held.as_ref().is_some_and(|held| now.since(held.since) >= CONTINUE_PATIENCE) {
-            self.release(out);
-        }
-        let due = self.held.as_ref().map_or(now, |held| held.since) + CONTINUE_PATIENCE;
-        Ok(Some(due))
+    fn next_wake(&self) -> Option<Nanos> {
+        self.held.as_ref().map(|held| held.since + CONTINUE_PATIENCE)
+    }
+
+    fn wake(&mut self, _now: Nanos, out: &mut Outbox, _emit: Emit<'_>) -> Result<(), Fault> {
+        self.release(out);
+        Ok(())
+    }
+
+    fn batch(&mut self) -> Option<&mut dyn Batch> {
+        Some(self)
+    }
+
+    fn transfer(&mut self) -> Option<&mut dyn Transfer> {
+        Some(self)
+    }
+
+    fn metered(&mut self) -> Option<&mut dyn Metered> {
+        Some(self)
+    }
+}
+
+impl Batch for HttpConnection {
+    /// Any number of messages goes into one request.
+    fn room_together(&mut self) -> u32 {
+        if self.room() > 0 { u32::MAX } else { 0 }
+    }
+
+    fn send_together(&mut self, ops: &[Op<'_>], _now: Nanos, out: &mut Outbox) -> Reply {
+        let before = out.len();
+        let mut batch = Vec::new();
+        list::put_batch(&mut batch, ops.iter().map(|op| op.body));
+        self.template.render(&batch, out.buffer());
+        let payload = ops.iter().map(|op| op.body.len()).sum();
+        self.meter.wrote(Phase::Messages, out.len() - before, payload);
+        self.in_flight.extend(ops.iter().map(|op| op.ticket));
+        self.batches.get_or_insert_default().push_back(ops.len() as u32);
+        Reply::Awaited
+    }
+}
+
+impl Transfer for HttpConnection {
+    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
+        self.rest = rest + op.body.len() as u64;
+        let before = out.len();
+        self.template.render_head(self.rest, out.buffer());
+        self.meter.wrote(Phase::Messages, out.len() - before, 0);
+        self.more(op.body, now, out);
+        self.in_flight.push_back(op.ticket);
+        Reply::Awaited
+    }
+
+    fn more(&mut self, piece: &[u8], _now: Nanos, out: &mut Outbox) {
+        self.rest = self.rest.saturating_sub(piece.len() as u64);
+        let before = out.len();
+        self.template.put_piece(piece, self.rest, out.buffer());
+        self.meter.wrote(Phase::Messages, out.len() - before, piece.len());
+    }
+}
+
+impl Metered for HttpConnection {
+    fn meter(&mut self) {
+        self.meter.start();
+    }
+
+    fn counts(&mut self) -> Option<StreamCounts> {
+        self.meter.counts()
     }
 }
 
@@ -312,6 +334,6 @@ mod tests {
 
     #[test]
     fn an_idle_connection_is_small() {
-        assert!(size_of::<HttpWire>() <= 192, "{}", size_of::<HttpWire>());
+        assert!(size_of::<HttpConnection>() <= 192, "{}", size_of::<HttpConnection>());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use weigh_model::connection::Connection;
 use weigh_model::load::{Pattern, Polling, Topology};
 use weigh_model::mark::MARK_BYTES;
 use weigh_model::protocol::{
@@ -10,7 +11,6 @@ use weigh_model::protocol::{
 };
 use weigh_model::tls;
 use weigh_model::trial::{Settings, Trial};
-use weigh_model::wire::Wire;
 
 use crate::{fields, requests, statuses};
 
@@ -78,11 +78,11 @@ impl Protocol for Http1 {
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
         let is_kept = trial.settings.flag("keep_alive") && trial.load.pattern != Pattern::Session;
         let path = request::path(trial)?;
-        let make: MakeWire = match trial.load.polling() {
+        let make: MakeConnection = match trial.load.polling() {
             Some(polling) => polled(trial, path, polling, is_kept)?,
             None => {
                 let template = Arc::new(request::Template::new(trial, path, is_kept)?);
-                Box::new(move |_seat| Box::new(client::HttpWire::new(template.clone())))
+                Box::new(move |_seat| Box::new(client::HttpConnection::new(template.clone())))
             }
         };
         Ok(Dial {
@@ -102,12 +102,17 @@ impl Protocol for Http1 {
     }
 }
 
-/// Makes the wire of a seat.
-type MakeWire = Box<dyn Fn(Seat) -> Box<dyn Wire> + Send + Sync>;
+/// Makes the connection of a seat.
+type MakeConnection = Box<dyn Fn(Seat) -> Box<dyn Connection> + Send + Sync>;
 
-/// The wires of a trial whose consumers ask at `path`, where its producers bring the messages to.
-/// In pairs each producer has a list of its own below it.
-fn polled(trial: &Trial, path: &str, polling: Polling, is_kept: bool) -> Result<MakeWire, Invalid> {
+/// The connections of a trial whose consumers ask at `path`, where its producers bring the messages
+/// to. In pairs each producer has a list of its own below it.
+fn polled(
+    trial: &Trial,
+    path: &str,
+    polling: Polling,
+    is_kept: bool,
+) -> Result<MakeConnection, Invalid> {
     let load = &trial.load;
     if load.topology == Topology::Shared {
         return Err(Invalid::new(
@@ -145,8 +150,10 @@ fn polled(trial: &Trial, path: &str, polling: Polling, is_kept: bool) -> Result<
     Ok(Box::new(move |seat| {
         let list = seat.index as usize % templates.len();
         match seat.role {
-            Role::Producer => Box::new(client::HttpWire::new(templates[list].clone())),
-            Role::Consumer => Box::new(poll::PollWire::new(questions[list].clone(), seat.index)),
+            Role::Producer => Box::new(client::HttpConnection::new(templates[list].clone())),
+            Role::Consumer => {
+                Box::new(poll::PollConnection::new(questions[list].clone(), seat.index))
+            }
         }
     }))
 }

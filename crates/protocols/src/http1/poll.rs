@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use weigh_model::Nanos;
+use weigh_model::connection::{Connection, Emit, Fault, Metered, Op, Outbox, Poll, Reply, Signal};
 use weigh_model::content::{Meter, Phase, StreamCounts};
 use weigh_model::load::Polling;
-use weigh_model::wire::{Emit, Fault, Op, Outbox, Reply, Signal, Wire};
 
 use super::answer::{self, Answer, Body};
 use super::chunked::Chunked;
@@ -27,7 +27,7 @@ pub(super) struct Question {
 }
 
 /// A consumer's connection.
-pub(super) struct PollWire {
+pub(super) struct PollConnection {
     question: Arc<Question>,
     seat: u32,
     cursor: Option<String>,
@@ -103,11 +103,11 @@ impl Question {
     }
 }
 
-impl PollWire {
-    pub(super) fn new(question: Arc<Question>, seat: u32) -> PollWire {
+impl PollConnection {
+    pub(super) fn new(question: Arc<Question>, seat: u32) -> PollConnection {
         let cursor = question.cursors().remove(&seat);
         let answer = Answer { status: 0, body: Body::Length(0), keeps_alive: true };
-        PollWire {
+        PollConnection {
             step: if cursor.is_some() { Step::Session } else { Step::FindEnd },
             question,
             seat,
@@ -239,7 +239,7 @@ impl PollWire {
     }
 }
 
-impl Drop for PollWire {
+impl Drop for PollConnection {
     /// Whoever takes the seat next goes on from here.
     fn drop(&mut self) {
         if let Some(cursor) = self.cursor.take() {
@@ -248,7 +248,7 @@ impl Drop for PollWire {
     }
 }
 
-impl Wire for PollWire {
+impl Connection for PollConnection {
     fn open(&mut self, _now: Nanos, out: &mut Outbox, emit: Emit<'_>) {
         if self.step == Step::Session {
             emit(Signal::Ready);
@@ -265,18 +265,6 @@ impl Wire for PollWire {
     fn send(&mut self, _op: &Op<'_>, _now: Nanos, _out: &mut Outbox) -> Reply {
         Reply::None
     }
-
-    fn ask(&mut self, _now: Nanos, out: &mut Outbox) {
-        if self.state == State::Idle {
-            self.put_question(out);
-        }
-    }
-
-    fn begin(&mut self, _op: &Op<'_>, _rest: u64, _now: Nanos, _out: &mut Outbox) -> Reply {
-        Reply::None
-    }
-
-    fn more(&mut self, _piece: &[u8], _now: Nanos, _out: &mut Outbox) {}
 
     fn receive(
         &mut self,
@@ -352,12 +340,30 @@ impl Wire for PollWire {
         }
     }
 
+    fn poll(&mut self) -> Option<&mut dyn Poll> {
+        Some(self)
+    }
+
+    fn metered(&mut self) -> Option<&mut dyn Metered> {
+        Some(self)
+    }
+}
+
+impl Poll for PollConnection {
+    fn ask(&mut self, _now: Nanos, out: &mut Outbox) {
+        if self.state == State::Idle {
+            self.put_question(out);
+        }
+    }
+}
+
+impl Metered for PollConnection {
     fn meter(&mut self) {
         self.meter.start();
     }
 
     /// What is counted of whole answers, and what there is of one that is not.
-    fn counts(&self) -> Option<StreamCounts> {
+    fn counts(&mut self) -> Option<StreamCounts> {
         let mut counts = self.meter.counts()?;
         counts.received.add(self.phase(), self.body.len(), 0);
         Some(counts)
@@ -396,7 +402,7 @@ mod tests {
 
     #[test]
     fn an_idle_connection_is_small() {
-        assert!(size_of::<PollWire>() <= 256, "{}", size_of::<PollWire>());
+        assert!(size_of::<PollConnection>() <= 256, "{}", size_of::<PollConnection>());
     }
 
     #[test]

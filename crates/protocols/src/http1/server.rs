@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use weigh_model::Nanos;
+use weigh_model::connection::Fault;
 use weigh_model::mark::Reading;
 use weigh_model::pieces::BodyReader;
 use weigh_model::protocol::Invalid;
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
 use weigh_model::trial::Settings;
-use weigh_model::wire::Fault;
 
 use super::chunked::Chunked;
 use super::codec::{Memory, put_decimal};

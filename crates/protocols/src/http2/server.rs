@@ -12,10 +12,10 @@ use weigh_door::http2;
 use weigh_door::server::Service;
 use weigh_door::stream::Stream;
 use weigh_door::tasks::{Soon, Tasks};
+use weigh_model::connection::Fault;
 use weigh_model::protocol::Invalid;
 use weigh_model::server::ServerReport;
 use weigh_model::trial::Settings;
-use weigh_model::wire::Fault;
 
 use super::codec;
 use crate::census::Census;

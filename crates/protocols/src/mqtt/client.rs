@@ -9,9 +9,11 @@ mod pieces;
 use std::sync::Arc;
 
 use weigh_model::Nanos;
+use weigh_model::connection::{
+    Connection, Emit, Fault, Metered, Op, Outbox, Reply, Signal, Ticket, Timing, Transfer,
+};
 use weigh_model::content::{Meter, Phase, StreamCounts};
 use weigh_model::protocol::{Role, Seat};
-use weigh_model::wire::{Emit, Fault, Op, Outbox, Reply, Signal, Ticket, Wire};
 
 use super::codec::{self, Ack, AckKind, Disconnect, Id, Limits, Packet, Publish, Qos, Version};
 use super::plan::Plan;
@@ -68,7 +70,7 @@ struct Flow {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Before [`Wire::open`].
+    /// Before [`Connection::open`].
     New,
     /// CONNECT is out.
     Connecting,
@@ -383,7 +385,14 @@ impl Client {
     }
 }
 
-impl Wire for Client {
+impl Client {
+    /// The keep-alive in force; 0 for none.
+    fn keep_alive(&self) -> Nanos {
+        Nanos::from_secs(u64::from(self.keep_alive_s))
+    }
+}
+
+impl Connection for Client {
     fn open(&mut self, now: Nanos, out: &mut Outbox, _emit: Emit<'_>) {
         let before = out.len();
         self.connect(out);
@@ -406,28 +415,6 @@ impl Wire for Client {
 
     fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply {
         self.publish(op, 0, now, out)
-    }
-
-    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
-        let staged = out.len();
-        let reply = self.publish(op, rest, now, out);
-        let is_refused = out.len() - staged <= op.body.len();
-        if rest > 0 {
-            self.flow().outgoing = Some(Box::new(pieces::Outgoing::new(rest, is_refused)));
-        }
-        reply
-    }
-
-    fn more(&mut self, piece: &[u8], now: Nanos, out: &mut Outbox) {
-        self.last_sent = now;
-        let Some(flow) = &mut self.flow else { return };
-        let Some(outgoing) = &mut flow.outgoing else { return };
-        let payload = if outgoing.is_refused { 0 } else { piece.len() };
-        // What was kept meanwhile has been counted.
-        self.meter.wrote(Phase::Messages, payload, payload);
-        if outgoing.put(piece, out) {
-            flow.outgoing = None;
-        }
     }
 
     fn receive(
@@ -459,43 +446,53 @@ impl Wire for Client {
         }
     }
 
-    fn wake(&mut self, now: Nanos, out: &mut Outbox) -> Result<Option<Nanos>, Fault> {
-        let is_settled = matches!(self.state, State::Ready | State::Leaving);
-        let interval = Nanos::from_secs(u64::from(self.keep_alive_s));
-        let again = |at: Nanos| Some(if is_settled { at } else { at.min(now + UNSETTLED_WAKE) });
-        if interval.0 == 0 || self.state == State::Leaving {
-            return Ok(if is_settled { None } else { again(Nanos::NEVER) });
+    fn timing(&self) -> Timing {
+        Timing::KeepAlive
+    }
+
+    fn next_wake(&self) -> Option<Nanos> {
+        let interval = self.keep_alive();
+        match self.state {
+            State::New | State::Leaving => None,
+            _ if interval.0 == 0 => None,
+            _ if self.pinged != Nanos::NEVER => Some(self.pinged + Nanos(interval.0 / 2)),
+            _ => {
+                let ahead = PING_AHEAD.min(Nanos(interval.0 / PING_AHEAD_SHARE));
+                let is_sending = self.flow.as_ref().is_some_and(|flow| flow.outgoing.is_some());
+                // A message in pieces shows as well as a ping that the client is there.
+                let since = match is_sending {
+                    true => self.last_sent,
+                    false => self.last_sent.min(self.last_received),
+                };
+                Some(since + interval - ahead)
+            }
+        }
+    }
+
+    fn wake(&mut self, now: Nanos, out: &mut Outbox, _emit: Emit<'_>) -> Result<(), Fault> {
+        if self.next_wake().is_none_or(|due| now < due) {
+            return Ok(());
         }
         if self.pinged != Nanos::NEVER {
-            let deadline = self.pinged + Nanos(interval.0 / 2);
-            if now >= deadline {
-                let silence = now.since(self.last_received);
-                return Err(Fault::Ended(format!(
-                    "it was silent for {silence}, more than 1.5 times the keep-alive of {}s",
-                    self.keep_alive_s
-                )));
-            }
-            return Ok(again(deadline));
-        }
-        let ahead = PING_AHEAD.min(Nanos(interval.0 / PING_AHEAD_SHARE));
-        let due = self.last_sent.min(self.last_received) + interval - ahead;
-        if now < due {
-            return Ok(again(due));
+            let silence = now.since(self.last_received);
+            return Err(Fault::Ended(format!(
+                "it was silent for {silence}, more than 1.5 times the keep-alive of {}s",
+                self.keep_alive_s
+            )));
         }
         if self.flow.as_ref().is_some_and(|flow| flow.outgoing.is_some()) {
-            // A message in pieces shows as well as a ping that somebody is there.
-            return Ok(again(now + UNSETTLED_WAKE));
-        }
-        if self.state == State::Connecting {
+            // The sender stands still in the middle of a message, where no ping may stand.
+            self.last_sent = now;
+        } else if self.state == State::Connecting {
             // Nothing may follow CONNECT before its answer but what the session needs; an
             // unanswered CONNECT counts as the ping.
-            self.pinged = self.last_sent + interval;
-            return Ok(again(self.last_sent + interval + Nanos(interval.0 / 2)));
+            self.pinged = self.last_sent + self.keep_alive();
+        } else {
+            self.ping(out);
+            self.last_sent = now;
+            self.pinged = now;
         }
-        self.ping(out);
-        self.last_sent = now;
-        self.pinged = now;
-        Ok(again(now + Nanos(interval.0 / 2)))
+        Ok(())
     }
 
     fn close(&mut self, out: &mut Outbox) {
@@ -507,11 +504,45 @@ impl Wire for Client {
         }
     }
 
+    fn transfer(&mut self) -> Option<&mut dyn Transfer> {
+        Some(self)
+    }
+
+    fn metered(&mut self) -> Option<&mut dyn Metered> {
+        Some(self)
+    }
+}
+
+impl Transfer for Client {
+    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
+        let staged = out.len();
+        let reply = self.publish(op, rest, now, out);
+        let is_refused = out.len() - staged <= op.body.len();
+        if rest > 0 {
+            self.flow().outgoing = Some(Box::new(pieces::Outgoing::new(rest, is_refused)));
+        }
+        reply
+    }
+
+    fn more(&mut self, piece: &[u8], now: Nanos, out: &mut Outbox) {
+        self.last_sent = now;
+        let Some(flow) = &mut self.flow else { return };
+        let Some(outgoing) = &mut flow.outgoing else { return };
+        let payload = if outgoing.is_refused { 0 } else { piece.len() };
+        // What was kept meanwhile has been counted.
+        self.meter.wrote(Phase::Messages, payload, payload);
+        if outgoing.put(piece, out) {
+            flow.outgoing = None;
+        }
+    }
+}
+
+impl Metered for Client {
     fn meter(&mut self) {
         self.meter.start();
     }
 
-    fn counts(&self) -> Option<StreamCounts> {
+    fn counts(&mut self) -> Option<StreamCounts> {
         self.meter.counts()
     }
 }
@@ -528,9 +559,6 @@ fn outcome(ticket: Ticket, reason: u8, has_no_subscriber: bool) -> Signal<'stati
 /// silence must not be longer (section 3.1.2.10), and whoever wakes the client may be late.
 const PING_AHEAD: Nanos = Nanos::from_millis(200);
 const PING_AHEAD_SHARE: u64 = 50;
-
-/// Until the session stands the keep-alive may still change, so the client looks this often.
-const UNSETTLED_WAKE: Nanos = Nanos::from_secs(1);
 
 const NO_SUBSCRIBER: u8 = 0x10;
 const ID_NOT_FOUND: u8 = 0x92;

@@ -2,8 +2,8 @@
 //! them, and the body follows as it comes. They are never retained, queued or sent again.
 
 use weigh_model::Nanos;
+use weigh_model::connection;
 use weigh_model::server::{ConnectionId, Outlets};
-use weigh_model::wire;
 
 use super::codec::{self, Ack, AckKind, Id, Limits, Publish, Qos, Version};
 use super::hub::Hub;
@@ -130,7 +130,7 @@ impl Broker {
         now: Nanos,
         hub: &mut Hub,
         out: &mut dyn Outlets,
-    ) -> Result<usize, wire::Fault> {
+    ) -> Result<usize, connection::Fault> {
         let mut used = 0;
         loop {
             if self.passages.is_sender(id) {
@@ -158,7 +158,7 @@ impl Broker {
                 Ok(Begun::Passes(head_bytes)) => used += head_bytes,
                 Err(fault) => {
                     self.give_up(&party, fault.reason, hub, &mut turn);
-                    return Err(wire::Fault::Malformed(fault.to_string()));
+                    return Err(connection::Fault::Malformed(fault.to_string()));
                 }
             }
         }

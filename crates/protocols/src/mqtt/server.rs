@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weigh_model::Nanos;
+use weigh_model::connection;
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
-use weigh_model::wire;
 
 use super::admission::{announce, refusal};
 use super::codec::{
@@ -101,7 +101,7 @@ impl Broker {
         input: &[u8],
         hub: &mut Hub,
         turn: &mut Turn<'_>,
-    ) -> Result<usize, wire::Fault> {
+    ) -> Result<usize, connection::Fault> {
         let mut used = 0;
         loop {
             let Some(connection) = self.connection(id) else { return Ok(input.len()) };
@@ -111,7 +111,7 @@ impl Broker {
                 Stage::Greeting => {
                     if rest.first().is_some_and(|first| *first != CONNECT_FIRST) {
                         let what = "the first packet is no CONNECT".to_owned();
-                        return Err(wire::Fault::OtherProtocol(what));
+                        return Err(connection::Fault::OtherProtocol(what));
                     }
                     match codec::decode(rest, Version::V311, &Limits::default()) {
                         Ok(None) => return Ok(used),
@@ -124,7 +124,7 @@ impl Broker {
                             if fault.reason == UNSUPPORTED_VERSION {
                                 turn.out.stage(id).extend_from_slice(&UNACCEPTABLE_VERSION);
                             }
-                            return Err(wire::Fault::Malformed(fault.to_string()));
+                            return Err(connection::Fault::Malformed(fault.to_string()));
                         }
                     }
                 }
@@ -141,7 +141,7 @@ impl Broker {
                     };
                     if let Err(fault) = result {
                         self.give_up(&party, fault.reason, hub, turn);
-                        return Err(wire::Fault::Malformed(fault.to_string()));
+                        return Err(connection::Fault::Malformed(fault.to_string()));
                     }
                 }
             }
@@ -404,7 +404,7 @@ impl Server for Broker {
         input: &[u8],
         now: Nanos,
         out: &mut dyn Outlets,
-    ) -> Result<usize, wire::Fault> {
+    ) -> Result<usize, connection::Fault> {
         if let Some(known) = self.connection(connection)
             && known.stage != Stage::Greeting
         {

@@ -4,8 +4,10 @@
 use std::collections::VecDeque;
 
 use weigh_model::Nanos;
+use weigh_model::connection::{
+    Connection, Emit, Fault, Metered, Op, Outbox, Reply, Signal, Ticket, Transfer,
+};
 use weigh_model::content::{Meter, Phase, StreamCounts};
-use weigh_model::wire::{Emit, Fault, Op, Outbox, Reply, Signal, Ticket, Wire};
 
 use super::codec::{self, Frame, Head};
 
@@ -34,7 +36,7 @@ pub(super) struct Limits {
 }
 
 /// A client connection.
-pub(super) struct TcpWire {
+pub(super) struct TcpConnection {
     asks: Asks,
     greeting: Greeting,
     is_ready: bool,
@@ -53,10 +55,10 @@ struct InFlight {
     check: u32,
 }
 
-impl TcpWire {
-    pub(super) fn new(asks: Asks, greeting: Greeting, limits: Limits) -> TcpWire {
+impl TcpConnection {
+    pub(super) fn new(asks: Asks, greeting: Greeting, limits: Limits) -> TcpConnection {
         let Limits { frame_bytes_max, in_pieces } = limits;
-        TcpWire {
+        TcpConnection {
             asks,
             greeting,
             is_ready: false,
@@ -151,7 +153,7 @@ impl TcpWire {
     }
 }
 
-impl Wire for TcpWire {
+impl Connection for TcpConnection {
     fn open(&mut self, _now: Nanos, out: &mut Outbox, emit: Emit<'_>) {
         let (kind, index) = match self.greeting {
             Greeting::None => (None, 0),
@@ -194,27 +196,6 @@ impl Wire for TcpWire {
         }
     }
 
-    fn begin(&mut self, op: &Op<'_>, rest: u64, _now: Nanos, out: &mut Outbox) -> Reply {
-        let kind = match self.asks {
-            Asks::Nothing => codec::MESSAGE,
-            _ => codec::ASK,
-        };
-        let body_bytes = (op.body.len() as u64 + rest) as u32;
-        codec::write_head(out.buffer(), Head { kind, id: op.ticket.0, body_bytes });
-        out.put(op.body);
-        self.meter.wrote(Phase::Messages, codec::HEAD_BYTES + op.body.len(), op.body.len());
-        if kind == codec::MESSAGE {
-            return Reply::None;
-        }
-        self.in_flight.push_back(InFlight { ticket: op.ticket, check: 0 });
-        Reply::Awaited
-    }
-
-    fn more(&mut self, piece: &[u8], _now: Nanos, out: &mut Outbox) {
-        out.put(piece);
-        self.meter.wrote(Phase::Messages, piece.len(), piece.len());
-    }
-
     fn receive(
         &mut self,
         input: &[u8],
@@ -247,19 +228,52 @@ impl Wire for TcpWire {
         }
     }
 
-    fn meter(&mut self) {
-        self.meter.start();
-    }
-
-    fn counts(&self) -> Option<StreamCounts> {
-        self.meter.counts()
-    }
-
     fn end(&mut self, rest: &[u8], _emit: Emit<'_>) -> Result<(), Fault> {
         match rest {
             [] if self.incoming_bytes == 0 => Ok(()),
             _ => Err(Fault::Ended("in the middle of a frame".to_owned())),
         }
+    }
+
+    fn transfer(&mut self) -> Option<&mut dyn Transfer> {
+        Some(self)
+    }
+
+    fn metered(&mut self) -> Option<&mut dyn Metered> {
+        Some(self)
+    }
+}
+
+impl Transfer for TcpConnection {
+    fn begin(&mut self, op: &Op<'_>, rest: u64, _now: Nanos, out: &mut Outbox) -> Reply {
+        let kind = match self.asks {
+            Asks::Nothing => codec::MESSAGE,
+            _ => codec::ASK,
+        };
+        let body_bytes = (op.body.len() as u64 + rest) as u32;
+        codec::write_head(out.buffer(), Head { kind, id: op.ticket.0, body_bytes });
+        out.put(op.body);
+        self.meter.wrote(Phase::Messages, codec::HEAD_BYTES + op.body.len(), op.body.len());
+        if kind == codec::MESSAGE {
+            return Reply::None;
+        }
+        self.in_flight.push_back(InFlight { ticket: op.ticket, check: 0 });
+        Reply::Awaited
+    }
+
+    fn more(&mut self, piece: &[u8], _now: Nanos, out: &mut Outbox) {
+        out.put(piece);
+        self.meter.wrote(Phase::Messages, piece.len(), piece.len());
+    }
+}
+
+impl Metered for TcpConnection {
+    fn meter(&mut self) {
+        self.meter.start();
+    }
+
+    fn counts(&mut self) -> Option<StreamCounts> {
+        self.meter.counts()
     }
 }
 
@@ -271,6 +285,6 @@ mod tests {
 
     #[test]
     fn an_idle_connection_is_small() {
-        assert!(size_of::<TcpWire>() <= 72, "{}", size_of::<TcpWire>());
+        assert!(size_of::<TcpConnection>() <= 72, "{}", size_of::<TcpConnection>());
     }
 }

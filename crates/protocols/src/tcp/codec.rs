@@ -1,7 +1,7 @@
 //! Frames: four bytes of length (big-endian, of everything behind it), one byte of kind, four
 //! bytes of number (big-endian), and the body.
 
-use weigh_model::wire::Fault;
+use weigh_model::connection::Fault;
 
 /// A frame as it stands in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -97,7 +97,7 @@ impl Protocol for Tcp {
             producer_of: Some(Box::new(codec::producer_of)),
             make: Box::new(move |seat| {
                 let limits = client::Limits { frame_bytes_max, in_pieces };
-                Box::new(client::TcpWire::new(asks, greeting(seat), limits))
+                Box::new(client::TcpConnection::new(asks, greeting(seat), limits))
             }),
         })
     }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use weigh_model::Nanos;
+use weigh_model::connection::Fault;
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
-use weigh_model::wire::Fault;
 
 use super::codec::{self, EVERYONE, Frame, Head};
 use crate::census::Census;

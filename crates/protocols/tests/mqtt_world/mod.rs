@@ -2,11 +2,11 @@
 //! it and from it, cut wherever a test likes, and virtual time.
 #![allow(dead_code, reason = "each test binary uses its own part of the world")]
 
+use weigh_model::connection::Signal;
 use weigh_model::endpoint::Endpoint;
 use weigh_model::protocol::{Dial, Protocol};
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
 use weigh_model::trial::{Settings, Trial};
-use weigh_model::wire::Signal;
 use weigh_model::{Load, Nanos, Pattern};
 use weigh_protocols::mqtt::Mqtt;
 use weigh_protocols::mqtt::codec::{
@@ -308,7 +308,7 @@ pub(crate) fn dial(trial: &Trial) -> Dial {
     Mqtt.dial(trial).map_err(|error| error.to_string()).unwrap()
 }
 
-/// A signal of a wire, kept.
+/// A signal of a connection, kept.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Said {
     Ready,
@@ -333,7 +333,7 @@ pub(crate) fn keep(said: &mut Vec<Said>, signal: Signal<'_>) {
         Signal::Alive => Said::Alive,
         Signal::Head { .. } | Signal::Piece(_) => unreachable!("no transfer is tested here"),
         Signal::Answered(_) => unreachable!("MQTT has nothing to ask for"),
-        Signal::Closing => unreachable!("MQTT wires never ask to be closed"),
+        Signal::Closing => unreachable!("MQTT connections never ask to be closed"),
     });
 }
 

@@ -1,13 +1,13 @@
-//! Wires and servers in memory: bytes in arbitrary pieces, signals as they come out.
+//! Connections and servers in memory: bytes in arbitrary pieces, signals as they come out.
 #![allow(dead_code, unreachable_pub, reason = "every test binary uses its own part of it")]
 
 use std::collections::BTreeMap;
 
+use weigh_model::connection::{Connection, Fault, Op, Outbox, Reply, Signal, Ticket};
 use weigh_model::load::{Load, Pattern, Topology};
 use weigh_model::protocol::{Invalid, Protocol, Role, Seat};
 use weigh_model::server::{ConnectionId, Outlets, Server};
 use weigh_model::trial::{Settings, Trial};
-use weigh_model::wire::{Fault, Op, Outbox, Reply, Signal, Ticket, Wire};
 use weigh_model::{Endpoint, Nanos};
 
 /// A signal that owns its bytes.
@@ -64,7 +64,7 @@ pub fn trial(
 
 /// A client's end and everything that came out of it.
 pub struct Client {
-    pub wire: Box<dyn Wire>,
+    pub connection: Box<dyn Connection>,
     pub out: Outbox,
     pub heard: Vec<Heard>,
     carry: Vec<u8>,
@@ -75,7 +75,8 @@ pub struct Client {
 /// Whatever a test does with a client: its codec has counted every byte.
 impl Drop for Client {
     fn drop(&mut self) {
-        let Some(counts) = self.wire.counts().filter(|_| !std::thread::panicking()) else { return };
+        let counts = self.connection.metered().unwrap().counts();
+        let Some(counts) = counts.filter(|_| !std::thread::panicking()) else { return };
         let (sent, fed) = (self.moved.0 + self.out.len(), self.moved.1);
         assert_eq!(counts.sent.total(), sent as u64, "written");
         if let Some(fed) = fed {
@@ -85,12 +86,12 @@ impl Drop for Client {
 }
 
 impl Client {
-    pub fn new(mut wire: Box<dyn Wire>) -> Client {
-        wire.meter();
+    pub fn new(mut connection: Box<dyn Connection>) -> Client {
+        connection.metered().unwrap().meter();
         let (out, heard, carry) = (Outbox::default(), Vec::new(), Vec::new());
-        let mut client = Client { wire, out, heard, carry, moved: (0, Some(0)) };
+        let mut client = Client { connection, out, heard, carry, moved: (0, Some(0)) };
         let heard = &mut client.heard;
-        client.wire.open(Nanos(0), &mut client.out, &mut |signal| heard.push(signal.into()));
+        client.connection.open(Nanos(0), &mut client.out, &mut |signal| heard.push(signal.into()));
         client
     }
 
@@ -102,9 +103,18 @@ impl Client {
     }
 
     pub fn send(&mut self, ticket: u32, body: &[u8]) -> Reply {
-        assert!(self.wire.room() > 0);
+        assert!(self.connection.room() > 0);
         let op = Op { ticket: Ticket(ticket), body };
-        self.wire.send(&op, Nanos(0), &mut self.out)
+        self.connection.send(&op, Nanos(0), &mut self.out)
+    }
+
+    /// Wakes the connection if its time has come by `now`.
+    pub fn wake(&mut self, now: Nanos) -> Result<(), Fault> {
+        if self.connection.next_wake().is_none_or(|at| at > now) {
+            return Ok(());
+        }
+        let heard = &mut self.heard;
+        self.connection.wake(now, &mut self.out, &mut |signal| heard.push(signal.into()))
     }
 
     /// Bytes sent since the last call.
@@ -115,13 +125,13 @@ impl Client {
         bytes
     }
 
-    /// Feeds one piece as the engine does: with what the wire left over before it.
+    /// Feeds one piece as the engine does: with what the connection left over before it.
     pub fn feed(&mut self, piece: &[u8]) -> Result<(), Fault> {
         self.carry.extend_from_slice(piece);
         let fed = self.moved.1.take();
         let heard = &mut self.heard;
         let mut emit = |signal: Signal<'_>| heard.push(signal.into());
-        let taken = self.wire.receive(&self.carry, Nanos(0), &mut self.out, &mut emit)?;
+        let taken = self.connection.receive(&self.carry, Nanos(0), &mut self.out, &mut emit)?;
         assert!(taken <= self.carry.len());
         self.carry.drain(..taken);
         self.moved.1 = fed.map(|fed| fed + piece.len());
@@ -130,7 +140,7 @@ impl Client {
 
     pub fn end(&mut self) -> Result<(), Fault> {
         let heard = &mut self.heard;
-        self.wire.end(&self.carry, &mut |signal| heard.push(signal.into()))
+        self.connection.end(&self.carry, &mut |signal| heard.push(signal.into()))
     }
 
     /// Feeds `input` in pieces that end at `cuts`.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::diff::{Diff, Holds};
-use crate::summary::units::figure_text;
+use crate::summary::figure_text::figure_text;
 use crate::summary::{Answer, Judged, Summary, Threshold};
 
 /// One condition in one case.

@@ -12,7 +12,8 @@ use super::rows::{Pair, figure};
 use super::text::{figure_text, times};
 use crate::figures::three_digits;
 use crate::summary::judging::Seen;
-use crate::summary::{Answer, Cell, Ratio, Verdict, judging, reading, unit_of};
+use crate::summary::{Answer, Cell, Ratio, Verdict, judging, reading};
+use weigh_model::metrics::unit_of;
 
 /// Refuses a condition that means nothing: the metric's name was checked before.
 pub(crate) fn check(condition: &Condition, known: &BTreeSet<&str>) -> Result<(), String> {

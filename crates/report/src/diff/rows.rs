@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use weigh_model::condition::{LOSS_RATIO, LOST};
+use weigh_model::metrics::{Better, better};
 use weigh_stats::estimate::INTERVAL_VALUES_MIN;
 use weigh_stats::{CONFIDENCE, Comparison, Method, Refusal};
 
@@ -11,7 +12,8 @@ use super::input::Side;
 use crate::summary::comparisons::{is_shown, on_lag};
 use crate::summary::headlines::HEADLINES;
 use crate::summary::lint::asked::Asked;
-use crate::summary::{Cell, Metric, Ratio, Verdict, lint, unit_of};
+use crate::summary::{Cell, Metric, Ratio, Verdict, lint};
+use weigh_model::metrics::unit_of;
 
 /// The same cell in both runs.
 pub(crate) struct Pair<'r> {
@@ -237,21 +239,11 @@ fn words(refusal: Refusal, knows_repetitions: bool) -> String {
     }
 }
 
-/// Whether less or more of a metric is better, by the end of its name; some have no good side.
+/// What a verdict means where less or more of the metric is better.
 fn effect(metric: &str, verdict: Verdict) -> Option<Effect> {
-    let family = metric.split('.').next().unwrap_or(metric);
-    let has = |ends: &[&str]| ends.iter().any(|end| family.ends_with(end));
-    let more_is_better = match () {
-        () if family.starts_with("generator_") || family.ends_with("lag_ns") => return None,
-        () if has(&["acceptance_ratio"]) => true,
-        () if has(&["_ns", "_time_s", "_per_message", "_ratio", "_bytes_per_connection"]) => false,
-        () if has(&["_cpu_percent", "_memory_bytes", "lost"]) => false,
-        () if has(&["_per_s"]) => true,
-        () => return None,
-    };
-    match (verdict, more_is_better) {
-        (Verdict::Higher, true) | (Verdict::Lower, false) => Some(Effect::Better),
-        (Verdict::Higher, false) | (Verdict::Lower, true) => Some(Effect::Worse),
+    match (verdict, better(metric)) {
+        (Verdict::Higher, Better::Higher) | (Verdict::Lower, Better::Lower) => Some(Effect::Better),
+        (Verdict::Higher, Better::Lower) | (Verdict::Lower, Better::Higher) => Some(Effect::Worse),
         _ => None,
     }
 }

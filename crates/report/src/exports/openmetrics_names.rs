@@ -2,6 +2,8 @@
 //! (section "Units and Base Units": seconds, bytes, ratio), unit last, nothing but letters,
 //! digits and underscores.
 
+use weigh_model::metrics::Unit;
+
 /// A metric as OpenMetrics names it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Family {
@@ -17,14 +19,11 @@ impl Family {
     /// The family of one of our metrics (`response_time_ns.p99`).
     pub(super) fn of(metric: &str) -> Family {
         let mut parts: Vec<&str> = metric.split('.').collect();
-        let found = UNITS.iter().find_map(|(suffix, unit, factor)| {
-            let place = parts.iter().rposition(|part| ends_with_word(part, suffix))?;
-            Some((place, suffix, *unit, *factor))
-        });
+        let found = Unit::of(metric).filter(|(unit, _)| !unit.base.is_empty());
         let (unit, factor) = match found {
-            Some((place, suffix, unit, factor)) => {
-                parts[place] = parts[place].trim_end_matches(suffix).trim_end_matches('_');
-                (unit, factor)
+            Some((unit, place)) => {
+                parts[place] = parts[place].trim_end_matches(unit.suffix).trim_end_matches('_');
+                (unit.base, unit.factor)
             }
             None => ("", 1.0),
         };
@@ -47,36 +46,10 @@ pub(super) fn plain(text: &str) -> String {
     if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name }
 }
 
-fn ends_with_word(part: &str, suffix: &str) -> bool {
-    part == suffix || part.strip_suffix(suffix).is_some_and(|rest| rest.ends_with('_'))
-}
-
-/// Ends of our names, the unit they become, and the factor; the first that fits counts. One
-/// milliampere hour is 3.6 coulombs (BIPM, The International System of Units, 9th edition).
-const UNITS: &[(&str, &str, f64)] = &[
-    ("bytes_per_message", "bytes_per_message", 1.0),
-    ("us_per_message", "seconds_per_message", 1e-6),
-    ("j_per_message", "joules_per_message", 1.0),
-    ("j_per_session", "joules_per_session", 1.0),
-    ("mah_per_session", "coulombs_per_session", 3.6),
-    ("bytes_per_connection", "bytes_per_connection", 1.0),
-    ("bytes_per_s", "bytes_per_second", 1.0),
-    ("per_s", "per_second", 1.0),
-    ("percent", "ratio", 0.01),
-    ("bytes", "bytes", 1.0),
-    ("packets", "packets", 1.0),
-    ("ratio", "ratio", 1.0),
-    ("ns", "seconds", 1e-9),
-    ("us", "seconds", 1e-6),
-    ("ms", "seconds", 1e-3),
-    ("s", "seconds", 1.0),
-    ("j", "joules", 1.0),
-    ("w", "watts", 1.0),
-    ("v", "volts", 1.0),
-];
-
 #[cfg(test)]
 mod tests {
+    use weigh_model::metrics::METRICS;
+
     use super::*;
 
     #[test]
@@ -99,5 +72,16 @@ mod tests {
         let low = Family::of("response_time_ns.p99").name("low");
         assert_eq!(low, "weigh_response_time_p99_low_seconds");
         assert_eq!(plain("5.mqtt-qos"), "_5_mqtt_qos");
+    }
+
+    /// Names: section "MetricFamily Name", `[a-zA-Z_][a-zA-Z0-9_]*`; the unit is their end.
+    #[test]
+    fn every_metric_has_a_valid_name() {
+        for metric in METRICS {
+            let family = Family::of(&metric.name.replace(['{', '}', '|'], ""));
+            let name = family.name("");
+            assert!(name.starts_with("weigh_") && name.ends_with(family.unit), "{name}");
+            assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'), "{name}");
+        }
     }
 }

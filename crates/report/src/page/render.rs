@@ -10,13 +10,12 @@ use weigh_model::event::Event;
 
 use super::document::{Document, escape, figure, section};
 use super::facts::Provenance;
-use super::{
-    answer, definitions, doubts, facts, limits, modelled, overview, stages, thresholds, wire,
-};
+use super::{answer, doubts, facts, limits, methods, modelled, overview, stages, thresholds, wire};
 use crate::pictures::{Gallery, Kind};
 use crate::summary::headlines::metrics;
-use crate::summary::{Matrix, Summary, unit_of};
+use crate::summary::{Matrix, Summary};
 use crate::view::{interference, stalled};
+use weigh_model::metrics::{definition, unit_of};
 
 /// The page of a run. `events` are those that `summary` was made from.
 pub fn page(summary: &Summary, events: &[Event], provenance: &Provenance) -> String {
@@ -193,7 +192,7 @@ fn computed(summary: &Summary) -> String {
              tabindex=\"0\" role=\"region\" aria-label=\"Values of {}\"></div></details>",
             escape(name),
             escape(name),
-            escape(&definitions::definition(name)),
+            escape(&definition(name)),
             escape(unit),
             repetitions.len(),
             escape(&intervals(summary, name)),
@@ -216,7 +215,7 @@ fn intervals(summary: &Summary, name: &str) -> String {
         let cases = cases(number);
         text += &match is_refused {
             true => format!("None in {cases}: {words}. "),
-            false => format!("In {cases} {words}: {} ", definitions::method(words)),
+            false => format!("In {cases} {words}: {} ", methods::method(words)),
         };
     }
     text
@@ -225,10 +224,8 @@ fn intervals(summary: &Summary, name: &str) -> String {
 /// What the script works with.
 fn data(summary: &Summary, gallery: &Gallery) -> Value {
     let gallery = serde_json::to_value(gallery).unwrap_or(Value::Null);
-    let what: Vec<[String; 2]> = metrics(summary)
-        .into_iter()
-        .map(|name| [name.to_owned(), definitions::definition(name)])
-        .collect();
+    let what: Vec<[String; 2]> =
+        metrics(summary).into_iter().map(|name| [name.to_owned(), definition(name)]).collect();
     json!({
         "shared": gallery["shared"], "pictures": gallery["pictures"], "what": what,
         "lossy": most_lossy(summary),

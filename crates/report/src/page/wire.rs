@@ -3,10 +3,12 @@
 
 use std::fmt::Write as _;
 
+use weigh_model::metrics::{LAYERS, PHASES};
+
 use super::document::{escape, figure};
 use crate::figures::three_digits;
 use crate::pictures::{Gallery, Kind, Picture};
-use crate::summary::wire_bytes::{CellBytes, LAYERS, PHASES, Whole, exact, present, scenes};
+use crate::summary::wire_bytes::{CellBytes, Whole, exact, present, scenes};
 use crate::summary::{Matrix, Summary};
 
 /// What a reader is told; `None` where no wire was listened on and no path lay between the parties.

@@ -6,7 +6,8 @@ use super::picture::{Kind, Picture, of_repetitions, part};
 use super::scale;
 use crate::figures::capital;
 use crate::summary::matrix::{Axis, COLOURS, Line};
-use crate::summary::{Matrix, Metric, Summary, unit_of};
+use crate::summary::{Matrix, Metric, Summary};
+use weigh_model::metrics::unit_of;
 
 /// The pictures of one metric: one for every axis, or several where there are many lines.
 pub(crate) fn pictures(summary: &Summary, matrix: &Matrix, metric: &str) -> Vec<Picture> {

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::picture::{Kind, Picture, part};
 use super::stacked;
 use super::stacked::ROWS_MAX;
-use crate::summary::{Summary, unit_of};
+use crate::summary::Summary;
+use weigh_model::metrics::unit_of;
 
 /// The pictures of the cost, where it was measured.
 pub(crate) fn pictures(summary: &Summary) -> Vec<Picture> {

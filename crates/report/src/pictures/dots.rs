@@ -5,7 +5,8 @@ use serde_json::json;
 use super::picture::{Kind, Picture, of_repetitions, part};
 use super::scale;
 use crate::figures::capital;
-use crate::summary::{Cell, Metric, Summary, unit_of};
+use crate::summary::{Cell, Metric, Summary};
+use weigh_model::metrics::unit_of;
 
 /// The pictures of one metric: one, or several where there are many cells.
 pub(crate) fn pictures(summary: &Summary, metric: &str) -> Vec<Picture> {

@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::picture::lean;
 use crate::summary::matrix::{Axis, Line};
-use crate::summary::{Matrix, Metric, Summary, unit_of};
+use crate::summary::{Matrix, Metric, Summary};
+use weigh_model::metrics::unit_of;
 
 /// `cells` (label, name, guarantee, colour, valid), `names` of all metrics, and `metrics`: for
 /// each its unit, a row `[cell, mean, low, high, [values]]` for every cell that has it, and beside

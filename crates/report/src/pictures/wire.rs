@@ -1,10 +1,11 @@
 //! What a message and a session take on the wire, stacked by layer.
 
 use serde_json::{Value, json};
+use weigh_model::metrics::{LAYERS, PHASES};
 
 use super::picture::{Kind, Picture, part};
 use crate::summary::Summary;
-use crate::summary::wire_bytes::{CellBytes, LAYERS, PHASES, Whole, present};
+use crate::summary::wire_bytes::{COLOURS, CellBytes, Whole, present};
 
 /// The pictures of both, where a wire was listened on.
 pub(crate) fn pictures(summary: &Summary) -> Vec<Picture> {
@@ -117,7 +118,7 @@ fn bars(at: usize, layer: usize, panel: &Panel, cells: &[CellBytes]) -> Value {
         cells.iter().map(|cell| thousandths(stacked(panel, cell, layer))).collect();
     json!({
         "type": "bar", "stack": format!("panel {at}"), "name": LAYERS[layer].title,
-        "color": LAYERS[layer].colour, "barMaxWidth": 18, "xAxisIndex": at, "yAxisIndex": at,
+        "color": COLOURS[layer], "barMaxWidth": 18, "xAxisIndex": at, "yAxisIndex": at,
         "itemStyle": { "borderColor": "$ground", "borderWidth": 0.75 },
         "emphasis": { "focus": "series" }, "data": data,
     })

@@ -76,21 +76,47 @@ pub(crate) fn doubt(counts: &Counts) -> Option<Doubt> {
 }
 
 /// Messages per second of successive windows of equal length after the warm-up: delivered ones, or
-/// confirmed or sent ones where nobody counted deliveries. `None` where there were none. Intervals
-/// are joined until a window holds [`MESSAGES_MIN`] messages on average, so that the course is
-/// that of the rate and not of single messages.
+/// confirmed or sent ones where nobody counted deliveries. `None` where there were none. Windows
+/// are joined until one holds [`MESSAGES_MIN`] messages on average, so that the course is that of
+/// the rate and not of single messages.
 fn rates(intervals: &[&Interval], window_s: Option<f64>) -> Option<Vec<f64>> {
     let measured: Vec<(&Interval, f64)> = measured(intervals, window_s);
     let total = |count: fn(&Interval) -> u64| measured.iter().map(|(i, _)| count(i)).sum::<u64>();
     let counts: [fn(&Interval) -> u64; 3] = [|i| i.delivered, |i| i.acknowledged, |i| i.sent];
     let count = counts.into_iter().find(|count| total(*count) > 0)?;
-    let mean = total(count) as f64 / measured.len() as f64;
+    let counted = measured.iter().map(|(interval, seconds)| (count(interval), *seconds));
+    let windows = even(counted.collect());
+    let messages = |windows: &[(u64, f64)]| windows.iter().map(|(count, _)| count).sum::<u64>();
+    let mean = messages(&windows) as f64 / windows.len() as f64;
     let joined = ((MESSAGES_MIN / mean).ceil() as usize).max(1);
-    let rate = |chunk: &[(&Interval, f64)]| {
+    let rate = |chunk: &[(u64, f64)]| {
         let seconds: f64 = chunk.iter().map(|(_, seconds)| seconds).sum();
-        chunk.iter().map(|(interval, _)| count(interval)).sum::<u64>() as f64 / seconds
+        messages(chunk) as f64 / seconds
     };
-    Some(measured.chunks_exact(joined).map(rate).collect())
+    Some(windows.chunks_exact(joined).map(rate).collect())
+}
+
+/// Windows of one length. Where nobody knew how long a trial would be, its later intervals are
+/// longer: then earlier ones are joined until they are as long as those of the last quarter.
+fn even(windows: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
+    let usual = |part: &[(u64, f64)]| {
+        let mut lengths: Vec<f64> = part.iter().map(|(_, seconds)| *seconds).collect();
+        lengths.sort_by(f64::total_cmp);
+        lengths.get(part.len() / 2).copied().unwrap_or(0.0)
+    };
+    let quarter = windows.len() / 4;
+    let length = usual(&windows[windows.len() - quarter..]);
+    if length < GROWN * usual(&windows[..quarter]) || quarter == 0 {
+        return windows;
+    }
+    let (mut evened, mut window) = (Vec::new(), (0, 0.0));
+    for (count, seconds) in windows {
+        window = (window.0 + count, window.1 + seconds);
+        if window.1 >= WHOLE * length {
+            evened.push(std::mem::take(&mut window));
+        }
+    }
+    evened
 }
 
 /// The whole intervals of the measured window and their lengths in seconds: without the warm-up,
@@ -113,11 +139,17 @@ fn measured<'a>(intervals: &[&'a Interval], window_s: Option<f64>) -> Vec<(&'a I
         }
     }
     let longest = measured.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
-    if measured.last().is_some_and(|(_, seconds)| *seconds < 0.9 * longest) {
+    if measured.last().is_some_and(|(_, seconds)| *seconds < WHOLE * longest) {
         measured.pop();
     }
     measured
 }
+
+/// An interval of less than this share of the others' length is not whole.
+const WHOLE: f64 = 0.9;
+
+/// Intervals that grow with the trial double in length; one that a pause made long is no sign.
+const GROWN: f64 = 1.5;
 
 /// Fewer windows are too short to tell: the classes are known to be right from 20 on.
 const WINDOWS_MIN: usize = 20;
@@ -159,6 +191,28 @@ mod tests {
         let mut told = intervals(&[100, 100, 100, 10], 0);
         told[3].length_ns = Some(10_000_000);
         assert_eq!(rates_of(&told, None), [1000.0; 3]);
+    }
+
+    /// As a trial of unknown length leaves them: 240 intervals of 0.1 s, 120 of 0.2 s, and so on.
+    #[test]
+    fn intervals_that_grow_with_the_trial_are_windows_of_one_length() {
+        let lengths = [(240, 100), (120, 200), (120, 400), (50, 800)];
+        let lengths = lengths.iter().flat_map(|(count, ms)| vec![*ms; *count]);
+        let mut at_ms = 0;
+        let told: Vec<Interval> = lengths
+            .map(|ms: u64| {
+                at_ms += ms;
+                let (at_ns, length_ns) = (at_ms * 1_000_000, Some(ms * 1_000_000));
+                Interval { at_ns, length_ns, delivered: 2 * ms, ..Interval::default() }
+            })
+            .collect();
+        let rates_seen = rates_of(&told, None);
+        let windows = (at_ms / 400) as usize;
+        assert!((windows - 50..=windows).contains(&rates_seen.len()), "{}", rates_seen.len());
+        assert!(rates_seen.iter().all(|rate| (rate - 2000.0).abs() < 1e-6), "{rates_seen:?}");
+        let mut paused = intervals(&[100; 80], 0);
+        paused[70].length_ns = Some(300_000_000);
+        assert_eq!(rates_of(&paused, None).len(), 79, "a pause makes no other window longer");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use weigh_model::trial::Point;
 use weigh_model::{Condition, Doubt};
 
 use super::cell::Cell;
-use super::units::figure_text;
+use super::figure_text::figure_text;
 use crate::figures::{count, three_digits};
 
 /// Adds to `cells` what was decided about them in the run that `started`.

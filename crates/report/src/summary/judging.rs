@@ -9,8 +9,8 @@ use super::cell::Cell;
 use super::lateness::{lag_name, lag_ns};
 use super::reading::{Figure, Reading};
 use super::threshold::{Answer, Judged};
-use super::units::unit_of;
 use crate::figures::{count, three_digits, time};
+use weigh_model::metrics::unit_of;
 
 /// A figure as a condition may use it.
 #[derive(Clone, Debug, PartialEq)]

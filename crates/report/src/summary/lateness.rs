@@ -6,6 +6,7 @@
 use weigh_model::Doubt;
 use weigh_model::condition::quantile_of;
 use weigh_model::doubt::{DoubtRecord, Severity};
+use weigh_model::metrics::QUANTILES;
 
 use super::cell::Cell;
 use super::metric::Metric;
@@ -78,8 +79,8 @@ fn beside(cell: &Cell, recorded: &str) -> Option<f64> {
     let (time, part) = recorded.split_once('.')?;
     let q = quantile_of(recorded).filter(|_| part.starts_with('p'))?;
     let of = |part: &str| cell.metrics.get(&format!("{time}.{part}"))?.value;
-    let below = KEPT.iter().rev().find(|(kept, _)| *kept <= q).and_then(|(_, part)| of(part));
-    let above = KEPT.iter().filter(|(kept, _)| *kept >= q).find_map(|(_, part)| of(part));
+    let below = QUANTILES.iter().rev().find(|(_, kept)| *kept <= q).and_then(|(part, _)| of(part));
+    let above = QUANTILES.iter().filter(|(_, kept)| *kept >= q).find_map(|(part, _)| of(part));
     let above = above.or_else(|| of("max"));
     below.into_iter().chain(above).reduce(f64::max)
 }
@@ -184,10 +185,6 @@ const NEGLIGIBLE: f64 = 0.05;
 
 /// Above this share of a figure it is withheld.
 const DOMINANT: f64 = 0.5;
-
-/// The quantiles that are kept, from the lowest.
-const KEPT: [(f64, &str); 5] =
-    [(0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"), (0.999, "p999")];
 
 /// What is looked at for the doubt, in the order in which it is said.
 const PARTS: [&str; 7] = ["p50", "p99", "max", "mean", "p90", "p95", "p999"];

@@ -12,6 +12,7 @@ use weigh_limit::{
 };
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::ledger::Cause;
+use weigh_model::metrics::PARTS;
 use weigh_model::trial::Point;
 use weigh_model::units::Nanos;
 
@@ -216,8 +217,7 @@ fn lateness(trial: &TrialFinished) -> Option<(Nanos, Nanos)> {
         Some((metric(&format!("response_time_lag_ns.{part}"))?, time))
     };
     let share = |(lag, time): &(f64, f64)| lag / time.max(1.0);
-    let parts = ["p50", "p90", "p95", "p99", "p999", "max"];
-    let largest = parts.iter().filter_map(pair).max_by(|a, b| share(a).total_cmp(&share(b)));
+    let largest = PARTS[1..].iter().filter_map(pair).max_by(|a, b| share(a).total_cmp(&share(b)));
     let old = || metric("send_lag_ns.p999").zip(metric("response_time_ns.mean"));
     largest.or_else(old).map(|(lag, time)| (Nanos(lag as u64), Nanos(time as u64)))
 }

@@ -7,7 +7,7 @@ use weigh_stats::outlier::Rule;
 use weigh_stats::quantile::values_needed;
 use weigh_stats::{Interval, Refusal, RunsMean};
 
-use super::units::unit_of;
+use weigh_model::metrics::{quantile_of, unit_of};
 
 /// One line of a metric's uncertainty budget (JCGM 100, clause 4).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -187,16 +187,9 @@ fn floor(name: &str, values: &[f64]) -> f64 {
 
 /// Why the quantile that `name` ends with cannot be told from so few values.
 fn thin_tail(name: &str, samples_min: Option<u64>) -> Option<Refusal> {
-    let (q, have) = (quantile(name)?, samples_min?);
+    let (q, have) = (quantile_of(name)?, samples_min?);
     let needed = values_needed(q);
     (have < needed).then_some(Refusal::TailTooThin { q, have, needed })
-}
-
-/// The quantile that a name ends with: 0.999 for `response_time_ns.p999`.
-fn quantile(name: &str) -> Option<f64> {
-    let digits = name.rsplit_once(".p")?.1;
-    let number: f64 = format!("0.{digits}").parse().ok()?;
-    (digits.len() > 1 && number > 0.0).then_some(number)
 }
 
 /// Metrics that are a part of a whole.

@@ -4,28 +4,10 @@
 
 use std::fmt::Write as _;
 
+use weigh_model::metrics::{LAYERS, PHASES};
+
 use super::cell::Cell;
 use super::document::Summary;
-
-/// A layer of the wire.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Layer {
-    /// Its name in metrics.
-    pub(crate) key: &'static str,
-    /// What it is called.
-    pub(crate) title: &'static str,
-    /// Its colour in the theme.
-    pub(crate) colour: &'static str,
-}
-
-/// A part of a connection's life.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Phase {
-    /// Its name in metrics.
-    pub(crate) key: &'static str,
-    /// What it is called.
-    pub(crate) title: &'static str,
-}
 
 /// What bytes are divided by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,26 +169,9 @@ pub(crate) fn scenes(summary: &Summary) -> Vec<(String, Vec<&str>)> {
     told
 }
 
-/// The layers as they are stacked: what the user wanted to carry first, then what each layer below
-/// adds to it. The order and the colours are the same in every picture and table.
-pub(crate) const LAYERS: [Layer; 9] = [
-    Layer { key: "payload", title: "payload", colour: "$c0" },
-    Layer { key: "protocol", title: "protocol", colour: "$c1" },
-    Layer { key: "application", title: "protocol and payload", colour: "$c5" },
-    Layer { key: "tls_record", title: "TLS records", colour: "$c2" },
-    Layer { key: "tls_handshake", title: "TLS handshake", colour: "$c3" },
-    Layer { key: "transport", title: "TCP headers", colour: "$c4" },
-    Layer { key: "ip", title: "IP headers", colour: "$c7" },
-    Layer { key: "link", title: "Ethernet headers", colour: "$quiet" },
-    Layer { key: "repeated", title: "sent again", colour: "$bad" },
-];
-
-/// The phases in their order.
-pub(crate) const PHASES: [Phase; 3] = [
-    Phase { key: "set_up", title: "set-up" },
-    Phase { key: "messages", title: "messages" },
-    Phase { key: "tear_down", title: "tear-down" },
-];
+/// Colours of [`LAYERS`] in the theme, the same in every picture and table.
+pub(crate) const COLOURS: [&str; LAYERS.len()] =
+    ["$c0", "$c1", "$c5", "$c2", "$c3", "$c4", "$c7", "$quiet", "$bad"];
 
 #[cfg(test)]
 mod tests {

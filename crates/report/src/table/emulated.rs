@@ -12,7 +12,7 @@ use crate::terminal::{Style, drawn, ruled};
 /// A table for each tool; empty where no figure was asked for.
 pub(crate) fn render(summary: &Summary, style: Style) -> String {
     let tables = Emulation::ALL.into_iter().filter_map(|own| {
-        let has = |cell: &&Cell| own.metrics().iter().any(|name| cell.metrics.contains_key(*name));
+        let has = |cell: &&Cell| own.metrics().any(|name| cell.metrics.contains_key(name));
         let cells: Vec<&Cell> = summary.cells.iter().filter(has).collect();
         (!cells.is_empty()).then(|| table(own, &cells, style))
     });
@@ -25,7 +25,7 @@ fn table(own: Emulation, cells: &[&Cell], style: Style) -> String {
         true => format!("\n**{heading}**\n\n"),
         false => format!("\n{heading}\n"),
     };
-    let names: Vec<&str> = own.metrics().iter().copied().filter(|name| is_shown(name)).collect();
+    let names: Vec<&str> = own.metrics().filter(|name| is_shown(name)).collect();
     let mut table = ruled(style);
     table.set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(std::iter::once("").chain(names.iter().map(|name| short(name, own))));

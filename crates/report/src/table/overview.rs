@@ -71,7 +71,7 @@ fn draw(
     table.set_content_arrangement(arrangement);
     table.set_width(style.width);
     let heading = |column: &&Column| {
-        if style.is_markdown { column.heading.replace('\n', " ") } else { column.heading.into() }
+        if style.is_markdown { column.heading().replace('\n', " ") } else { column.heading() }
     };
     table.set_header(columns.iter().map(heading));
     for (guarantee, is_reference, cells) in groups(summary) {
@@ -81,7 +81,7 @@ fn draw(
         let shown = if style.is_markdown { cells.len() } else { ROWS_MAX.min(cells.len()) };
         let rest = cells.len() - shown;
         for cell in cells.into_iter().take(shown) {
-            table.add_row(columns.iter().map(|column| (column.show)(cell, style)));
+            table.add_row(columns.iter().map(|column| column.show(cell, style)));
         }
         if rest > 0 {
             table.add_row([format!("{rest} more: {ELSEWHERE}")]);

@@ -1,6 +1,6 @@
 //! The columns of the overview: every cell in a row, with one string for each column.
 
-use weigh_model::Guarantee;
+use weigh_model::{Guarantee, metrics};
 
 use super::late;
 use crate::figures::{
@@ -23,13 +23,13 @@ pub(crate) enum Row<'a> {
 
 /// The headings of all columns.
 pub(crate) fn headings(summary: &Summary) -> impl Iterator<Item = String> {
-    columns(summary).map(|column| column.heading.replace('\n', " "))
+    columns(summary).map(|column| column.heading().replace('\n', " "))
 }
 
 /// All rows with all columns.
 pub(crate) fn rows(summary: &Summary) -> Vec<Row<'_>> {
     let figures = |cell: &Cell| -> Vec<String> {
-        columns(summary).map(|column| (column.show)(cell, Style::markdown())).collect()
+        columns(summary).map(|column| column.show(cell, Style::markdown())).collect()
     };
     let mut rows = Vec::new();
     for (guarantee, is_reference, cells) in groups(summary) {
@@ -71,10 +71,29 @@ pub(crate) enum Part {
     Energy,
 }
 
+/// A column: of a metric, or of the ledger.
 pub(crate) struct Column {
-    pub(crate) heading: &'static str,
+    /// The metric, or the heading where it shows none.
+    name: &'static str,
     pub(crate) part: Part,
-    pub(crate) show: fn(&Cell, Style) -> String,
+    show: fn(&Cell, &str, Style) -> String,
+}
+
+impl Column {
+    /// Its heading, at most two lines.
+    pub(crate) fn heading(&self) -> String {
+        let heading = metrics::heading(self.name);
+        if heading.is_empty() { self.name.to_owned() } else { heading }
+    }
+
+    /// What it shows of `cell`.
+    pub(crate) fn show(&self, cell: &Cell, style: Style) -> String {
+        (self.show)(cell, self.name, style)
+    }
+}
+
+const fn column(name: &'static str, part: Part, show: fn(&Cell, &str, Style) -> String) -> Column {
+    Column { name, part, show }
 }
 
 /// The columns that this run has something for: those of the wire stand only where it was listened
@@ -82,88 +101,51 @@ pub(crate) struct Column {
 pub(crate) fn columns(summary: &Summary) -> impl Iterator<Item = &'static Column> {
     let has = |metric: &str| summary.cells.iter().any(|cell| cell.metrics.contains_key(metric));
     let (is_heard, is_asked) = (has(WIRE_BYTES), summary.cells.iter().any(polls));
-    let energy = ENERGY_COLUMNS.iter().filter(move |(metric, _)| has(metric));
-    let wire = WIRE_COLUMNS.iter().filter(move |_| is_heard);
-    let polls = POLL_COLUMNS.iter().filter(move |_| is_asked);
     let is_late = late::is_any(summary);
-    let columns = COLUMNS.iter().filter(move |column| is_late || column.heading != LATE);
-    columns.chain(polls).chain(wire).chain(energy.map(|(_, column)| column))
+    COLUMNS.iter().filter(move |column| match column.part {
+        Part::Polls => is_asked,
+        Part::Wire => is_heard,
+        Part::Energy => has(column.name),
+        _ => is_late || column.name != LATE,
+    })
 }
 
-/// By the metric that they show.
-const ENERGY_COLUMNS: &[(&str, Column)] = &[
-    (
-        MESSAGE_J,
-        Column { heading: "measured\nJ/msg", part: Part::Energy, show: |c, _| rate(c, MESSAGE_J) },
-    ),
-    (
-        ABOVE_IDLE_J,
-        Column {
-            heading: "above idle\nJ/msg",
-            part: Part::Energy,
-            show: |c, _| rate(c, ABOVE_IDLE_J),
-        },
-    ),
-    (
-        SESSION_J,
-        Column {
-            heading: "measured\nJ/session",
-            part: Part::Energy,
-            show: |c, _| rate(c, SESSION_J),
-        },
-    ),
-    (
-        SESSION_MAH,
-        Column {
-            heading: "measured\nmAh/session",
-            part: Part::Energy,
-            show: |c, _| rate(c, SESSION_MAH),
-        },
-    ),
-];
-
-const POLL_COLUMNS: &[Column] = &[
-    Column { heading: "delivery\np50", part: Part::Polls, show: |c, s| delivery(c, "p50", s) },
-    Column { heading: "delivery\np99", part: Part::Polls, show: |c, s| delivery(c, "p99", s) },
-    Column { heading: "poll wait\nmean", part: Part::Polls, show: poll_wait },
-    Column { heading: "poll trip\nmean", part: Part::Polls, show: |c, s| part(c, POLL_TRIP, s) },
-    Column { heading: "handling\nmean", part: Part::Polls, show: |c, s| part(c, HANDLING, s) },
-    Column { heading: "polls", part: Part::Polls, show: |c, _| rate(c, "polls") },
-    Column { heading: "empty\npolls", part: Part::Polls, show: |c, _| rate(c, "empty_polls") },
-    Column { heading: "messages\nper poll", part: Part::Polls, show: |c, _| rate(c, PER_POLL) },
-];
-
-const WIRE_COLUMNS: &[Column] = &[
-    Column { heading: "wire\nB/msg", part: Part::Wire, show: |c, _| rate(c, WIRE_BYTES) },
-    Column { heading: "TCP\nB/msg", part: Part::Wire, show: |c, _| rate(c, TRANSPORT_BYTES) },
-    Column { heading: "content\nB/msg", part: Part::Wire, show: |c, _| rate(c, CONTENT_BYTES) },
-    Column { heading: "wire\nB/session", part: Part::Wire, show: |c, _| rate(c, SESSION_BYTES) },
-    Column { heading: "set-up\nB/session", part: Part::Wire, show: |c, _| rate(c, SET_UP_BYTES) },
-    Column {
-        heading: "tear-down\nB/session",
-        part: Part::Wire,
-        show: |c, _| rate(c, TEAR_DOWN_BYTES),
-    },
-    Column { heading: "packets\nagain", part: Part::Wire, show: |c, _| again(c) },
-];
-
 const COLUMNS: &[Column] = &[
-    Column { heading: "protocol, target", part: Part::All, show: |cell, _| row_name(cell) },
-    Column { heading: "response\np50", part: Part::Time, show: |c, s| latency(c, "p50", s) },
-    Column { heading: "response\np99", part: Part::Time, show: |c, s| latency(c, "p99", s) },
-    Column { heading: "response\nmax", part: Part::Time, show: |c, s| latency(c, "max", s) },
-    Column { heading: "in/s", part: Part::Rate, show: |c, _| rate(c, "throughput_in_per_s") },
-    Column { heading: "out/s", part: Part::Rate, show: |c, _| rate(c, "throughput_out_per_s") },
-    Column { heading: "send lag\np99", part: Part::Rate, show: send_lag },
-    Column { heading: "scheduled", part: Part::Ledger, show: |c, _| count(c.ledger.scheduled) },
-    Column { heading: "delivered", part: Part::Ledger, show: |c, _| known(c.ledger.delivered) },
-    Column { heading: LATE, part: Part::Ledger, show: |c, _| count(c.ledger.late) },
-    Column { heading: "lost", part: Part::Ledger, show: lost_of },
-    Column { heading: "dup", part: Part::Ledger, show: |c, _| count(c.ledger.duplicates) },
-    Column { heading: "target\nCPU %", part: Part::Cost, show: |c, _| rate(c, CPU_PERCENT) },
-    Column { heading: "target\nµs/msg", part: Part::Cost, show: |c, _| rate(c, CPU_US) },
-    Column { heading: "target\nmemory", part: Part::Cost, show: |c, _| memory(c) },
-    Column { heading: "gen.\nCPU %", part: Part::Cost, show: |c, _| busiest(c) },
+    column("protocol, target", Part::All, |cell, _, _| row_name(cell)),
+    column("response_time_ns.p50", Part::Time, latency),
+    column("response_time_ns.p99", Part::Time, latency),
+    column("response_time_ns.max", Part::Time, latency),
+    column("throughput_in_per_s", Part::Rate, rate),
+    column("throughput_out_per_s", Part::Rate, rate),
+    column("send_lag_ns.p99", Part::Rate, send_lag),
+    column("scheduled", Part::Ledger, |cell, _, _| count(cell.ledger.scheduled)),
+    column("delivered", Part::Ledger, |cell, _, _| known(cell.ledger.delivered)),
+    column(LATE, Part::Ledger, |cell, _, _| count(cell.ledger.late)),
+    column("lost", Part::Ledger, |cell, _, style| lost_of(cell, style)),
+    column("dup", Part::Ledger, |cell, _, _| count(cell.ledger.duplicates)),
+    column("target_cpu_percent.mean", Part::Cost, rate),
+    column("target_cpu_us_per_message", Part::Cost, rate),
+    column("target_memory_bytes.max", Part::Cost, |cell, name, _| plain(cell, name, bytes)),
+    column("generator_cpu_percent.max", Part::Cost, whole),
+    column("delivery_time_ns.p50", Part::Polls, delivery),
+    column("delivery_time_ns.p99", Part::Polls, delivery),
+    column("poll_wait_time_ns.mean", Part::Polls, poll_wait),
+    column("poll_round_trip_time_ns.mean", Part::Polls, part),
+    column("handling_time_ns.mean", Part::Polls, part),
+    column("polls", Part::Polls, rate),
+    column("empty_polls", Part::Polls, rate),
+    column("messages_per_poll", Part::Polls, rate),
+    column(WIRE_BYTES, Part::Wire, rate),
+    column("wire.transport.bytes_per_message", Part::Wire, rate),
+    column("wire.application.bytes_per_message", Part::Wire, rate),
+    column("wire.bytes_per_session", Part::Wire, rate),
+    column("wire.phases.set_up.bytes_per_session", Part::Wire, rate),
+    column("wire.phases.tear_down.bytes_per_session", Part::Wire, rate),
+    column("wire.retransmitted_packets", Part::Wire, whole),
+    column("energy_j_per_message", Part::Energy, rate),
+    column("energy_above_idle_j_per_message", Part::Energy, rate),
+    column("energy_j_per_session", Part::Energy, rate),
+    column("energy_mah_per_session", Part::Energy, rate),
 ];
 
 fn row_name(cell: &Cell) -> String {
@@ -173,12 +155,11 @@ fn row_name(cell: &Cell) -> String {
 }
 
 /// Response time, or delivery time marked by a `d` where nothing is confirmed.
-fn latency(cell: &Cell, statistic: &str, style: Style) -> String {
-    let response = format!("response_time_ns.{statistic}");
-    if cell.metrics.contains_key(&response) {
-        return since_due(cell, &response, "", style);
+fn latency(cell: &Cell, response: &str, style: Style) -> String {
+    if cell.metrics.contains_key(response) {
+        return since_due(cell, response, "", style);
     }
-    since_due(cell, &format!("delivery_time_ns.{statistic}"), DELIVERY_MARK, style)
+    since_due(cell, &response.replace("response", "delivery"), DELIVERY_MARK, style)
 }
 
 /// A time from the due time with its mark; marked by an `l` where a part of it is the generator's
@@ -233,8 +214,8 @@ pub(crate) fn shows_delivery_time(cell: &Cell) -> bool {
 }
 
 /// Delivery time, whatever else the cell has.
-fn delivery(cell: &Cell, statistic: &str, style: Style) -> String {
-    since_due(cell, &format!("delivery_time_ns.{statistic}"), "", style)
+fn delivery(cell: &Cell, name: &str, style: Style) -> String {
+    since_due(cell, name, "", style)
 }
 
 /// True if `cell` shows a one-way time where others show a delivery time.
@@ -243,10 +224,10 @@ pub(crate) fn shows_one_way_time(cell: &Cell) -> bool {
 }
 
 /// The first part of a delivery time; none where the whole is withheld.
-fn poll_wait(cell: &Cell, style: Style) -> String {
+fn poll_wait(cell: &Cell, name: &str, style: Style) -> String {
     match is_withheld(cell, "delivery_time_ns.mean") {
         true => ABSENT.to_owned(),
-        false => part(cell, POLL_WAIT, style),
+        false => part(cell, name, style),
     }
 }
 
@@ -264,27 +245,23 @@ pub(crate) fn part(cell: &Cell, name: &str, style: Style) -> String {
     }
 }
 
-fn send_lag(cell: &Cell, style: Style) -> String {
-    value(cell, "send_lag_ns.p99").map_or(ABSENT.into(), |lag| time(lag, style.is_ascii))
+fn send_lag(cell: &Cell, name: &str, style: Style) -> String {
+    plain(cell, name, |lag| time(lag, style.is_ascii))
 }
 
-fn rate(cell: &Cell, name: &str) -> String {
+fn rate(cell: &Cell, name: &str, _: Style) -> String {
     let metric = cell.metrics.get(name);
     let figure = metric.and_then(|metric| Some(between(metric.value?, ends(metric))));
     figure.unwrap_or_else(|| ABSENT.to_owned())
 }
 
-fn busiest(cell: &Cell) -> String {
-    value(cell, GENERATOR_PERCENT).map_or(ABSENT.to_owned(), three_digits)
+/// A mean over the repetitions without its interval.
+fn whole(cell: &Cell, name: &str, _: Style) -> String {
+    plain(cell, name, three_digits)
 }
 
-/// Retransmissions of a repetition on average.
-fn again(cell: &Cell) -> String {
-    value(cell, AGAIN_PACKETS).map_or(ABSENT.to_owned(), three_digits)
-}
-
-fn memory(cell: &Cell) -> String {
-    value(cell, "target_memory_bytes.max").map_or(ABSENT.to_owned(), bytes)
+fn plain(cell: &Cell, name: &str, show: impl Fn(f64) -> String) -> String {
+    value(cell, name).map_or(ABSENT.to_owned(), show)
 }
 
 pub(crate) fn value(cell: &Cell, name: &str) -> Option<f64> {
@@ -306,41 +283,7 @@ const LATE: &str = "late";
 /// Where everything stands that the terminal has no room for.
 pub(crate) const ELSEWHERE: &str = "report.html, cells.csv and summary.json have them";
 
-const MESSAGE_J: &str = "energy_j_per_message";
-
-const ABOVE_IDLE_J: &str = "energy_above_idle_j_per_message";
-
-const SESSION_J: &str = "energy_j_per_session";
-
-const SESSION_MAH: &str = "energy_mah_per_session";
-
 const WIRE_BYTES: &str = "wire.bytes_per_message";
-
-const TRANSPORT_BYTES: &str = "wire.transport.bytes_per_message";
-
-const CONTENT_BYTES: &str = "wire.application.bytes_per_message";
-
-const SESSION_BYTES: &str = "wire.bytes_per_session";
-
-const SET_UP_BYTES: &str = "wire.phases.set_up.bytes_per_session";
-
-const TEAR_DOWN_BYTES: &str = "wire.phases.tear_down.bytes_per_session";
-
-const AGAIN_PACKETS: &str = "wire.retransmitted_packets";
-
-const POLL_WAIT: &str = "poll_wait_time_ns.mean";
-
-const POLL_TRIP: &str = "poll_round_trip_time_ns.mean";
-
-const HANDLING: &str = "handling_time_ns.mean";
-
-const PER_POLL: &str = "messages_per_poll";
-
-const CPU_PERCENT: &str = "target_cpu_percent.mean";
-
-const CPU_US: &str = "target_cpu_us_per_message";
-
-const GENERATOR_PERCENT: &str = "generator_cpu_percent.max";
 
 const DELIVERY_MARK: &str = " d";
 

@@ -2,7 +2,8 @@
 
 use crate::figures::{between, count, spoken, three_digits};
 use crate::summary::pairs::BACKGROUND;
-use crate::summary::{Comparison, Difference, Interference, Summary, Verdict, unit_of};
+use crate::summary::{Comparison, Difference, Interference, Summary, Verdict};
+use weigh_model::metrics::unit_of;
 
 /// What lay beneath every cell, and what it did: for the terminal and the page.
 pub(crate) fn blocks(summary: &Summary, is_ascii: bool) -> Vec<(String, Vec<String>)> {

@@ -1,7 +1,7 @@
 //! A sentence for each threshold of the plan.
 
+use crate::summary::figure_text::figure_text;
 use crate::summary::thresholds::NOT_DONE;
-use crate::summary::units::figure_text;
 use crate::summary::{Answer, Judged, Summary, Threshold};
 
 /// A sentence for each threshold, and what it comes to.

@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use weigh_model::Trial;
 use weigh_model::protocol::Invalid;
+use weigh_plan::Case;
 use weigh_plan::keys::ABILITIES;
-use weigh_plan::matrix::Decided;
 use weigh_probe::abilities::Abilities;
 use weigh_probe::demands;
 use weigh_stage::catalogue::Catalogue;
@@ -27,14 +27,8 @@ impl KnownAbilities {
     ///
     /// # Errors
     /// What the target cannot do, at the key that asks for it; a file that cannot be read.
-    pub fn check(
-        &self,
-        catalogue: &Catalogue,
-        case: &Decided,
-        trial: &Trial,
-    ) -> Result<(), Invalid> {
-        let named = case.share.get(ABILITIES).and_then(|value| value.as_str());
-        let known = match named {
+    pub fn check(&self, catalogue: &Catalogue, case: &Case, trial: &Trial) -> Result<(), Invalid> {
+        let known = match &case.abilities {
             Some(file) => Some(self.of_file(file, trial)?),
             None => self.of_target(catalogue, &case.target)?,
         };

@@ -9,10 +9,11 @@ use weigh_model::body::BodySource;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::Point;
 use weigh_model::{Endpoint, Trial};
-use weigh_plan::background::{Beneath, PREFIX};
+use weigh_plan::Case;
+use weigh_plan::background::PREFIX;
+use weigh_plan::case::{Beneath, setting_text};
 use weigh_plan::keys::Keys;
 use weigh_plan::kind::Wrong;
-use weigh_plan::matrix::{self, Decided};
 use weigh_protocols as registry;
 use weigh_stage::catalogue::Catalogue;
 
@@ -63,7 +64,7 @@ impl BackgroundCase {
         let given: BTreeMap<String, String> = own
             .into_iter()
             .flatten()
-            .filter_map(|(key, value)| Some((key.clone(), matrix::setting_text(value)?)))
+            .filter_map(|(key, value)| Some((key.clone(), setting_text(value)?)))
             .collect();
         let lane = Lane::new(protocol, against, given).map_err(of_background)?;
         let case = BackgroundCase { asked: asked.clone(), lane };
@@ -116,19 +117,19 @@ fn check_readings(asked: &Background) -> Result<(), Invalid> {
 ///
 /// # Errors
 /// What is wrong with the words, as a plan would say it.
-pub fn beneath(words: &str, drafts: Vec<Decided>, known: &Known<'_>) -> Result<Vec<Decided>, Stop> {
+pub fn beneath(words: &str, drafts: Vec<Case>, known: &Known<'_>) -> Result<Vec<Case>, Stop> {
     let mut all = Vec::new();
     for draft in drafts {
         let asked = of_words(words, &draft, known)
             .map_err(|said| Stop::usage(format!("--background {words:?}: {said}")))?;
-        all.push(Decided { background: Beneath::Off, ..draft.clone() });
-        all.push(Decided { background: Beneath::On(Box::new(asked)), ..draft });
+        all.push(Case { background: Beneath::Off, ..draft.clone() });
+        all.push(Case { background: Beneath::On(Box::new(asked)), ..draft });
     }
     Ok(all)
 }
 
 /// A background in the words of a plan: its protocol, and `key=value` as often as there are more.
-fn of_words(words: &str, draft: &Decided, known: &Known<'_>) -> Result<Background, String> {
+fn of_words(words: &str, draft: &Case, known: &Known<'_>) -> Result<Background, String> {
     let language = Keys::new(registry::PROTOCOLS);
     let mut words = words.split_whitespace();
     let protocol = words.next().ok_or("name a protocol, such as mqtt")?;

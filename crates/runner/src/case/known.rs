@@ -10,9 +10,9 @@ use weigh_model::protocol::Invalid;
 use weigh_model::trial::Point;
 use weigh_model::units::Bytes;
 use weigh_model::{Endpoint, Guarantee, Load, Pattern, Protocol, Trial};
-use weigh_plan::background::Beneath;
+use weigh_plan::Case;
+use weigh_plan::case::Beneath;
 use weigh_plan::load::BODY_BYTES_MAX;
-use weigh_plan::matrix::{Decided, setting_text};
 use weigh_plan::patience::Patience;
 use weigh_plan::world::{PIPELINE, REFERENCE, TargetWord, World};
 use weigh_protocols as registry;
@@ -21,11 +21,11 @@ use weigh_stage::catalogue::Catalogue;
 use crate::case::abilities::KnownAbilities;
 use crate::case::background::BackgroundCase;
 use crate::case::fetched;
-use crate::case::lanes::{self, Against, Lane};
+use crate::case::lanes::{self, Lane};
 use crate::case::material::{Shelf, composer};
-use crate::case::pipeline::{Entry, Pipeline, SPOKEN, is_pipeline};
+use crate::case::pipeline::{Entry, SPOKEN, is_pipeline};
 use crate::case::share::TargetShare;
-use crate::case::{Secrets, path_of};
+use crate::case::{Secrets, lane, path_of};
 use crate::preflight::patience;
 use crate::trial::measure as trial_run;
 
@@ -126,7 +126,7 @@ impl World for Known<'_> {
         target: &str,
         load: &Load,
         given: &[&str],
-    ) -> Vec<(&'static str, toml::Value)> {
+    ) -> Vec<(&'static str, serde_json::Value)> {
         let own = format!("{}.{}", protocol.name(), fetched::METHOD);
         let says = |key: &&str| *key == own || *key == "load.size" || key.starts_with("load.body");
         let usual = fetched::settings(protocol, target, load.pattern);
@@ -143,15 +143,15 @@ impl World for Known<'_> {
             && lanes::is_secret(own, value)
     }
 
-    fn patience(&self, case: &Decided) -> Option<Patience> {
-        let path = path_of(&case.path).ok()??;
-        let lane = self.lane(case).ok()?;
+    fn patience(&self, case: &Case) -> Option<Patience> {
+        let path = path_of(&case.words).ok()??;
+        let lane = lane(case, self.catalogue, &Secrets::default()).ok()?;
         let body = self.check_body(&trial(case, &lane), lane.stores()).ok()?;
         Some(patience::of(&lane, &case.load, &path, body))
     }
 
-    fn check(&self, case: &Decided) -> Result<(), Invalid> {
-        let lane = self.lane(case)?;
+    fn check(&self, case: &Case) -> Result<(), Invalid> {
+        let lane = lane(case, self.catalogue, &Secrets::default())?;
         let protocol = lane.protocol;
         for setting in protocol.settings() {
             let value = lane.settings.text(setting.key);
@@ -159,11 +159,11 @@ impl World for Known<'_> {
         }
         let trial = trial(case, &lane);
         check_stall(&lane, &case.load)?;
-        path_of(&case.path)?;
+        path_of(&case.words)?;
         TargetShare::of(&case.share)?;
         if let Beneath::On(asked) = &case.background {
             let secrets = Secrets::default();
-            let has_hosts = path_of(&case.path)?.is_some();
+            let has_hosts = path_of(&case.words)?.is_some();
             BackgroundCase::of(asked, (&lane, has_hosts), self.catalogue, &secrets)?;
         }
         trial_run::check_protocol(&lane, &trial)?;
@@ -195,7 +195,7 @@ fn check_stall(lane: &Lane, load: &Load) -> Result<(), Invalid> {
 }
 
 /// A trial of this case, to be looked at.
-fn trial(case: &Decided, lane: &Lane) -> Trial {
+fn trial(case: &Case, lane: &Lane) -> Trial {
     Trial {
         id: String::new(),
         point: Point::new(),
@@ -210,26 +210,6 @@ fn trial(case: &Decided, lane: &Lane) -> Trial {
 }
 
 impl Known<'_> {
-    /// The lane of a case.
-    fn lane(&self, case: &Decided) -> Result<Lane, Invalid> {
-        let protocol = registry::find(&case.protocol)?;
-        let against = match case.target.as_str() {
-            REFERENCE => Against::Reference,
-            PIPELINE => {
-                let pipeline = Pipeline::of(protocol, &case.stages, self.catalogue)?;
-                Against::Pipeline(Box::new(pipeline))
-            }
-            url if url.contains("://") => {
-                let endpoint = Endpoint::parse(url);
-                Against::Foreign(endpoint.map_err(|said| Invalid::new("target", said, ""))?)
-            }
-            managed => Against::Managed(managed.to_owned()),
-        };
-        let given = case.settings.iter();
-        let given = given.filter_map(|(key, value)| Some((key.clone(), setting_text(value)?)));
-        Lane::new(protocol, against, given.collect())
-    }
-
     /// Whether the bodies of the trial can be made, and the size of the largest, bytes.
     /// A plan has many cases and few bodies: what is wrong with one is told once.
     fn check_body(&self, trial: &Trial, is_stored: bool) -> Result<u64, Invalid> {

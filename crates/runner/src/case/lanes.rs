@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use serde_json::json;
 use weigh_model::endpoint::Credentials;
 use weigh_model::protocol::Invalid;
-use weigh_model::trial::Settings;
+use weigh_model::trial::{Point, Settings};
 use weigh_model::{Endpoint, Load, Pattern, Protocol, tls, websocket};
-use weigh_plan::background::Beneath;
+use weigh_plan::Case;
+use weigh_plan::case::{Stages, setting_value, word};
 use weigh_plan::keys::{self, PIPELINE as PIPELINE_KEYS};
-use weigh_plan::matrix::{self, Decided, Keys};
 use weigh_plan::world::PIPELINE;
 use weigh_protocols as registry;
 use weigh_protocols::fields;
@@ -94,7 +95,7 @@ pub struct Given {
     /// Those of protocols.
     settings: Vec<(String, String)>,
     /// Those of the pipeline.
-    stages: Keys,
+    stages: Point,
 }
 
 impl Given {
@@ -141,10 +142,9 @@ impl Given {
         let lanes: Vec<&Lane> = lanes.collect();
         let protocols: Vec<&dyn Protocol> = lanes.iter().map(|lane| lane.protocol).collect();
         let is_heeded = |key: &String| {
-            lanes.iter().any(|lane| match &lane.against {
-                Against::Pipeline(pipeline) => pipeline.given.contains_key(key),
-                _ => false,
-            })
+            let entry = |lane: &&Lane| Entry::of(lane.protocol.name());
+            let staged = lanes.iter().copied().filter(|lane| lane.stores());
+            staged.filter_map(|lane| entry(&lane).ok()).any(|entry| entry.uses(key))
         };
         if let Some(key) = self.stages.keys().find(|key| !is_heeded(key)) {
             return Some(key);
@@ -180,12 +180,12 @@ fn unknown_key(key: &str) -> Stop {
 }
 
 /// The value of a key of the pipeline, as it would stand in a plan.
-fn stage_value(key: &str, text: &str) -> Result<toml::Value, Stop> {
+fn stage_value(key: &str, text: &str) -> Result<serde_json::Value, Stop> {
     let language = keys::Keys::new(registry::PROTOCOLS);
     let wrong = |said: String| Stop::usage(format!("--set {key}: {said}"));
     let known = language.get(key).ok_or_else(|| unknown_key(key))?;
     let read = known.kind.read_word(text);
-    read.map_err(|said| wrong(format!("{}; {}", said.text, said.mend)))
+    read.map(|value| word(&value)).map_err(|said| wrong(format!("{}; {}", said.text, said.mend)))
 }
 
 fn protocols() -> Vec<&'static str> {
@@ -282,10 +282,11 @@ fn staged(
     given: &Given,
 ) -> Result<Lane, Stop> {
     // Beside other entries a key of theirs says nothing of this one.
-    let of_this = |(key, _): &(&String, &toml::Value)| entry.uses(key);
-    let keys: Keys =
-        given.stages.iter().filter(of_this).map(|(k, v)| (k.clone(), v.clone())).collect();
-    let pipeline = Pipeline::of(protocol, &keys, catalogue).map_err(|invalid| {
+    let mut keys = given.stages.clone();
+    keys.retain(|key, _| entry.uses(key));
+    let stages: Stages = serde_json::from_value(json!(keys))
+        .map_err(|error| Stop::usage(format!("--set {}: {error}", PIPELINE_KEYS.join(", "))))?;
+    let pipeline = Pipeline::of(protocol, &stages, catalogue).map_err(|invalid| {
         Stop::usage(format!("--set {}: {}; {}", invalid.place, invalid.problem, invalid.mend))
     })?;
     let own = given.of(protocol);
@@ -480,24 +481,20 @@ impl Lane {
     }
 
     /// The lane under `load` as a case of a plan.
-    pub fn with(&self, load: Load) -> Decided {
+    pub fn with(&self, load: Load) -> Case {
         let known = self.protocol.settings();
         let setting = |key: &str| known.iter().find(|setting| setting.key == key);
         let settings = self.shown().filter_map(|(key, text)| {
-            Some((key.clone(), matrix::setting_value(setting(key)?, text)))
+            let whole = format!("{}.{key}", self.protocol.name());
+            Some((whole, setting_value(setting(key)?, text)))
         });
-        Decided {
-            protocol: self.protocol.name().to_owned(),
-            target: self.against.name(),
-            settings: settings.collect(),
-            path: Keys::new(),
-            share: Keys::new(),
+        Case {
+            words: settings.collect(),
             stages: match &self.against {
                 Against::Pipeline(pipeline) => pipeline.given.clone(),
-                _ => Keys::new(),
+                _ => Stages::default(),
             },
-            load,
-            background: Beneath::Unasked,
+            ..Case::new(self.protocol.name(), self.against.name(), load)
         }
     }
 }

@@ -21,10 +21,11 @@ use weigh_model::plan::Plan;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::Point;
 use weigh_model::{Endpoint, Load};
-use weigh_plan::background as asked_background;
+use weigh_plan::Case as PlanCase;
+use weigh_plan::case::{Beneath, Offload, setting_text, word};
 use weigh_plan::keys::OFFLOAD;
 use weigh_plan::kind::Wrong;
-use weigh_plan::matrix::{self, Keys, RELAY};
+use weigh_plan::matrix::case_of;
 use weigh_plan::world::REFERENCE;
 use weigh_protocols as registry;
 use weigh_report::exports::HAS_MESSAGES;
@@ -87,30 +88,33 @@ pub fn decide(plan: &Plan, catalogue: &Catalogue, secrets: &Secrets) -> Result<V
     let mut shelf = Shelf::default();
     plan.cases
         .iter()
-        .map(|keys| {
-            let lane = lane(keys, catalogue, secrets)?;
-            let mut load = matrix::load_of(plan, keys)?;
+        .map(|point| {
+            let asked = case_of(plan, point)?;
+            let lane = lane(&asked, catalogue, secrets)?;
+            let mut load = asked.load;
             let material = shelf.fetch(&load, lane.stores())?;
             if load.duration.is_none() && load.messages.is_none() {
                 load.duration = schedule::own_duration(&load.arrival, &material.trace);
             }
-            let path = path_of(keys)?;
-            let has_relay = keys.get(RELAY).and_then(|value| value.as_bool()) == Some(true);
+            let path = path_of(&asked.words)?;
             let has_hosts = path.is_some() || plan.observe.wire || plan.observe.pcap;
             check_reach(&lane, has_hosts)?;
-            let offloads = offloads_of(keys, path.as_ref(), has_hosts)?;
-            let share = TargetShare::of(keys)?;
-            let beneath = |asked: &_| {
-                BackgroundCase::of(asked, (&lane, has_hosts), catalogue, secrets).map(Arc::new)
+            let offloads = offloads_of(asked.offload, path.as_ref(), has_hosts)?;
+            let share = TargetShare::of(&asked.share)?;
+            let background = match &asked.background {
+                Beneath::On(beneath) => {
+                    let beside = (&lane, has_hosts);
+                    Some(Arc::new(BackgroundCase::of(beneath, beside, catalogue, secrets)?))
+                }
+                _ => None,
             };
-            let background = asked_background::of(plan, keys)?.as_ref().map(beneath).transpose()?;
             Ok(Case {
                 lane,
                 load,
-                point: matrix::point_of(keys),
+                point: point.clone(),
                 material,
                 path,
-                has_relay,
+                has_relay: asked.relay == Some(true),
                 has_hosts,
                 offloads,
                 share,
@@ -139,16 +143,17 @@ impl Case {
 ///
 /// # Errors
 /// If it is no path, with what to type.
-pub fn path_keys(word: &str) -> Result<Keys, Invalid> {
+pub fn path_keys(typed: &str) -> Result<Point, Invalid> {
     let language = weigh_plan::keys::Keys::new(registry::PROTOCOLS);
-    let words = Path::keys_of(word);
+    let words = Path::keys_of(typed);
     let words = words.map_err(|error| in_path(Wrong::split(&error.error), ""))?;
-    let mut keys = Keys::new();
+    let mut keys = Point::new();
     for (key, text) in words {
         let kind = language.find(&key).map_err(|wrong| in_path(wrong, ""))?.kind;
         let named =
             if key == "path" { String::new() } else { format!("{}: ", &key["path.".len()..]) };
-        keys.insert(key, kind.read_word(&text).map_err(|wrong| in_path(wrong, &named))?);
+        let value = kind.read_word(&text).map_err(|wrong| in_path(wrong, &named))?;
+        keys.insert(key, word(&value));
     }
     Ok(keys)
 }
@@ -162,14 +167,14 @@ fn in_path(wrong: Wrong, named: &str) -> Invalid {
 ///
 /// # Errors
 /// If there is none of this name, or if its numbers contradict each other.
-pub fn path_of(keys: &Keys) -> Result<Option<Path>, Invalid> {
+pub fn path_of(words: &Point) -> Result<Option<Path>, Invalid> {
     let wrong = |error: PathError| Invalid::new("path", error.to_string(), "");
     let read = |file: &str| input_file::text(std::path::Path::new(file), TEXT_BYTES_MAX);
-    let named = keys.get("path").and_then(|value| value.as_str());
+    let named = words.get("path").and_then(|value| value.as_str());
     let base = named.map(|word| Path::named(word, read)).transpose().map_err(wrong)?;
-    let texts: Vec<(&str, String)> = keys
+    let texts: Vec<(&str, String)> = words
         .iter()
-        .filter_map(|(key, value)| Some((key.as_str(), matrix::setting_text(value)?)))
+        .filter_map(|(key, value)| Some((key.as_str(), setting_text(value)?)))
         .collect();
     let words = texts.iter().map(|(key, text)| (*key, text.as_str()));
     Path::of_words(base, words).map_err(|error| Invalid::new("path", error.error, ""))
@@ -179,22 +184,24 @@ pub fn path_of(keys: &Keys) -> Result<Option<Path>, Invalid> {
 ///
 /// # Errors
 /// Where there is no wire, or one that no super-packet can take.
-fn offloads_of(keys: &Keys, path: Option<&Path>, has_hosts: bool) -> Result<Offloads, Invalid> {
-    let Some(word) = keys.get(OFFLOAD).and_then(|value| value.as_str()) else {
-        return Ok(Offloads::Off);
-    };
+fn offloads_of(
+    asked: Option<Offload>,
+    path: Option<&Path>,
+    has_hosts: bool,
+) -> Result<Offloads, Invalid> {
     let wrong = |problem: &str, mend: &str| Err(Invalid::new(OFFLOAD, problem, mend));
-    match word {
+    match asked {
+        None => Ok(Offloads::Off),
         _ if !has_hosts => wrong(
             "there is no wire of ours that it could be said of",
             "add --wire (in a plan observe.wire = true), or leave it out",
         ),
-        "on" if path.is_some_and(|path| !path.is_free()) => wrong(
+        Some(Offload::On) if path.is_some_and(|path| !path.is_free()) => wrong(
             "a path would delay, lose and count a super-packet as one",
             "leave the path out, or the offloads off",
         ),
-        "on" => Ok(Offloads::AsCaptured),
-        _ => Ok(Offloads::Off),
+        Some(Offload::On) => Ok(Offloads::AsCaptured),
+        Some(Offload::Off) => Ok(Offloads::Off),
     }
 }
 
@@ -213,22 +220,19 @@ fn check_reach(lane: &Lane, has_hosts: bool) -> Result<(), Invalid> {
     Ok(())
 }
 
-fn lane(keys: &Keys, catalogue: &Catalogue, secrets: &Secrets) -> Result<Lane, Invalid> {
-    let text = |key: &str| keys.get(key).and_then(|value| value.as_str()).unwrap_or_default();
-    let protocol = registry::find(text("protocol"))?;
-    let against = match text("target") {
-        name if is_pipeline(name) => {
-            Against::Pipeline(Box::new(Pipeline::of(protocol, keys, catalogue)?))
-        }
-        name => against(name, catalogue, secrets)?,
+/// The lane of a case of a plan.
+///
+/// # Errors
+/// If there is no such protocol, target or setting.
+fn lane(case: &PlanCase, catalogue: &Catalogue, secrets: &Secrets) -> Result<Lane, Invalid> {
+    let protocol = registry::find(&case.protocol)?;
+    let against = match is_pipeline(&case.target) {
+        true => Against::Pipeline(Box::new(Pipeline::of(protocol, &case.stages, catalogue)?)),
+        false => against(&case.target, catalogue, secrets)?,
     };
+    let mut given: BTreeMap<String, String> =
+        case.settings().map(|(key, text)| (key.to_owned(), text)).collect();
     let prefix = format!("{}.", protocol.name());
-    let mut given = BTreeMap::new();
-    for (key, value) in keys {
-        if let (Some(key), Some(text)) = (key.strip_prefix(&prefix), matrix::setting_text(value)) {
-            given.insert(key.to_owned(), text);
-        }
-    }
     for (key, value) in &secrets.settings {
         if let Some(key) = key.strip_prefix(&prefix) {
             given.insert(key.to_owned(), value.clone());

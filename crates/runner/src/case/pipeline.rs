@@ -3,10 +3,8 @@
 use weigh_model::hop::HopStage;
 use weigh_model::mark::MARK_BYTES;
 use weigh_model::protocol::Invalid;
-use weigh_model::units::parse_duration;
 use weigh_model::{Pattern, Protocol};
-use weigh_plan::keys::PIPELINE as KEYS;
-use weigh_plan::matrix::Keys;
+use weigh_plan::case::Stages;
 use weigh_plan::world::{PIPELINE, REFERENCE};
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::pipeline::{Assembly, Keeping};
@@ -17,32 +15,29 @@ use crate::exit::FULL_BUILD;
 #[derive(Clone, Debug)]
 pub struct Pipeline {
     /// What was said of it.
-    pub given: Keys,
+    pub given: Stages,
     /// What follows from that.
     pub assembly: Assembly,
 }
 
 impl Pipeline {
-    /// The pipeline that `protocol` enters, by the keys of a case; others are passed over.
+    /// The pipeline that `protocol` enters, by what a case says of it.
     ///
     /// # Errors
     /// If the protocol enters nowhere, or the keys contradict each other.
     pub fn of(
         protocol: &dyn Protocol,
-        keys: &Keys,
+        given: &Stages,
         catalogue: &Catalogue,
     ) -> Result<Pipeline, Invalid> {
-        let own = |key: &str| KEYS.contains(&key);
-        let given: Keys = keys.iter().filter(|(key, _)| own(key)).map(clone).collect();
-        let text = |key: &str| given.get(key).and_then(|value| value.as_str());
         if !cfg!(feature = "pipeline") {
             let problem = "this build of weigh has no services of the pipeline";
             return Err(Invalid::new("target", problem, FULL_BUILD));
         }
         let entry = Entry::of(protocol.name())?;
-        let stages = entry.stages(text(STAGES))?;
+        let stages = entry.stages(given.stages.as_deref())?;
         let keeps_itself = stages.last() != Some(&HopStage::Store);
-        let keeping = match (text(STORE), keeps_itself) {
+        let keeping = match (given.store.as_deref(), keeps_itself) {
             (Some("sqlite"), true) => {
                 let problem = "an api without a store behind it keeps readings in memory";
                 return Err(Invalid::new(STORE, problem, "add the store to target.stages"));
@@ -51,20 +46,16 @@ impl Pipeline {
             (Some("memory"), false) => Keeping::Memory,
             _ => Keeping::Database,
         };
-        let durable = given.get(DURABLE).and_then(|value| value.as_bool());
-        if durable.is_some() && keeping == Keeping::Memory {
+        if given.durable.is_some() && keeping == Keeping::Memory {
             let problem = "what is kept in memory is gone with the process";
             return Err(Invalid::new(DURABLE, problem, "leave it out, or type store = \"sqlite\""));
         }
         let has_gateway = stages.contains(&HopStage::Gateway);
-        if !has_gateway && given.contains_key(BROKER) {
+        if !has_gateway && given.broker.is_some() {
             let problem = format!("{} does not enter by the gateway", protocol.name());
             return Err(Invalid::new(BROKER, problem, "leave it out, or type protocol = \"mqtt\""));
         }
-        let batch = given.get(BATCH).and_then(|value| value.as_integer());
-        let linger = text(LINGER).map(parse_duration).transpose();
-        let linger = linger.map_err(|said| Invalid::new(LINGER, said, "type 5ms"))?;
-        let broker = text(BROKER).unwrap_or(REFERENCE);
+        let broker = given.broker.as_deref().unwrap_or(REFERENCE);
         if broker != REFERENCE {
             check_broker(broker, catalogue)?;
         }
@@ -72,18 +63,18 @@ impl Pipeline {
             stages,
             entry: entry.stage(),
             keeping,
-            is_durable: durable.unwrap_or(true),
+            is_durable: given.durable.unwrap_or(true),
             broker: has_gateway.then(|| broker.to_owned()).filter(|name| name != REFERENCE),
-            batch: batch.and_then(|batch| u32::try_from(batch).ok()),
-            linger,
+            batch: given.batch,
+            linger: given.linger,
         };
         let gathers = assembly.stages.iter().any(|stage| assembly.gathers(*stage));
-        if let Some(key) = OF_CALLS.into_iter().find(|key| !gathers && given.contains_key(*key)) {
+        if let Some(key) = of_calls(given).filter(|_| !gathers) {
             let problem = "no stage here gathers readings for a call to the next one";
             let mend = "leave it out; a gateway gathers, and an api with a store behind it";
             return Err(Invalid::new(key, problem, mend));
         }
-        Ok(Pipeline { given, assembly })
+        Ok(Pipeline { given: given.clone(), assembly })
     }
 }
 
@@ -211,8 +202,9 @@ fn check_broker(name: &str, catalogue: &Catalogue) -> Result<(), Invalid> {
     if speaks { Ok(()) } else { Err(wrong(format!("{name} is no broker of MQTT"))) }
 }
 
-fn clone((key, value): (&String, &toml::Value)) -> (String, toml::Value) {
-    (key.clone(), value.clone())
+/// The first key that is given of a stage that gathers readings for a call to the next one.
+fn of_calls(given: &Stages) -> Option<&'static str> {
+    given.batch.map(|_| BATCH).or(given.linger.map(|_| LINGER))
 }
 
 const STAGES: &str = "target.stages";
@@ -222,9 +214,6 @@ const BROKER: &str = "target.broker";
 const BATCH: &str = "target.batch";
 const LINGER: &str = "target.linger";
 
-/// Keys of a stage that gathers readings for a call to the next one.
-const OF_CALLS: [&str; 2] = [BATCH, LINGER];
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,9 +221,10 @@ mod tests {
 
     fn of(protocol: &str, text: &str) -> Result<Pipeline, Invalid> {
         let keys: toml::Table = text.parse().unwrap();
-        let keys = keys.into_iter().map(|(key, value)| (format!("target.{key}"), value)).collect();
+        let keys = keys.into_iter().map(|(key, value)| (format!("target.{key}"), value));
+        let given: Stages = keys.collect::<toml::Table>().try_into().unwrap();
         let catalogue = Catalogue::load(None).unwrap();
-        Pipeline::of(registry::find(protocol).unwrap(), &keys, &catalogue)
+        Pipeline::of(registry::find(protocol).unwrap(), &given, &catalogue)
     }
 
     #[test]

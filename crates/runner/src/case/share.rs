@@ -5,8 +5,8 @@ use std::sync::Arc;
 use weigh_model::Doubt;
 use weigh_model::event::TrialFinished;
 use weigh_model::protocol::Invalid;
-use weigh_model::units::parse_size;
-use weigh_plan::matrix::Keys;
+use weigh_model::units::Bytes;
+use weigh_plan::case;
 use weigh_stage::enclosure::{Enclosure, Share};
 use weigh_stage::pinning::{CoreSet, Pinning};
 
@@ -38,15 +38,12 @@ impl StandIns {
 }
 
 impl TargetShare {
-    /// From the keys of a case.
+    /// What a case asks for.
     ///
     /// # Errors
-    /// If a value is none.
-    pub fn of(keys: &Keys) -> Result<TargetShare, Invalid> {
-        let cores = keys.get("target.cores").and_then(|value| value.as_integer());
-        let memory = keys.get(MEMORY).and_then(|value| value.as_str()).map(parse_size);
-        let memory_bytes =
-            memory.transpose().map_err(|said| Invalid::new(MEMORY, said, "type 512MiB"))?;
+    /// If no server starts with it.
+    pub fn of(asked: &case::Share) -> Result<TargetShare, Invalid> {
+        let memory_bytes = asked.memory.map(|Bytes(bytes)| bytes);
         if let Some(bytes) = memory_bytes.filter(|bytes| *bytes < MEMORY_BYTES_MIN) {
             return Err(Invalid::new(
                 MEMORY,
@@ -54,7 +51,7 @@ impl TargetShare {
                 "type at least 8MiB",
             ));
         }
-        Ok(TargetShare { cores: cores.and_then(|cores| u32::try_from(cores).ok()), memory_bytes })
+        Ok(TargetShare { cores: asked.cores, memory_bytes })
     }
 
     /// How many cores are asked for.

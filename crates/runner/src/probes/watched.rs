@@ -4,42 +4,11 @@
 use std::time::Duration;
 
 use weigh_engine::outcome::Outcome;
-use weigh_model::event::Interval;
 use weigh_model::{Load, Nanos};
 use weigh_observe::cpu::HostCpu;
 use weigh_observe::sampler::{Recording, Sampler, Usage};
 
 use crate::targets::relayed::Relayed;
-
-/// What was seen of a target while a trial ran.
-pub struct Watched {
-    recording: Recording,
-    /// What its clock showed when the trial's stood at 0.
-    epoch_ns: u64,
-    /// What resident memory exceeded proportional memory by: frequent samples know only the
-    /// former, and a report that shows both must not contradict itself.
-    shared_bytes: u64,
-}
-
-impl Watched {
-    /// From the samples, where their clock showed `epoch_ns` when the trial's stood at 0.
-    pub fn new(recording: Recording, epoch_ns: u64) -> Watched {
-        let known = recording.samples.iter().filter(|sample| sample.memory.pss_bytes.is_some());
-        let shared = known.map(|s| s.memory.rss_bytes.saturating_sub(s.memory.bytes())).min();
-        Watched { shared_bytes: shared.unwrap_or(0), recording, epoch_ns }
-    }
-
-    /// Puts the target's load and memory into an interval.
-    pub fn tell(&self, interval: &mut Interval) {
-        let to = self.epoch_ns + interval.at_ns;
-        let from = to.saturating_sub(interval.length_ns.unwrap_or(0));
-        if let Some(usage) = self.recording.window(from, to) {
-            interval.target_cpu_percent = Some(usage.percent_mean);
-            let bytes = usage.rss_bytes_max.saturating_sub(self.shared_bytes);
-            interval.target_memory_bytes = (usage.rss_bytes_max > 0).then_some(bytes);
-        }
-    }
-}
 
 /// Watches the relay, whose processor time is of one core.
 pub fn start_relay(relay: Option<&Relayed>, load: &Load) -> Option<Sampler> {

@@ -1,7 +1,7 @@
 //! Everything that has happened in a run: in its record, and in the sequence that decides what is
 //! next.
 
-use weigh_model::event::Event;
+use weigh_model::event::{Event, Interval};
 use weigh_report::RecordError;
 use weigh_sequence::Sequence;
 
@@ -34,6 +34,14 @@ impl Chronicle {
             written = written.and(self.put_down(decision));
         }
         written
+    }
+
+    /// Takes in what the trial that runs did in an interval. Nothing is decided by it.
+    ///
+    /// # Errors
+    /// If it cannot be written. It is kept all the same, like every event.
+    pub fn note_interval(&mut self, interval: Interval) -> Result<(), Stop> {
+        self.put_down(Event::Interval(interval))
     }
 
     /// What was decided by the last event.

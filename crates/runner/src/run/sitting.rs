@@ -13,7 +13,7 @@ use weigh_sequence::{Next, Step};
 use crate::case::Case;
 use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
-use crate::run::chronicle::{Chronicle, not_recorded};
+use crate::run::chronicle::Chronicle;
 use crate::run::experiment::Experiment;
 use crate::targets::kept::Targets;
 use crate::trial::followed::Scales;
@@ -109,13 +109,7 @@ impl<'s> Sitting<'s> {
         let budget = experiment.plan.repeat.budget;
         let budget_left = budget.map(|budget| Nanos(budget.0.saturating_sub(began.0)));
         let sequence = &self.chronicle.sequence;
-        self.scales.display.trial(Standing::new(
-            &name,
-            &case.load,
-            sequence,
-            budget_left,
-            experiment.shards,
-        ));
+        self.scales.display.trial(Standing::new(&name, &case.load, sequence, budget_left));
         if !self.cool_down() {
             return Ok(());
         }
@@ -180,18 +174,13 @@ impl<'s> Sitting<'s> {
     fn weigh(&mut self, place: usize, trial: Trial) -> Result<(), Stop> {
         let case = &self.scales.experiment.cases[place];
         let is_new = !self.shown.contains(&place);
-        let followed = self.scales.weigh(case, trial, &mut self.targets, is_new)?;
-        for interval in followed.intervals {
-            self.chronicle.note(Event::Interval(interval))?;
-        }
-        for event in followed.told {
+        let followed = self.scales.weigh(case, trial, &mut self.targets, is_new, self.chronicle)?;
+        followed.write(|event| {
             if matches!(event, Event::SessionPackets(_)) {
                 self.shown.insert(place);
             }
-            self.chronicle.note(event)?;
-        }
-        self.chronicle.note(Event::TrialFinished(Box::new(followed.finished)))?;
-        followed.unwritten.map_or(Ok(()), |error| Err(not_recorded(error)))
+            self.chronicle.note(event)
+        })
     }
 
     /// Says which axes have ended with the last trial.

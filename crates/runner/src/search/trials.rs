@@ -14,7 +14,7 @@ use weigh_report::summary::quantiles;
 use crate::case::Case;
 use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
-use crate::run::chronicle::{Chronicle, not_recorded};
+use crate::run::chronicle::Chronicle;
 use crate::run::experiment::Experiment;
 use crate::search::axis_load as limit_load;
 use crate::search::result::Over;
@@ -228,7 +228,7 @@ impl Sitting<'_> {
             at_ns: Some(self.before.0 + self.began.elapsed().as_nanos() as u64),
         })?;
         self.targets.await_counters(worth_waiting(&lane.search, request));
-        let weighed = self.scales.weigh(&case, trial, &mut self.targets, false);
+        let weighed = self.scales.weigh(&case, trial, &mut self.targets, false, self.chronicle);
         self.scales.display.trial_done();
         let elapsed = Nanos(began.elapsed().as_nanos() as u64);
         let goals = &lane.search.goals;
@@ -242,7 +242,7 @@ impl Sitting<'_> {
                 let (result, is_spoilt) = (over.result(goals), over.spoilt(goals).is_some());
                 let is_cut_short = finished.is_cut_short();
                 observed = written(&followed.observed)?;
-                self.put_down(followed)?;
+                followed.write(|event| self.chronicle.put_down(event))?;
                 if is_cut_short {
                     return Ok(Attempt::Over);
                 }
@@ -279,19 +279,7 @@ impl Sitting<'_> {
     fn announce(&mut self, case: &Case, unit: &str, request: &TrialRequest) {
         self.count += 1;
         let name = format!("{}, {}{unit} for {}", case.title(), request.load, request.duration);
-        let shards = self.scales.experiment.shards;
-        self.scales.display.trial(Standing::in_search(&name, &case.load, self.count, shards));
-    }
-
-    fn put_down(&mut self, followed: Followed) -> Result<(), Stop> {
-        for interval in followed.intervals {
-            self.chronicle.put_down(Event::Interval(interval))?;
-        }
-        for event in followed.told {
-            self.chronicle.put_down(event)?;
-        }
-        self.chronicle.put_down(Event::TrialFinished(Box::new(followed.finished)))?;
-        followed.unwritten.map_or(Ok(()), |error| Err(not_recorded(error)))
+        self.scales.display.trial(Standing::in_search(&name, &case.load, self.count));
     }
 
     /// A trial that could not be done ends its search: it says nothing about the target.

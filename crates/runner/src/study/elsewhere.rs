@@ -52,7 +52,7 @@ impl Elsewhere {
             }
             case.insert(TARGET.to_owned(), url.into());
         }
-        let is_elsewhere = |case: &weigh_plan::matrix::Keys| {
+        let is_elsewhere = |case: &weigh_model::trial::Point| {
             case.get(TARGET)
                 .and_then(|value| value.as_str())
                 .is_some_and(|name| name.contains("://"))

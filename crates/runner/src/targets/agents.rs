@@ -10,6 +10,7 @@ use weigh_observe::subject::Subject;
 use weigh_outpost::{Agent, AgentWatch, Token, Visitor, Watched};
 
 use crate::exit::{Exit, Stop};
+use crate::trial::news::Since;
 
 /// A target that is watched through an agent.
 pub struct Remote {
@@ -53,6 +54,12 @@ impl Remote {
     /// Asks for a look now, without waiting for it.
     pub fn poke(&self) {
         self.watch.poke();
+    }
+
+    /// Reads what is seen while the watch goes on.
+    pub fn so_far(&self) -> Since {
+        let so_far = self.watch.so_far();
+        Box::new(move |from_ns| so_far.since(from_ns))
     }
 
     /// Ends the watch.

@@ -6,9 +6,9 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use weigh_model::connection::{Outbox, Signal};
 use weigh_model::protocol::{Dial, Role, Seat};
 use weigh_model::trial::Settings;
-use weigh_model::wire::{Outbox, Signal};
 use weigh_model::{Endpoint, Load, Nanos, Pattern, Trial};
 use weigh_protocols as registry;
 use weigh_stage::counter::{Counter, CounterKind};

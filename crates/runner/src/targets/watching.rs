@@ -21,6 +21,7 @@ use crate::case::Case;
 use crate::case::lanes::{Against, Lane};
 use crate::exit::Stop;
 use crate::targets::agents::{self, Remote};
+use crate::trial::news::Since;
 
 /// What is watched of targets that somebody else runs, by their URLs.
 #[derive(Clone, Debug, Default)]
@@ -194,6 +195,17 @@ impl Outlook {
                 None
             }
         }
+    }
+
+    /// Reads what is seen while the watch goes on.
+    pub fn so_far(&self) -> Option<Since> {
+        Some(match self.eye.as_ref()? {
+            Eye::Sampler(sampler) => {
+                let so_far = sampler.so_far();
+                Box::new(move |from_ns| so_far.since(from_ns))
+            }
+            Eye::Remote(remote) => remote.so_far(),
+        })
     }
 
     /// Ends the watch. Of a target that is not ours (`is_foreign`) nothing is told that was not

@@ -1,8 +1,7 @@
-//! One trial while somebody watches: it runs, and its time series is put together beside it.
+//! One trial in the surroundings of its run: it is carried out, and followed meanwhile.
 
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc;
 
-use weigh_engine::job::Progress;
 use weigh_limit::attribution::Observed;
 use weigh_model::event::{Event, Interval, TrialFinished};
 use weigh_model::{Condition, Trial};
@@ -14,12 +13,15 @@ use crate::case::Case;
 use crate::exit::Stop;
 use crate::interrupts::Interrupts;
 use crate::probes::background;
+use crate::run::chronicle::{Chronicle, not_recorded};
 use crate::run::experiment::Experiment;
 use crate::run::null_path::Bench;
 use crate::targets::kept::Targets;
 use crate::targets::stage::Stage;
+use crate::trial::live::{Heard, Live};
 use crate::trial::measure::{self as trial_run, Surroundings, Weighed};
 use crate::trial::series::Series;
+use crate::trial::ticks::Ticks;
 use crate::watcher::Watcher;
 
 /// Where trials are weighed: what stays the same from one to the next.
@@ -36,8 +38,10 @@ pub struct Scales<'s> {
 
 /// A trial that is over.
 pub struct Followed {
-    /// Its time series.
+    /// Its time series, which is in the run's record.
     pub intervals: Vec<Interval>,
+    /// Why a part of the series is not.
+    pub unwritten_interval: Option<Stop>,
     /// What was heard of its wire.
     pub told: Vec<Event>,
     /// Its result.
@@ -48,9 +52,27 @@ pub struct Followed {
     pub observed: Observed,
 }
 
+impl Followed {
+    /// Hands all that is told of it to the record, the result last; its intervals are there. Where
+    /// something cannot be written the rest is handed over all the same, for a full disk takes
+    /// nothing from the result.
+    ///
+    /// # Errors
+    /// The first thing that could not be written.
+    pub fn write(self, mut note: impl FnMut(Event) -> Result<(), Stop>) -> Result<(), Stop> {
+        let mut written = self.unwritten_interval.map_or(Ok(()), Err);
+        for event in self.told {
+            written = written.and(note(event));
+        }
+        written.and(note(Event::TrialFinished(Box::new(self.finished))))?;
+        self.unwritten.map_or(Ok(()), |error| Err(not_recorded(error)))
+    }
+}
+
 impl Scales<'_> {
     /// Weighs one trial of `case` on a target that `targets` starts or has kept. Where it
-    /// `shows_session`, and its wire is listened on, one session is told packet by packet.
+    /// `shows_session`, and its wire is listened on, one session is told packet by packet. Its
+    /// intervals go to the chronicle while it runs; what else is told of it is left to the caller.
     ///
     /// # Errors
     /// If it could not be done.
@@ -60,11 +82,11 @@ impl Scales<'_> {
         trial: Trial,
         targets: &mut Targets<'_>,
         shows_session: bool,
+        chronicle: &mut Chronicle,
     ) -> Result<Followed, Stop> {
         let observe = &self.experiment.plan.observe;
         let (progress, heard) = mpsc::channel();
         let id = trial.id.clone();
-        let every = trial_run::interval(&trial.load, observe.every);
         let messages =
             observe.messages.then(|| exports::message_files::path(self.folder, &trial.id));
         let pinning = self.pinning(case)?;
@@ -98,27 +120,29 @@ impl Scales<'_> {
                 folder: self.folder.path().join("targets").join(format!("{id}-background")),
             }),
         };
-        let (result, mut intervals) = std::thread::scope(|scope| {
-            let series = Series::new(trial_run::told_every(every), every);
-            let follower = scope.spawn(move || follow(&*self.display, heard, series));
+        let mut sink = |interval| chronicle.note_interval(interval);
+        let live = Live {
+            trial: id,
+            watcher: &*self.display,
+            sink: &mut sink,
+            ticks: Ticks::new(self.experiment.shards),
+            series: Series::new(&trial.load, observe.every),
+        };
+        let (result, followed) = std::thread::scope(|scope| {
+            let follower = scope.spawn(move || live.follow(&heard));
             let result = trial_run::run(&case.lane, trial, &case.material, &around, targets);
             drop(around);
             (result, follower.join().unwrap_or_default())
         });
-        let Weighed { mut finished, mut told, watched, unwritten, observed, .. } = result?;
+        let Weighed { mut finished, mut told, unwritten, observed, .. } = result?;
         told.extend(self.null_path(case, &mut finished));
         let plan = &self.experiment.plan;
         let until = plan.repeat.until.iter().map(|own| format!("{} > +0%", own.metric));
         let until: Vec<Condition> = until.filter_map(|text| text.parse().ok()).collect();
         let asked = plan.thresholds.iter().chain(plan.stop.values().flatten()).chain(&until);
         quantiles::add(&mut finished, asked);
-        for interval in &mut intervals {
-            interval.trial.clone_from(&id);
-            if let Some(watched) = &watched {
-                watched.tell(interval);
-            }
-        }
-        Ok(Followed { intervals, told, finished, unwritten, observed })
+        let Heard { intervals, unwritten: unwritten_interval } = followed;
+        Ok(Followed { intervals, unwritten_interval, told, finished, unwritten, observed })
     }
 
     /// Holds a result against the null path; what was measured again for it is an event.
@@ -138,19 +162,4 @@ impl Scales<'_> {
         }
         Ok(case.share.pinning(&CoreSet::allowed()?, self.experiment.shards))
     }
-}
-
-/// Hands on what the shards tell until all of them are done; its intervals, put together.
-fn follow(
-    watcher: &dyn Watcher,
-    heard: Receiver<(u32, Progress)>,
-    mut series: Series,
-) -> Vec<Interval> {
-    for (shard, told) in heard {
-        watcher.progress(shard, &told);
-        if let Progress::Interval(own) = told {
-            series.add(shard, *own);
-        }
-    }
-    series.finish()
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use weigh_engine::generator::{Attendant, Generator};
-use weigh_engine::job::{Failure, Job, Progress, Shared, interval_length};
+use weigh_engine::job::{Failure, Job, Progress, Shared};
 use weigh_engine::message_log::MessageLog;
 use weigh_engine::outcome::Outcome;
 use weigh_limit::attribution::{Observed, Use};
@@ -40,13 +40,15 @@ use crate::probes::messages::{MessageRecording, Noted, Recorded};
 use crate::probes::metering::{self, MeteredTrial, Metering};
 use crate::probes::staged::{self, Arrived, Staged};
 use crate::probes::taken::{self, Bell, Taken};
-use crate::probes::watched::{self, Watched};
+use crate::probes::watched;
 use crate::targets::addresses::{resolve, sources};
 use crate::targets::kept::{Lease, Targets};
 use crate::targets::secured::{self, Vault};
 use crate::targets::stage::{self, Stage};
 use crate::targets::watching::{Lookouts, Outlook, Sighted};
+use crate::trial::news::{TrialNews, Watched};
 use crate::trial::record;
+use crate::trial::series::reported_every;
 use crate::trial::unanswered::{check_answered, failure, unreached};
 
 /// What a trial needs from its surroundings.
@@ -60,7 +62,7 @@ pub struct Surroundings<'s> {
     /// Signals that may end it early.
     pub interrupts: &'s Interrupts,
     /// Who hears how it goes.
-    pub progress: Sender<(u32, Progress)>,
+    pub progress: Sender<TrialNews>,
     /// The file that keeps every single message, where that is asked for.
     pub messages: Option<PathBuf>,
     /// What lies between generator and target, and who listens there.
@@ -84,8 +86,6 @@ pub struct Weighed {
     /// What was heard of its wire: its connections, one session packet by packet, and what TCP knew
     /// of the path over time.
     pub told: Vec<Event>,
-    /// What was seen of the target while it ran; unknown for a server that somebody else runs.
-    pub watched: Option<Watched>,
     /// Why its single messages could not be kept.
     pub unwritten: Option<RecordError>,
     /// How much of what ends was used at the window's end.
@@ -153,7 +153,7 @@ pub fn run(
             Ok((measured, beneath.map(|beneath| beneath.end(&trial, window))))
         })
     });
-    let (((mut measured, watched, recorded), beneath), metered) = match result {
+    let (((mut measured, recorded), beneath), metered) = match result {
         Ok(result) => result,
         Err(stop) => {
             targets.give_back(lease, None);
@@ -190,7 +190,7 @@ pub fn run(
     let ran = beneath.map(|over| over.tell(&mut finished));
     told.extend(ran.map(|ran| Event::BackgroundRan(Box::new(ran))));
     told.extend(metered.map(|metered| metered.tell(&trial, window, drawn, &mut finished)));
-    Ok(Weighed { finished, told, watched, unwritten, observed, epoch_ns })
+    Ok(Weighed { finished, told, unwritten, observed, epoch_ns })
 }
 
 /// Where the target listens, and who we are to it.
@@ -257,7 +257,7 @@ fn measure(
     material: &Material,
     around: &Surroundings<'_>,
     (lease, vault, metered): (&mut Lease, &Vault, Option<Arc<MeteredTrial>>),
-) -> Result<(Measured, Option<Watched>, Recorded), Stop> {
+) -> Result<(Measured, Recorded), Stop> {
     let (target, scene) = (&mut lease.target.running, lease.target.scene.as_ref());
     let screen = Screen::open(around, trial, lane.is_foreign());
     let (epoch, epoch_monotonic_ns) = (Instant::now(), monotonic_ns());
@@ -267,7 +267,7 @@ fn measure(
     let (endpoint, address) = located(trial)?;
     let (dial, layers) = layers::dial(lane, dial, (endpoint, trial.seed), vault)?;
     let pids = target.pids();
-    let outlook = look_out(lane, around, &pids, &trial.load);
+    let outlook = look_out(lane, around, &pids, &trial.load, epoch_monotonic_ns);
     let staged = Staged::begin(target, trial, (around.pinning, mixed(around)));
     let before = outlook.look();
     let own_before = own_resident_bytes();
@@ -318,8 +318,7 @@ fn measure(
         taken,
         emulated: screen.end(&outcome, trial, epoch_monotonic_ns),
     };
-    let watched = recording.map(|recording| Watched::new(recording, epoch_monotonic_ns));
-    Ok((Measured { outcome, seen }, watched, recorded))
+    Ok((Measured { outcome, seen }, recorded))
 }
 
 /// What the shards work on.
@@ -340,7 +339,7 @@ fn job(
         address,
         trace: material.trace.clone(),
         shards: around.shards,
-        every: told_every(interval(&trial.load, around.every)),
+        every: reported_every(&trial.load, around.every),
         messages,
         is_metered: scene.is_some() && around.stage.is_heard,
         may_be_cut_off: scene.is_some() && around.stage.path.is_some(),
@@ -360,10 +359,21 @@ fn located(trial: &Trial) -> Result<(&Endpoint, SocketAddr), Stop> {
     known.ok_or_else(|| Stop::new(Exit::Internal, "no address"))
 }
 
-/// Watches the target from now on, where that can be.
-fn look_out(lane: &Lane, around: &Surroundings<'_>, pids: &[u32], load: &Load) -> Outlook {
+/// Watches the target from now on, where that can be, and lets who follows the trial know.
+fn look_out(
+    lane: &Lane,
+    around: &Surroundings<'_>,
+    pids: &[u32],
+    load: &Load,
+    epoch_ns: u64,
+) -> Outlook {
     let cores = around.pinning.target.count();
-    around.lookouts.begin(lane, (pids, cores), watched::sample_every(load))
+    let outlook = around.lookouts.begin(lane, (pids, cores), watched::sample_every(load));
+    if let Some(since) = outlook.so_far() {
+        let watched = Watched { since, epoch_ns, is_foreign: lane.is_foreign() };
+        let _ = around.progress.send(TrialNews::Target(watched));
+    }
+    outlook
 }
 
 /// Makes the load, from the generator's host where it has one.
@@ -389,7 +399,7 @@ struct Watch {
     /// The generator goes before others: it sleeps between messages, on a core that is not the
     /// target's.
     is_urgent: bool,
-    progress: Mutex<Sender<(u32, Progress)>>,
+    progress: Mutex<Sender<TrialNews>>,
     outlook: Mutex<Option<Outlook>>,
     window: Mutex<Window>,
     /// Ourselves and the target's processes as they were before the load.
@@ -459,7 +469,7 @@ impl Attendant for Watch {
 
     fn progress(&self, shard: u32, progress: Progress) {
         if let Ok(sender) = self.progress.lock() {
-            let _ = sender.send((shard, progress));
+            let _ = sender.send(TrialNews::Shard(shard, progress));
         }
     }
 }
@@ -532,18 +542,3 @@ impl Watch {
 fn own_resident_bytes() -> Option<u64> {
     Some(weigh_observe::memory::resident([std::process::id()]).bytes())
 }
-
-/// How long an interval of the time series is: as the plan wants it, at least [`INTERVAL_MIN`], or
-/// fitted to the length of the trial. Where that makes too many intervals, neighbours are joined.
-pub fn interval(load: &Load, wanted: Option<Nanos>) -> Nanos {
-    wanted.map_or_else(|| interval_length(load), |wanted| wanted.max(INTERVAL_MIN))
-}
-
-/// How often shards tell of themselves: a whole number of times in each interval of a report, and
-/// every second for somebody who watches.
-pub fn told_every(interval: Nanos) -> Nanos {
-    Nanos(interval.0 / interval.0.div_ceil(1_000_000_000).max(1))
-}
-
-/// Of usual loads a shorter interval holds too few messages to have a quantile.
-const INTERVAL_MIN: Nanos = Nanos::from_millis(10);

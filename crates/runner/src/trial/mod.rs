@@ -2,7 +2,10 @@
 
 pub mod followed;
 pub mod identity;
+pub mod live;
 pub mod measure;
+pub mod news;
 pub mod record;
 pub mod series;
+pub mod ticks;
 pub mod unanswered;

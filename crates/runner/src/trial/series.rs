@@ -1,232 +1,274 @@
-//! The intervals of a trial, put together from what its shards tell. Their number is bounded: when
-//! there are too many, neighbours are joined, so that a trial of ten hours takes no more memory,
-//! and no more lines of the journal, than one of a minute.
+//! The intervals of a trial, each of them known while the trial runs. How long they are is defined
+//! here.
+//!
+//! A trial whose length is known has intervals of one length, known beforehand. What was written
+//! cannot be joined any more, so where the length is not known later intervals are longer: the
+//! length doubles whenever the trial has lasted [`INTERVALS_MAX`] times as long. A trial of ten
+//! hours has some 1,500 intervals then, and none is longer than a 120th of the time before it.
+//! Draining after a load of known length counts as time that nobody knew of.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 
-use weigh_engine::job::ShardInterval;
-use weigh_model::Nanos;
+use weigh_engine::job::interval_length;
 use weigh_model::event::Interval;
+use weigh_model::{Load, Nanos};
 
-/// The intervals of one trial so far.
-#[derive(Debug)]
-pub struct Series {
-    slots: Vec<Slot>,
-    /// How many intervals of a shard make one.
-    joined: u32,
+use crate::trial::ticks::Tick;
+
+/// How long an interval of the time series is at the beginning: as the plan wants it, at least
+/// [`INTERVAL_MIN`], or fitted to the length of the trial.
+fn interval(load: &Load, wanted: Option<Nanos>) -> Nanos {
+    wanted.map_or_else(|| interval_length(load), |wanted| wanted.max(INTERVAL_MIN))
 }
 
-/// One interval, of all shards.
+/// How often shards report: a whole number of times in each interval, and every second for a user
+/// who watches.
+pub fn reported_every(load: &Load, wanted: Option<Nanos>) -> Nanos {
+    let interval = interval(load, wanted);
+    Nanos(interval.0 / interval.0.div_ceil(1_000_000_000).max(1))
+}
+
+/// The intervals of one trial that are not known to be whole yet.
+#[derive(Debug)]
+pub struct Series {
+    slots: VecDeque<Slot>,
+    /// Ticks in an interval that begins now.
+    ticks_each: u64,
+    /// Ticks so far.
+    ticks: u64,
+    is_over: bool,
+}
+
+/// An interval that grows tick by tick.
 #[derive(Debug)]
 struct Slot {
-    told: ShardInterval,
-    /// Where the first of those that were joined began.
-    from_ns: u64,
-    /// Borders in it.
-    parts: u32,
-    /// By shard: connections at the end, processor time.
-    shards: BTreeMap<u32, (u64, Nanos)>,
+    tick: Tick,
+    ticks: u64,
+    ticks_max: u64,
 }
 
 impl Series {
-    /// For shards that tell of themselves every `told`, to make intervals of `length`.
-    pub fn new(told: Nanos, length: Nanos) -> Series {
-        let joined = (length.0 / told.0.max(1)).clamp(1, u64::from(u32::MAX));
-        Series { slots: Vec::new(), joined: joined as u32 }
+    /// Of a trial with this load, whose plan wants intervals of length `wanted`.
+    pub fn new(load: &Load, wanted: Option<Nanos>) -> Series {
+        let tick = reported_every(load, wanted).0.max(1);
+        let mut ticks_each = (interval(load, wanted).0 / tick).max(1);
+        let intervals = |ticks_each: u64| {
+            let phases = [load.warmup, load.duration.unwrap_or_default()];
+            phases
+                .map(|phase| phase.0.div_ceil(tick.saturating_mul(ticks_each)))
+                .iter()
+                .sum::<u64>()
+        };
+        while intervals(ticks_each) > INTERVALS_MAX {
+            ticks_each *= 2;
+        }
+        Series { slots: VecDeque::new(), ticks_each, ticks: 0, is_over: false }
     }
 
-    /// Takes in what `shard` did in one interval.
-    pub fn add(&mut self, shard: u32, told: ShardInterval) {
-        let later = self.slots.iter().position(|slot| told.border <= slot.told.border);
-        match later {
-            Some(place) => self.slots[place].join(&Slot::new(shard, told), false),
-            None => {
-                let next = Slot::new(shard, told);
-                match self.slots.last_mut().filter(|last| last.may_take(&next, self.joined)) {
-                    Some(last) => last.join(&next, true),
-                    None => self.slots.push(next),
-                }
+    /// Takes in the next tick.
+    pub fn add(&mut self, tick: Tick) {
+        self.is_over = false;
+        if self.ticks >= INTERVALS_MAX * self.ticks_each {
+            self.ticks_each *= 2;
+        }
+        self.ticks += 1;
+        match self.slots.back_mut().filter(|last| last.may_take(&tick)) {
+            Some(last) => last.take(&tick, 1),
+            None => self.slots.push_back(Slot { tick, ticks: 1, ticks_max: self.ticks_each }),
+        }
+    }
+
+    /// Nothing more is added: all intervals are known.
+    pub fn end(&mut self) {
+        self.is_over = true;
+    }
+
+    /// The next interval to which nothing can be joined any more.
+    pub fn next_known(&mut self) -> Option<Interval> {
+        while self.slots.len() > 1 {
+            if !self.joins_the_one_before(1)? {
+                return self.slots.pop_front().map(|slot| slot.tick.interval());
+            }
+            let rest = self.slots.remove(1)?;
+            self.slots.front_mut()?.take(&rest.tick, rest.ticks);
+        }
+        self.slots.pop_front_if(|_| self.is_over).map(|slot| slot.tick.interval())
+    }
+
+    /// The last interval of each phase joins the one before it where it is less than half as long:
+    /// too few messages are in it for a rate or a quantile. Draining never joins load. `None` while
+    /// that cannot be known of the interval at `index`.
+    fn joins_the_one_before(&self, index: usize) -> Option<bool> {
+        let (before, own) = (&self.slots[index - 1].tick, &self.slots[index].tick);
+        let is_short = |length_ns: u64| 2 * length_ns < before.length_ns();
+        // It can only grow.
+        if !before.is_like(own) || !is_short(own.length_ns()) {
+            return Some(false);
+        }
+        match self.slots.get(index + 1) {
+            None => self.is_over.then_some(true),
+            Some(next) if !own.is_like(&next.tick) => Some(true),
+            Some(next) => {
+                let is_last = self.joins_the_one_before(index + 1)?;
+                Some(is_last && is_short(own.length_ns() + next.tick.length_ns()))
             }
         }
-        if self.slots.len() > SLOTS_MAX {
-            self.joined = self.joined.saturating_mul(2);
-            self.halve();
-        }
-    }
-
-    /// Joins neighbours, warm-up never with what is measured.
-    fn halve(&mut self) {
-        let mut halved: Vec<Slot> = Vec::with_capacity(SLOTS_MAX + 1);
-        for slot in self.slots.drain(..) {
-            match halved.last_mut().filter(|last| last.may_take(&slot, self.joined)) {
-                Some(last) => last.join(&slot, true),
-                None => halved.push(slot),
-            }
-        }
-        self.slots = halved;
-    }
-
-    /// Joins the last interval of each phase to the one before it where it is less than half as
-    /// long: too few messages are in it for a rate or a quantile. Draining is never joined to load.
-    fn join_the_rest(&mut self) {
-        for index in (1..self.slots.len()).rev() {
-            let (before, own) = (&self.slots[index - 1], &self.slots[index]);
-            let is_last = self.slots.get(index + 1).is_none_or(|next| !own.is_like(next));
-            if is_last && before.is_like(own) && 2 * own.length_ns() < before.length_ns() {
-                let rest = self.slots.remove(index);
-                self.slots[index - 1].join(&rest, true);
-            }
-        }
-    }
-
-    /// The intervals in their order, with their quantiles.
-    pub fn finish(mut self) -> Vec<Interval> {
-        self.join_the_rest();
-        self.slots.into_iter().map(Slot::finish).collect()
     }
 }
 
 impl Slot {
-    fn new(shard: u32, told: ShardInterval) -> Slot {
-        let interval = &told.interval;
-        let from_ns = interval.at_ns.saturating_sub(interval.length_ns.unwrap_or(0));
-        let shards = BTreeMap::from([(shard, (interval.connections, told.cpu))]);
-        Slot { told, from_ns, parts: 1, shards }
+    fn may_take(&self, next: &Tick) -> bool {
+        self.tick.is_like(next) && self.ticks < self.ticks_max
     }
 
-    fn length_ns(&self) -> u64 {
-        self.told.interval.at_ns - self.from_ns
-    }
-
-    /// True for two intervals of the same phase: warm-up, load or draining.
-    fn is_like(&self, other: &Slot) -> bool {
-        let phase = |slot: &Slot| (slot.told.interval.warmup, slot.told.interval.draining);
-        phase(self) == phase(other)
-    }
-
-    fn may_take(&self, next: &Slot, joined: u32) -> bool {
-        self.is_like(next) && self.parts + next.parts <= joined
-    }
-
-    /// Takes in another slot: the next one, or what another shard did in the same one.
-    fn join(&mut self, other: &Slot, is_next: bool) {
-        let (ours, theirs) = (&mut self.told, &other.told);
-        ours.times.merge(&theirs.times);
-        ours.border = ours.border.max(theirs.border);
-        let (sum, more) = (&mut ours.interval, &theirs.interval);
-        sum.sent += more.sent;
-        sum.acknowledged += more.acknowledged;
-        sum.delivered += more.delivered;
-        sum.errors += more.errors;
-        sum.at_ns = sum.at_ns.max(more.at_ns);
-        self.from_ns = self.from_ns.min(other.from_ns);
-        self.parts += if is_next { other.parts } else { 0 };
-        for (shard, (connections, cpu)) in &other.shards {
-            let entry = self.shards.entry(*shard).or_default();
-            *entry = (*connections, entry.1 + *cpu);
-        }
-    }
-
-    fn finish(self) -> Interval {
-        let length_ns = self.length_ns();
-        let mut interval = self.told.interval;
-        self.told.times.tell(&mut interval);
-        interval.connections = self.shards.values().map(|(connections, _)| connections).sum();
-        interval.length_ns = Some(length_ns);
-        let busiest = self.shards.values().map(|(_, cpu)| cpu.0).max().unwrap_or(0);
-        interval.generator_cpu_percent =
-            (length_ns > 0).then(|| 100.0 * busiest as f64 / length_ns as f64);
-        interval
+    fn take(&mut self, next: &Tick, ticks: u64) {
+        self.tick.join(next);
+        self.ticks += ticks;
     }
 }
 
-/// Intervals of a trial at most: twice what a trial of known length has, and each has 37 KB of
-/// times until the trial is over.
-const SLOTS_MAX: usize = 2 * weigh_engine::job::INTERVALS_MAX as usize;
+/// Intervals of one length, twice what a trial of known length has without its draining.
+const INTERVALS_MAX: u64 = 2 * weigh_engine::job::INTERVALS_MAX;
+
+/// Of usual loads a shorter interval holds too few messages to have a quantile.
+const INTERVAL_MIN: Nanos = Nanos::from_millis(10);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::ticks::tests::{EVERY, reported};
+    use weigh_engine::job::ShardInterval;
+    use weigh_model::Pattern;
 
-    const EVERY: u64 = 100_000_000;
+    fn load(duration_s: Option<u64>) -> Load {
+        let (duration, warmup) = (duration_s.map(Nanos::from_secs), Nanos::from_secs(1));
+        Load { duration, warmup, ..Load::closed(Pattern::Request, 1) }
+    }
 
-    fn told(number: u64, warmup: bool) -> ShardInterval {
-        let interval = Interval {
-            at_ns: number * EVERY + 7,
-            warmup,
-            sent: 3,
-            connections: 2,
-            length_ns: Some(EVERY),
-            ..Interval::default()
-        };
-        let (border, cpu) = (Nanos(number * EVERY), Nanos(EVERY / 4));
-        ShardInterval { interval, border, cpu, ..ShardInterval::default() }
+    fn series() -> Series {
+        Series::new(&load(None), None)
+    }
+
+    fn known(series: &mut Series) -> Vec<Interval> {
+        std::iter::from_fn(|| series.next_known()).collect()
+    }
+
+    fn lengths(intervals: &[Interval]) -> Vec<u64> {
+        intervals.iter().map(|own| own.length_ns.unwrap() / 1_000_000).collect()
+    }
+
+    /// A tick that begins and lasts so many milliseconds.
+    fn tick(begin_ms: u64, number: u64, length_ms: u64, draining: bool) -> Tick {
+        let mut own: ShardInterval = reported(number, false);
+        own.interval.at_ns = 7 + (begin_ms + length_ms) * 1_000_000;
+        own.interval.length_ns = Some(length_ms * 1_000_000);
+        own.interval.draining = draining;
+        Tick::of(0, own)
     }
 
     #[test]
-    fn what_shards_tell_of_one_border_is_one_interval() {
-        let mut series = Series::new(Nanos(EVERY), Nanos(EVERY));
-        for number in 1..=5 {
-            series.add(0, told(number, number <= 2));
-            if number != 4 {
-                series.add(1, told(number, number <= 2));
-            }
-        }
-        let intervals = series.finish();
-        let sent: Vec<u64> = intervals.iter().map(|interval| interval.sent).collect();
-        assert_eq!(sent, [6, 6, 6, 3, 6]);
-        assert_eq!((intervals[4].connections, intervals[4].length_ns), (4, Some(EVERY)));
-        assert_eq!(intervals[4].generator_cpu_percent, Some(25.0));
-        assert!(intervals[1].warmup && !intervals[2].warmup);
+    fn an_interval_is_known_once_the_next_one_is_half_as_long() {
+        let mut series = series();
+        series.add(Tick::of(0, reported(1, false)));
+        assert!(known(&mut series).is_empty());
+        series.add(tick(100, 2, 30, false));
+        assert!(known(&mut series).is_empty(), "the short one may be the last");
+        series.add(tick(130, 3, 100, false));
+        assert_eq!(lengths(&known(&mut series)), [100, 30], "it is not");
+        series.add(tick(230, 4, 50, false));
+        assert_eq!(lengths(&known(&mut series)), [100]);
+        series.end();
+        assert_eq!(lengths(&known(&mut series)), [50]);
+        assert!(known(&mut series).is_empty());
     }
 
     #[test]
     fn a_moment_of_draining_belongs_to_the_interval_before() {
-        let mut series = Series::new(Nanos(EVERY), Nanos(EVERY));
-        (1..=2).for_each(|number| series.add(0, told(number, false)));
-        let mut rest = told(3, false);
+        let mut series = series();
+        (1..=2).for_each(|number| series.add(Tick::of(0, reported(number, false))));
+        assert_eq!(lengths(&known(&mut series)), [100]);
+        let mut rest = reported(3, false);
         rest.interval.at_ns = 2 * EVERY + 60_000;
         rest.interval.length_ns = Some(59_993);
-        series.add(0, rest);
-        let intervals = series.finish();
-        assert_eq!((intervals.len(), intervals[1].sent), (2, 6));
-        assert_eq!(intervals[1].length_ns, Some(EVERY + 59_993));
+        series.add(Tick::of(0, rest));
+        assert!(known(&mut series).is_empty());
+        series.end();
+        let last = known(&mut series);
+        assert_eq!((last.len(), last[0].sent), (1, 6));
+        assert_eq!(last[0].length_ns, Some(EVERY + 59_993));
     }
 
     #[test]
     fn draining_is_an_interval_of_its_own_and_a_short_end_of_the_load_joins_the_load() {
-        let mut series = Series::new(Nanos(EVERY), Nanos(EVERY));
-        (1..=2).for_each(|number| series.add(0, told(number, false)));
-        for (border, end_ns, length_ns, draining) in
-            [(3, 240_000_007, 40_000_000, false), (4, 290_000_007, 50_000_000, true)]
-        {
-            let mut rest = told(border, false);
-            rest.interval.at_ns = end_ns;
-            rest.interval.length_ns = Some(length_ns);
-            rest.interval.draining = draining;
-            series.add(0, rest);
-        }
-        let intervals = series.finish();
-        let seen: Vec<_> = intervals.iter().map(|own| (own.length_ns, own.draining)).collect();
-        let (whole, longer) = (Some(EVERY), Some(140_000_000));
-        assert_eq!(seen, [(whole, false), (longer, false), (Some(50_000_000), true)]);
+        let mut series = series();
+        (1..=2).for_each(|number| series.add(Tick::of(0, reported(number, false))));
+        series.add(tick(200, 3, 40, false));
+        assert_eq!(lengths(&known(&mut series)), [100], "of the last one the end is not known");
+        series.add(tick(240, 4, 50, true));
+        assert_eq!(lengths(&known(&mut series)), [140], "while it drains");
+        series.end();
+        let last = known(&mut series);
+        assert!(last[0].draining && lengths(&last) == [50]);
     }
 
-    /// An hour in tenths of a second: 36,000 intervals become at most 240, nothing is lost,
-    /// and warm-up stays apart.
+    /// Ends of ends: what is joined first may be long enough to stand alone.
     #[test]
-    fn an_hour_makes_no_more_intervals_than_a_minute() {
-        let mut series = Series::new(Nanos(EVERY), Nanos(EVERY));
-        for number in 1..=36_000 {
-            series.add(0, told(number, number <= 13));
-            assert!(series.slots.len() <= SLOTS_MAX);
+    fn ends_join_from_the_last_one_on() {
+        for (ends, expected) in [
+            (&[100, 30, 10][..], &[140][..]),
+            (&[100, 40, 15], &[100, 55]),
+            (&[100, 60, 10], &[100, 70]),
+            (&[100, 20, 30], &[100, 20, 30]),
+        ] {
+            let mut series = series();
+            let mut begin_ms = 0;
+            for (number, length_ms) in (1..).zip(ends) {
+                series.add(tick(begin_ms, number, *length_ms, false));
+                begin_ms += length_ms;
+            }
+            series.end();
+            let all = known(&mut series);
+            assert_eq!(all.iter().map(|own| own.sent).sum::<u64>(), 3 * ends.len() as u64);
+            assert_eq!(lengths(&all), expected, "{ends:?}");
         }
-        let intervals = series.finish();
-        assert!(intervals.len() > SLOTS_MAX / 4);
+    }
+
+    /// Where the length is known it is the same from the beginning to the end, also where a plan
+    /// wants more intervals than there may be.
+    #[test]
+    fn a_known_length_makes_intervals_of_one_length() {
+        for (duration_s, wanted_ms, ticks_each, every_ms) in
+            [(10, None, 1, 100), (60, Some(10), 32, 10), (600, None, 10, 1000)]
+        {
+            let (load, wanted) = (load(Some(duration_s)), wanted_ms.map(Nanos::from_millis));
+            let series = Series::new(&load, wanted);
+            assert_eq!(series.ticks_each, ticks_each, "{duration_s} s");
+            assert_eq!(reported_every(&load, wanted), Nanos::from_millis(every_ms));
+        }
+    }
+
+    /// An hour in tenths of a second: at most three slots wait, nothing is lost, warm-up stays
+    /// apart, and no interval is longer than a 120th of the time before it.
+    #[test]
+    fn an_hour_of_unknown_length_makes_few_intervals_and_each_is_known_at_once() {
+        let mut series = series();
+        let mut intervals = Vec::new();
+        for number in 1..=36_000 {
+            series.add(Tick::of(0, reported(number, number <= 13)));
+            intervals.extend(known(&mut series));
+            assert!(series.slots.len() <= 3);
+        }
+        series.end();
+        intervals.extend(known(&mut series));
+        assert!((900..1300).contains(&intervals.len()), "{}", intervals.len());
         assert_eq!(intervals.iter().map(|interval| interval.sent).sum::<u64>(), 3 * 36_000);
         let warmups: u64 = intervals.iter().filter(|i| i.warmup).map(|i| i.sent).sum();
         assert_eq!(warmups, 3 * 13);
         assert_eq!(intervals.last().unwrap().connections, 2);
         assert!(intervals.windows(2).all(|pair| pair[0].at_ns < pair[1].at_ns));
+        for own in &intervals[240..] {
+            let length_ns = own.length_ns.unwrap();
+            assert!(length_ns <= (own.at_ns - length_ns) / 119, "{own:?}");
+        }
     }
 }

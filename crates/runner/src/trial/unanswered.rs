@@ -2,9 +2,9 @@
 
 use weigh_engine::job::{Failure, Job};
 use weigh_engine::outcome::{Outcome, SILENCE};
+use weigh_model::connection::{Outbox, Signal};
 use weigh_model::ledger::Cause;
 use weigh_model::protocol::{Dial, Role, Seat};
-use weigh_model::wire::{Outbox, Signal};
 use weigh_model::{Nanos, Pattern, tls};
 
 use crate::case::lanes::Lane;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use toml::Value;
+use serde_json::Value;
 use weigh_model::plan::Plan;
 use weigh_model::units::{parse_duration, parse_rate, parse_size};
 use weigh_report::figures::{bytes, count, time};
@@ -52,7 +52,7 @@ pub(super) fn sentence(planned: &Planned) -> String {
 /// Every setting that says something, by its key: all its values, in the order of the plan.
 fn settings(plan: &Plan) -> BTreeMap<String, Vec<String>> {
     let mut settings: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    if let Ok(Value::Table(load)) = Value::try_from(&plan.load) {
+    if let Ok(Value::Object(load)) = serde_json::to_value(&plan.load) {
         let held = LOAD.iter().filter_map(|key| Some((*key, plain(load.get(*key)?))));
         for (key, value) in held.filter(|(_, value)| !["", "0", "0s"].contains(&value.as_str())) {
             settings.insert(key.to_owned(), vec![value]);
@@ -192,8 +192,8 @@ fn plainly(key: &str) -> String {
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => readable(text),
-        Value::Integer(number) => u64::try_from(*number).map_or(number.to_string(), count),
-        Value::Table(_) | Value::Array(_) => String::new(),
+        Value::Number(number) => number.as_u64().map_or(number.to_string(), count),
+        Value::Object(_) | Value::Array(_) => String::new(),
         other => other.to_string(),
     }
 }

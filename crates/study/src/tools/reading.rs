@@ -293,7 +293,7 @@ impl Reader<'_, '_> {
         let draft = weigh_plan::read_tables(&layers, Length::Whole, self.world)?;
         let resolved = draft.resolve(&format!("{}-{}", self.study, Way::Tools))?;
         let cases = &resolved.plan.cases;
-        let target = |case: &weigh_plan::matrix::Keys| {
+        let target = |case: &weigh_model::trial::Point| {
             case.get("target").and_then(|value| value.as_str()).map(str::to_owned)
         };
         let elsewhere = cases.iter().filter_map(target).find(|name| name.contains("://"));

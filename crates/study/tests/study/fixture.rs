@@ -3,7 +3,7 @@
 
 use weigh_model::Protocol;
 use weigh_model::protocol::Invalid;
-use weigh_plan::matrix::Decided;
+use weigh_plan::Case;
 use weigh_plan::world::{REFERENCE, TargetWord, World};
 use weigh_study::study::About;
 use weigh_study::{Occasion, Outcome, RunMade, RunState, Runs, Scale, Study, StudyTexts, Way};
@@ -32,7 +32,7 @@ impl World for TestWorld {
         key.ends_with(".broker_password")
     }
 
-    fn check(&self, _case: &Decided) -> Result<(), Invalid> {
+    fn check(&self, _case: &Case) -> Result<(), Invalid> {
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ fn each_scale_has_its_own_cells() {
     let plan = study.plan("published/clients").unwrap();
     let clients = |scale| -> Vec<i64> {
         let cases = &plan.at(scale).resolved.plan.cases;
-        cases.iter().map(|case| case["load.connections"].as_integer().unwrap()).collect()
+        cases.iter().map(|case| case["load.connections"].as_i64().unwrap()).collect()
     };
     assert_eq!(clients(Scale::Full), [2, 4, 8, 16]);
     assert_eq!(clients(Scale::Quick), [2, 4, 8]);

@@ -1,7 +1,7 @@
 //! Why TLS failed, in words that say what to do.
 
 use rustls::{AlertDescription, CertificateError, Error};
-use weigh_model::wire::Fault;
+use weigh_model::connection::Fault;
 
 /// The fault of a client's connection.
 pub(super) fn of_client(error: &Error) -> Fault {

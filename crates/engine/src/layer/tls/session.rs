@@ -9,7 +9,7 @@ use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
 use rustls::{CommonState, Error, HandshakeKind};
 use weigh_model::Nanos;
-use weigh_model::wire::Fault;
+use weigh_model::connection::Fault;
 
 use super::reasons;
 use super::tally::{Finished, Tally};

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hdrhistogram::Histogram;
 use weigh_model::Nanos;
+use weigh_model::metrics::QUANTILES;
 
 /// Counts of all connections that share it. Locked once per handshake, never per message.
 #[derive(Debug, Default)]
@@ -79,9 +80,8 @@ impl Tally {
         let Ok(shakes) = self.handshakes.lock() else { return Figures::default() };
         let times = shakes.times.as_ref().map_or_else(Vec::new, |times| {
             let at = |quantile| times.value_at_quantile(quantile) as f64;
-            let parts = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
             let mut named = vec![("mean", times.mean()), ("max", times.max() as f64)];
-            named.extend(parts.map(|(name, quantile)| (name, at(quantile))));
+            named.extend(QUANTILES.map(|(name, quantile)| (name, at(quantile))));
             named
         });
         Figures {

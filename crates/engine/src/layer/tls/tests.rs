@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use pair::{Pair, Setting};
 use proptest::prelude::*;
-use weigh_model::wire::Fault;
+use weigh_model::connection::Fault;
 
 use super::Versions;
 

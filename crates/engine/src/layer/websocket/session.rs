@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use weigh_model::Nanos;
+use weigh_model::connection::Fault;
 use weigh_model::content::{Phase as Part, StreamCounts};
 use weigh_model::random::Random;
-use weigh_model::wire::Fault;
 
 use super::ClientChoice;
 use super::codec::{Broken, CODE_NORMAL, Control, Decoder, Opcode, put_frame};

@@ -2,9 +2,11 @@
 //! test asks for.
 
 use weigh_model::Nanos;
+use weigh_model::connection::{
+    Connection, Emit, Fault, Op, Outbox, Reply, Signal, Ticket, Transfer,
+};
 use weigh_model::protocol::{Host, Role, Seat};
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
-use weigh_model::wire::{Emit, Fault, Op, Outbox, Reply, Signal, Ticket, Wire};
 
 /// How the server behaves.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,7 +63,7 @@ pub struct Parcels {
     pub in_flight: Vec<Ticket>,
 }
 
-impl Wire for Parcels {
+impl Connection for Parcels {
     fn open(&mut self, _: Nanos, out: &mut Outbox, _: Emit<'_>) {
         let kind = if self.seat.role == Role::Consumer { SUBSCRIBE } else { GREET };
         put(out.buffer(), kind, 0, b"");
@@ -78,17 +80,6 @@ impl Wire for Parcels {
             return Reply::Awaited;
         }
         Reply::None
-    }
-
-    fn begin(&mut self, op: &Op<'_>, rest: u64, _: Nanos, out: &mut Outbox) -> Reply {
-        put_head(out.buffer(), ASK, op.ticket.0, op.body.len() + rest as usize);
-        out.put(op.body);
-        self.in_flight.push(op.ticket);
-        Reply::Awaited
-    }
-
-    fn more(&mut self, piece: &[u8], _: Nanos, out: &mut Outbox) {
-        out.put(piece);
     }
 
     fn receive(
@@ -128,6 +119,23 @@ impl Wire for Parcels {
             emit(Signal::Closing);
         }
         Ok(())
+    }
+
+    fn transfer(&mut self) -> Option<&mut dyn Transfer> {
+        Some(self)
+    }
+}
+
+impl Transfer for Parcels {
+    fn begin(&mut self, op: &Op<'_>, rest: u64, _: Nanos, out: &mut Outbox) -> Reply {
+        put_head(out.buffer(), ASK, op.ticket.0, op.body.len() + rest as usize);
+        out.put(op.body);
+        self.in_flight.push(op.ticket);
+        Reply::Awaited
+    }
+
+    fn more(&mut self, piece: &[u8], _: Nanos, out: &mut Outbox) {
+        out.put(piece);
     }
 }
 

@@ -1,8 +1,8 @@
 //! How a session begins: CONNECT and its answer, what the server grants, the subscription of a
 //! consumer.
 
+use weigh_model::connection::{Emit, Fault, Outbox, Signal};
 use weigh_model::protocol::Role;
-use weigh_model::wire::{Emit, Fault, Outbox, Signal};
 
 use super::super::codec::{
     Connack, Connect, Filter, Id, Options, Properties, Qos, Section, Suback, Subscribe, Version,

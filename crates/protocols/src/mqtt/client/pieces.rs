@@ -1,8 +1,8 @@
 //! A client's messages in pieces: what is sent while nothing else may be said, and what comes in
 //! without being whole in memory.
 
+use weigh_model::connection::{Emit, Fault, Outbox, Signal};
 use weigh_model::content::Phase;
-use weigh_model::wire::{Emit, Fault, Outbox, Signal};
 
 use super::super::codec::{self, Limits, Qos};
 use super::{Client, State};

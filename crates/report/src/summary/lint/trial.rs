@@ -2,6 +2,7 @@
 //! one is a fault of the instrument or of the journal; that is why they are asked.
 
 use weigh_model::event::TrialFinished;
+use weigh_model::metrics::QUANTILES;
 use weigh_model::plan::Plan;
 use weigh_model::{Arrival, Doubt, Pattern, Rule};
 
@@ -47,7 +48,7 @@ fn throughput_from_latency(trial: &TrialFinished, asked: &Asked) -> Option<Strin
 fn grid(trial: &TrialFinished) -> Option<String> {
     ["response_time_ns", "delivery_time_ns"].into_iter().find_map(|time| {
         let values: Vec<f64> =
-            QUANTILES.iter().filter_map(|q| metric(trial, &format!("{time}.{q}"))).collect();
+            QUANTILES.iter().filter_map(|(q, _)| metric(trial, &format!("{time}.{q}"))).collect();
         let (first, last) = (*values.first()?, *values.last()?);
         if values.len() < QUANTILES.len() {
             return None;
@@ -91,7 +92,7 @@ fn order(trial: &TrialFinished) -> Option<String> {
             return Some(format!("{name}: the maximum {max:.0} is below the mean {mean:.0}"));
         }
         let mut before: Option<(&str, f64)> = None;
-        for part in QUANTILES.iter().chain(&["max"]) {
+        for part in QUANTILES.iter().map(|(part, _)| part).chain(&["max"]) {
             let Some(value) = of(part) else { continue };
             if let Some((low, below)) = before
                 && below > value * (1.0 + ORDER_SLACK)
@@ -162,8 +163,6 @@ fn generator(trial: &TrialFinished, asked: &Asked) -> Option<String> {
 fn metric(trial: &TrialFinished, name: &str) -> Option<f64> {
     trial.metrics.get(name).copied().filter(|value| value.is_finite())
 }
-
-const QUANTILES: [&str; 5] = ["p50", "p90", "p95", "p99", "p999"];
 
 /// Ticks that clocks and timers have, nanoseconds: kernels at 100, 250 and 1,000 Hz, and seconds.
 const GRIDS_NS: [f64; 5] = [1e9, 1e8, 1e7, 4e6, 1e6];

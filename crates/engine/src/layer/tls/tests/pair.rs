@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use weigh_model::Nanos;
+use weigh_model::connection::{Connection, Emit, Fault, Op, Outbox, Reply, Signal, Ticket};
 use weigh_model::protocol::{Dial, Host, Lifetime, Role, Seat};
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
-use weigh_model::wire::{Emit, Fault, Op, Outbox, Reply, Signal, Ticket, Wire};
 
 use crate::layer::tls::{
     Certificates, ClientChoice, Identity, MadeFor, ServerChoice, Tally, TlsError, Versions,
@@ -120,7 +120,7 @@ impl Drop for Folder {
 
 /// One connection, both its ends and what is under way.
 pub(super) struct Pair {
-    wire: Option<Box<dyn Wire>>,
+    connection: Option<Box<dyn Connection>>,
     server: Box<dyn Server>,
     out: Outbox,
     outlets: Staged,
@@ -140,7 +140,7 @@ impl Pair {
     /// A connection whose bytes travel in pieces of these lengths, over and over.
     pub(super) fn new(made: &Made, pieces: Vec<usize>) -> Pair {
         let mut pair = Pair {
-            wire: Some((made.dial.make)(Seat { index: 0, role: Role::Producer })),
+            connection: Some((made.dial.make)(Seat { index: 0, role: Role::Producer })),
             server: (made.host.make)(0),
             out: Outbox::default(),
             outlets: Staged::default(),
@@ -157,8 +157,9 @@ impl Pair {
         };
         pair.server.accepted(LINE, pair.now, &mut pair.outlets);
         let mut is_ready = false;
-        if let Some(wire) = &mut pair.wire {
-            wire.open(pair.now, &mut pair.out, &mut |signal| is_ready |= signal == Signal::Ready);
+        if let Some(connection) = &mut pair.connection {
+            connection
+                .open(pair.now, &mut pair.out, &mut |signal| is_ready |= signal == Signal::Ready);
         }
         assert!(!is_ready, "nothing is ready before the handshake");
         pair
@@ -196,10 +197,10 @@ impl Pair {
     }
 
     pub(super) fn send(&mut self, body: &[u8]) {
-        let Some(wire) = &mut self.wire else { return };
-        assert!(wire.room() > 0, "not ready");
+        let Some(connection) = &mut self.connection else { return };
+        assert!(connection.room() > 0, "not ready");
         let op = Op { ticket: Ticket(0), body };
-        assert_eq!(wire.send(&op, self.now, &mut self.out), Reply::Awaited);
+        assert_eq!(connection.send(&op, self.now, &mut self.out), Reply::Awaited);
     }
 
     /// Turns over a bit of the last byte that is under way to the server.
@@ -214,22 +215,22 @@ impl Pair {
 
     /// What the client makes of the end of the transport.
     pub(super) fn ended(&mut self) -> Result<(), Fault> {
-        let wire = self.wire.as_mut().unwrap();
-        wire.end(&[], &mut |_| {})
+        let connection = self.connection.as_mut().unwrap();
+        connection.end(&[], &mut |_| {})
     }
 
     pub(super) fn drop_client(&mut self) {
-        self.wire = None;
+        self.connection = None;
     }
 
     /// Hands the client bytes that no server of ours sent.
     pub(super) fn deliver(&mut self, bytes: &[u8]) {
-        let Pair { wire, out, is_ready, answers, .. } = self;
-        let Some(wire) = wire else { return };
+        let Pair { connection, out, is_ready, answers, .. } = self;
+        let Some(connection) = connection else { return };
         if self.fault.is_some() {
             return;
         }
-        let result = wire.receive(bytes, self.now, out, &mut |signal| match signal {
+        let result = connection.receive(bytes, self.now, out, &mut |signal| match signal {
             Signal::Ready => *is_ready = true,
             Signal::Message { body, .. } => answers.push(body.to_vec()),
             _ => {}
@@ -304,7 +305,7 @@ fn plain_host() -> Host {
 /// A length of 4 bytes, then the body.
 struct Frames;
 
-impl Wire for Frames {
+impl Connection for Frames {
     fn open(&mut self, _now: Nanos, _out: &mut Outbox, emit: Emit<'_>) {
         emit(Signal::Ready);
     }
@@ -317,16 +318,6 @@ impl Wire for Frames {
         out.put(&(op.body.len() as u32).to_be_bytes());
         out.put(op.body);
         Reply::Awaited
-    }
-
-    fn begin(&mut self, op: &Op<'_>, rest: u64, _now: Nanos, out: &mut Outbox) -> Reply {
-        out.put(&(op.body.len() as u32 + rest as u32).to_be_bytes());
-        out.put(op.body);
-        Reply::Awaited
-    }
-
-    fn more(&mut self, piece: &[u8], _now: Nanos, out: &mut Outbox) {
-        out.put(piece);
     }
 
     fn receive(

@@ -1,13 +1,13 @@
 //! The client's end of a connection as a pure state machine: no socket, no clock, no async.
-//! The engine owns the socket and the time; a wire turns operations into bytes and bytes into
-//! signals.
+//! The engine owns the socket and the time; a connection turns operations into bytes and bytes
+//! into signals.
 
 use std::fmt;
 
 use crate::content::StreamCounts;
 use crate::units::Nanos;
 
-/// Names an operation between [`Wire::send`] and the signal that ends it; unique among the
+/// Names an operation between [`Connection::send`] and the signal that ends it; unique among the
 /// operations in flight on one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub u32);
@@ -30,7 +30,7 @@ pub enum Reply {
     None,
 }
 
-/// What a wire tells the engine.
+/// What a connection tells the engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Signal<'a> {
     /// The session stands (CONNACK, and SUBACK for a consumer): operations may start.
@@ -58,12 +58,12 @@ pub enum Signal<'a> {
     },
     /// The next piece of the body that the last [`Signal::Head`] announced; never empty.
     Piece(&'a [u8]),
-    /// The answer to [`Wire::ask`] is complete; what was in it came before. The error is the status
-    /// of an answer that says no.
+    /// The answer to [`Poll::ask`] is complete; what was in it came before. The error is the
+    /// status of an answer that says no.
     Answered(Result<(), u16>),
     /// Something the server announced or granted, for the record: `("receive_maximum", 10)`.
     Granted(&'static str, u64),
-    /// The peer answered what [`Wire::wake`] said to keep the session alive.
+    /// The peer answered what [`Connection::wake`] said to keep the session alive.
     Alive,
     /// The peer will take no more operations on this connection; the engine closes it once the
     /// staged bytes are out, and opens another for what is left to send.
@@ -108,7 +108,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Bytes on their way to a socket. Wires and servers append; the engine sends.
+/// Bytes on their way to a socket. Connections and servers append; the engine sends.
 #[derive(Clone, Debug, Default)]
 pub struct Outbox {
     bytes: Vec<u8>,
@@ -146,11 +146,33 @@ impl Outbox {
     }
 }
 
-/// Where a wire hands its signals.
+/// Where a connection hands its signals.
 pub type Emit<'e> = &'e mut dyn FnMut(Signal<'_>);
 
+/// How a connection uses time. The engine asks once, when the connection is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Timing {
+    /// It is never woken.
+    Untimed,
+    /// Keep-alive: once the session stands, calls only put the next wake-up off. It is woken at
+    /// most 20 ms late.
+    KeepAlive,
+    /// Retransmission: any call may bring the next wake-up forward. It is woken on time.
+    Exact,
+}
+
 /// A client connection without its socket.
-pub trait Wire {
+///
+/// Order of calls: [`Connection::timing`] and the capabilities when it is made;
+/// [`Connection::open`] once, when the transport stands; then [`Connection::receive`],
+/// [`Connection::send`] and [`Connection::wake`] in any order, `send` only while
+/// [`Connection::room`] is not 0; at the end [`Connection::close`] (this side goes first) or
+/// [`Connection::end`] (the peer did), after which at most `receive` follows.
+/// [`Connection::next_wake`] is asked as [`Connection::timing`] says.
+///
+/// Four methods make a connection. What it can do beside that it offers as a capability:
+/// [`Transfer`], [`Batch`], [`Poll`], [`Metered`].
+pub trait Connection {
     /// The transport stands: say what must be said first. A protocol that needs no greeting
     /// emits [`Signal::Ready`] here.
     fn open(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>);
@@ -161,37 +183,11 @@ pub trait Wire {
     /// Encodes one operation. The engine never calls it without room.
     fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply;
 
-    /// How many more operations may start now in one exchange, see [`Wire::send_together`].
-    fn room_together(&self) -> u32 {
-        self.room()
-    }
-
-    /// Encodes operations that leave together, at least one and never more than
-    /// [`Wire::room_together`]: in one exchange where the protocol has such, else one after the
-    /// other, to be confirmed each. The reply is that to all of them.
-    fn send_together(&mut self, ops: &[Op<'_>], now: Nanos, out: &mut Outbox) -> Reply {
-        let mut reply = Reply::None;
-        for op in ops {
-            reply = self.send(op, now, out);
-        }
-        reply
-    }
-
-    /// A consumer asks for what is new since it last did (pattern `poll`): the messages follow, and
-    /// then [`Signal::Answered`]. Called only on a session that stands, one request at a time.
-    /// Protocols without that pattern have nothing to ask.
-    fn ask(&mut self, _now: Nanos, _out: &mut Outbox) {}
-
-    /// Encodes the head of an operation whose body is too large to be composed at once, and its
-    /// first piece: `op.body`. `rest` bytes follow through [`Wire::more`] before anything else is
-    /// begun; what the wire has to say meanwhile it keeps until they are all there.
-    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply;
-
-    /// Encodes the next piece of the body that was begun.
-    fn more(&mut self, piece: &[u8], now: Nanos, out: &mut Outbox);
-
     /// Takes what it can of `input` and returns how many bytes that was; the rest comes again,
     /// with more behind it. Never panics, whatever the bytes.
+    ///
+    /// # Errors
+    /// If the connection cannot go on.
     fn receive(
         &mut self,
         input: &[u8],
@@ -200,31 +196,98 @@ pub trait Wire {
         emit: Emit<'_>,
     ) -> Result<usize, Fault>;
 
-    /// The peer closed its side; `rest` is what [`Wire::receive`] left over. A body that is
+    /// The peer closed its side; `rest` is what [`Connection::receive`] left over. A body that is
     /// delimited by the end of the connection completes here.
+    ///
+    /// # Errors
+    /// If the end came too early.
     fn end(&mut self, _rest: &[u8], _emit: Emit<'_>) -> Result<(), Fault> {
         Ok(())
     }
 
-    /// Called once after [`Wire::open`] and then whenever the time it returned has come: for
-    /// keep-alive and retransmission. `None` asks never to be called again. An error means that
-    /// the peer has been silent for too long.
-    fn wake(&mut self, _now: Nanos, _out: &mut Outbox) -> Result<Option<Nanos>, Fault> {
-        Ok(None)
-    }
-
     /// A polite goodbye (DISCONNECT), after which the engine closes the socket. What still comes
-    /// may be handed to [`Wire::receive`]; it is answered no more.
+    /// may be handed to [`Connection::receive`]; it is not answered.
     fn close(&mut self, _out: &mut Outbox) {}
 
-    /// Called before [`Wire::open`] where somebody listens on the wire: the codec is to count what
-    /// it writes and reads, by phase, payload apart from everything else
-    /// ([`crate::content::Meter`]).
-    fn meter(&mut self) {}
+    /// Whether and how it uses time: the same answer at every call.
+    fn timing(&self) -> Timing {
+        Timing::Untimed
+    }
 
-    /// What the codec has counted so far, once it was asked to. Bytes that were received and make
-    /// no whole packet yet are not in it.
-    fn counts(&self) -> Option<StreamCounts> {
+    /// When [`Connection::wake`] is to be called; `None` as long as nothing is waited for. With
+    /// [`Timing::Exact`] it is asked after every call that may change it; with
+    /// [`Timing::KeepAlive`] after every call until the session stands, after that only when the
+    /// moment that it last named has come, and after each wake-up.
+    fn next_wake(&self) -> Option<Nanos> {
         None
     }
+
+    /// The moment that [`Connection::next_wake`] names has come: for keep-alive and
+    /// retransmission.
+    ///
+    /// # Errors
+    /// If the connection cannot go on: the peer has been silent for too long.
+    fn wake(&mut self, _now: Nanos, _out: &mut Outbox, _emit: Emit<'_>) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Bodies that are never whole in memory (pattern `transfer`).
+    fn transfer(&mut self) -> Option<&mut dyn Transfer> {
+        None
+    }
+
+    /// Several messages in one exchange (pattern `batch`). Without it the messages of a batch are
+    /// sent one after the other, each with an answer of its own.
+    fn batch(&mut self) -> Option<&mut dyn Batch> {
+        None
+    }
+
+    /// Requests for what is new (pattern `poll`).
+    fn poll(&mut self) -> Option<&mut dyn Poll> {
+        None
+    }
+
+    /// Counts of what the codec writes and reads.
+    fn metered(&mut self) -> Option<&mut dyn Metered> {
+        None
+    }
+}
+
+/// A connection that sends bodies piece by piece.
+pub trait Transfer {
+    /// Encodes the head of an operation whose body is too large to be composed at once, and its
+    /// first piece: `op.body`. `rest` bytes follow through [`Transfer::more`] before anything else
+    /// is begun; what the connection has to say meanwhile it keeps until they are all there.
+    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply;
+
+    /// Encodes the next piece of the body that was begun.
+    fn more(&mut self, piece: &[u8], now: Nanos, out: &mut Outbox);
+}
+
+/// A connection whose protocol has one exchange for several messages.
+pub trait Batch {
+    /// How many more operations may start now in one exchange.
+    fn room_together(&mut self) -> u32;
+
+    /// Encodes operations that leave together, at least one and never more than
+    /// [`Batch::room_together`], each to be confirmed by itself. The reply is that to all of them.
+    fn send_together(&mut self, ops: &[Op<'_>], now: Nanos, out: &mut Outbox) -> Reply;
+}
+
+/// A connection of a consumer that asks.
+pub trait Poll {
+    /// Asks for what is new since it last did: the messages follow, and then
+    /// [`Signal::Answered`]. Called only on a session that stands, one request at a time.
+    fn ask(&mut self, now: Nanos, out: &mut Outbox);
+}
+
+/// A connection that counts its bytes, where packets are captured.
+pub trait Metered {
+    /// Called before [`Connection::open`]: the codec is to count what it writes and reads, by
+    /// phase, payload apart from everything else ([`crate::content::Meter`]).
+    fn meter(&mut self);
+
+    /// What has been counted since. Bytes that were received and make no whole packet yet are not
+    /// in it.
+    fn counts(&mut self) -> Option<StreamCounts>;
 }

@@ -1,13 +1,15 @@
-//! A wire that does wrong what a list tells it to: it drops, doubles, swaps, damages and holds
-//! back single messages, named by producer and number, or ends the connection at one.
+//! A connection that does wrong what a list tells it to: it drops, doubles, swaps, damages and
+//! holds back single messages, named by producer and number, or ends the connection at one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use weigh_model::Nanos;
+use weigh_model::connection::{
+    Connection, Emit, Fault, Op, Outbox, Reply, Signal, Ticket, Timing, Transfer,
+};
 use weigh_model::mark::{Mark, Reading};
 use weigh_model::protocol::{Role, Seat};
-use weigh_model::wire::{Emit, Fault, Op, Outbox, Reply, Signal, Ticket, Wire};
 
 use crate::rig::Wrap;
 
@@ -108,10 +110,10 @@ pub fn wrap(programme: &Arc<Mutex<Programme>>) -> Wrap {
         if !is_mine {
             return inner;
         }
-        Box::new(FaultWire {
+        Box::new(FaultConnection {
             inner,
             programme: Arc::clone(&programme),
-            inner_wake: None,
+            next_look: Nanos(0),
             swapped: None,
             held: Vec::new(),
             closing_since: None,
@@ -123,14 +125,15 @@ pub fn wrap(programme: &Arc<Mutex<Programme>>) -> Wrap {
     })
 }
 
-struct FaultWire {
-    inner: Box<dyn Wire>,
+struct FaultConnection {
+    inner: Box<dyn Connection>,
     programme: Arc<Mutex<Programme>>,
-    inner_wake: Option<Nanos>,
+    /// When held messages are looked at next.
+    next_look: Nanos,
     swapped: Option<(Ticket, Vec<u8>)>,
     held: Vec<(Nanos, Ticket, Vec<u8>)>,
     closing_since: Option<Nanos>,
-    /// Operations handed to the inner wire and not answered yet.
+    /// Operations handed to the inner connection and not answered yet.
     outstanding: u64,
     /// The next ticket of a double.
     extra: u32,
@@ -140,12 +143,12 @@ struct FaultWire {
     gathered: Option<(Vec<u8>, u64, Vec<u8>)>,
 }
 
-impl FaultWire {
+impl FaultConnection {
     fn pass(&mut self, ticket: Ticket, body: &[u8], now: Nanos, out: &mut Outbox) -> Reply {
         let op = Op { ticket, body };
-        let reply = match self.sends_pieces {
-            true => self.inner.begin(&op, 0, now, out),
-            false => self.inner.send(&op, now, out),
+        let reply = match self.inner.transfer().filter(|_| self.sends_pieces) {
+            Some(transfer) => transfer.begin(&op, 0, now, out),
+            None => self.inner.send(&op, now, out),
         };
         self.outstanding += u64::from(reply == Reply::Awaited);
         reply
@@ -173,7 +176,7 @@ impl FaultWire {
 /// In the map of what was done: the protocol confirms messages. Set by whoever makes the trial.
 pub const CONFIRMS: &str = "confirms";
 
-impl Wire for FaultWire {
+impl Connection for FaultConnection {
     fn open(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>) {
         self.inner.open(now, out, emit);
     }
@@ -220,16 +223,6 @@ impl Wire for FaultWire {
             self.pass(ticket, &body, now, out);
         }
         reply
-    }
-
-    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
-        assert_eq!(rest, 0, "an object of one piece");
-        self.sends_pieces = true;
-        self.send(op, now, out)
-    }
-
-    fn more(&mut self, _piece: &[u8], _now: Nanos, _out: &mut Outbox) {
-        unreachable!("an object of one piece");
     }
 
     fn receive(
@@ -306,23 +299,50 @@ impl Wire for FaultWire {
         self.inner.end(rest, emit)
     }
 
-    fn wake(&mut self, now: Nanos, out: &mut Outbox) -> Result<Option<Nanos>, Fault> {
-        if self.programme.lock().unwrap().side == Side::Receiver {
-            return self.inner.wake(now, out);
+    fn timing(&self) -> Timing {
+        Timing::Exact
+    }
+
+    fn next_wake(&self) -> Option<Nanos> {
+        match self.programme.lock().unwrap().side {
+            Side::Receiver => self.inner.next_wake(),
+            Side::Sender => Some(self.next_look),
         }
-        self.end_if_closing(now)?;
-        let due: Vec<_> = self.held.extract_if(.., |(at, _, _)| *at <= now).collect();
-        for (_, ticket, body) in due {
-            self.pass(ticket, &body, now, out);
+    }
+
+    fn wake(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>) -> Result<(), Fault> {
+        if self.programme.lock().unwrap().side == Side::Sender {
+            self.next_look = now + TICK;
+            self.end_if_closing(now)?;
+            let due: Vec<_> = self.held.extract_if(.., |(at, _, _)| *at <= now).collect();
+            for (_, ticket, body) in due {
+                self.pass(ticket, &body, now, out);
+            }
         }
-        if self.inner_wake.is_none_or(|at| at <= now) {
-            self.inner_wake = Some(self.inner.wake(now, out)?.unwrap_or(Nanos::NEVER));
+        match self.inner.next_wake() {
+            Some(at) if at <= now => self.inner.wake(now, out, emit),
+            _ => Ok(()),
         }
-        Ok(Some(now + TICK))
     }
 
     fn close(&mut self, out: &mut Outbox) {
         self.inner.close(out);
+    }
+
+    fn transfer(&mut self) -> Option<&mut dyn Transfer> {
+        Some(self)
+    }
+}
+
+impl Transfer for FaultConnection {
+    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
+        assert_eq!(rest, 0, "an object of one piece");
+        self.sends_pieces = true;
+        self.send(op, now, out)
+    }
+
+    fn more(&mut self, _piece: &[u8], _now: Nanos, _out: &mut Outbox) {
+        unreachable!("an object of one piece");
     }
 }
 

@@ -1,0 +1,24 @@
+//! How intervals are made, next to the figures.
+
+use weigh_stats::Method;
+
+/// How an interval that the summary names so is made, with its source.
+pub(crate) fn method(name: &str) -> &'static str {
+    if name == crate::summary::modelled::METHOD {
+        return MODELLED;
+    }
+    METHODS.iter().find(|(method, _)| method.name() == name).map_or("", |(_, how)| how)
+}
+
+const MODELLED: &str = "coefficients drawn again and again from what their sources leave open, \
+    those of one file correlated, and Student's t over the repetitions (JCGM 101:2008).";
+
+/// The methods of intervals over repetitions.
+const METHODS: &[(Method, &str)] = &[
+    (Method::TOverRuns, "Student's t over the repetitions' values, n - 1 degrees of freedom."),
+    (
+        Method::SkewnessCorrectedT,
+        "Student's t over the repetitions' values, n - 1 degrees of freedom, its side towards the \
+         longer tail lengthened for skewness (N. J. Johnson, 1978).",
+    ),
+];

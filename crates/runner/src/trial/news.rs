@@ -1,0 +1,50 @@
+//! What is heard of a trial while it runs: from the shards of the generator, and of the target.
+
+use weigh_engine::job::Progress;
+use weigh_model::event::Interval;
+use weigh_observe::sampler::Recording;
+
+/// What the threads of a trial report while it runs.
+pub enum TrialNews {
+    /// A shard of the generator.
+    Shard(u32, Progress),
+    /// The target is watched.
+    Target(Watched),
+}
+
+/// A target that is watched while a trial runs.
+pub struct Watched {
+    /// The samples so far that windows from a moment on need.
+    pub since: Since,
+    /// What their clock showed when the trial's stood at 0.
+    pub epoch_ns: u64,
+    /// True for a target that Weighbridge does not run: once it is gone, it has no figures.
+    pub is_foreign: bool,
+}
+
+/// Reads a recording that may still grow, from this moment of the monotonic clock on.
+pub type Since = Box<dyn Fn(u64) -> Option<Recording> + Send>;
+
+impl Watched {
+    /// Puts the target's load and memory into an interval. Returns false where the target was not
+    /// watched to the interval's end yet.
+    pub fn tell(&self, interval: &mut Interval) -> bool {
+        let to = self.epoch_ns + interval.at_ns;
+        let from = to.saturating_sub(interval.length_ns.unwrap_or(0));
+        let Some(recording) = (self.since)(from) else { return true };
+        let is_gone = self.is_foreign && recording.gone_ns.is_some_and(|gone| gone <= to);
+        if let Some(usage) = recording.window(from, to).filter(|_| !is_gone) {
+            interval.target_cpu_percent = Some(usage.percent_mean);
+            let bytes = usage.rss_bytes_max.saturating_sub(shared_bytes(&recording));
+            interval.target_memory_bytes = (usage.rss_bytes_max > 0).then_some(bytes);
+        }
+        recording.reaches(to)
+    }
+}
+
+/// What resident memory exceeded proportional memory by: frequent samples know only the former,
+/// and a report that shows both must not contradict itself.
+fn shared_bytes(recording: &Recording) -> u64 {
+    let known = recording.samples.iter().filter(|sample| sample.memory.pss_bytes.is_some());
+    known.map(|s| s.memory.rss_bytes.saturating_sub(s.memory.bytes())).min().unwrap_or(0)
+}
