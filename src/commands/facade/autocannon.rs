@@ -11,8 +11,8 @@ use super::tool::{Asked, Given, Tool};
 /// The tool.
 pub const TOOL: Tool = Tool {
     command: "weigh autocannon",
-    about: "The load of autocannon, with its flags and defaults: what it would have printed, beside \
-            the exact figures",
+    about: "The load of autocannon, with its flags and defaults: what it would have printed, \
+            beside the exact figures",
     serves: "http",
     has_one_dash: false,
     flags: "

@@ -61,9 +61,9 @@ fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {
     if publisher != subscriber {
         let lower = publisher.min(subscriber);
         return Err(Stop::usage(format!(
-            "-publisher-qos {publisher} -subscriber-qos {subscriber}: a lane has one QoS here: type \
-             the same for both; -publisher-qos {lower} -subscriber-qos {lower} delivers as the \
-             lower of the two"
+            "-publisher-qos {publisher} -subscriber-qos {subscriber}: a lane has one QoS \
+             here: type the same for both; -publisher-qos {lower} -subscriber-qos {lower} delivers \
+             as the lower of the two"
         )));
     }
     asked.word = broker(given.text("broker"));

@@ -22,13 +22,13 @@ pub struct Tool {
     /// True if its flags may stand behind one dash, as Go's do.
     pub has_one_dash: bool,
     /// Its flags, in the order of the help, each a line `NAMES | WORDS | TEXT`; what begins with a
-    /// blank belongs to the line before. The names end with that of the value; without one it is a
-    /// switch, with nothing else the first word that is not a flag's. The text is the help's, and of
-    /// a flag that is not taken over what to do instead. The words, each behind a comma:
+    /// blank belongs to the line before. The names end with that of the value; without one it is
+    /// a switch, with nothing else the first word that is not a flag's. The text is the help's,
+    /// and of a flag that is not taken over what to do instead. The words, each behind a comma:
     /// - `load KEY`, `set KEY`: the key of the load or the setting of the protocol that it stands
     ///   for, as far as [`Tool::decide`] does not change it;
-    /// - `number LOW..HIGH`, `time`, `seconds` (a time, or a number of them), `truth`: how the value
-    ///   is read, where it is neither a text nor read as the key is;
+    /// - `number LOW..HIGH`, `time`, `seconds` (a time, or a number of them), `truth`: how the
+    ///   value is read, where it is neither a text nor read as the key is;
     /// - `default VALUE`, `required`, `excludes LONG`, `many`;
     /// - `refused`: it is not taken over.
     pub flags: &'static str,

@@ -10,8 +10,8 @@ use super::tool::{Asked, Given, Tool};
 /// The tool.
 pub const TOOL: Tool = Tool {
     command: "weigh wrk",
-    about: "The load of wrk (and of wrk2, with -R), with its flags and defaults: what it would have \
-            printed, beside the exact figures",
+    about: "The load of wrk (and of wrk2, with -R), with its flags and defaults: what it would \
+            have printed, beside the exact figures",
     serves: "http",
     has_one_dash: false,
     flags: "
