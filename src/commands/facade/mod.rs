@@ -14,17 +14,18 @@ use weigh_emulate::beside::{self, Left};
 use weigh_model::Nanos;
 use weigh_model::doubt::Severity;
 use weigh_model::plan::{Observe, Plan, Repeat};
-use weigh_runner::case::Secrets;
 use weigh_runner::case::lanes::{self, Given as GivenKeys};
+use weigh_runner::case::secrets::Secrets;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::run::chronicle::not_recorded;
 use weigh_runner::run::experiment::Finished;
 use weigh_stage::catalogue::Catalogue;
 
-use crate::planning::conduct::Manner;
+use crate::planning::conduct::RunOptions;
 use crate::planning::lane_options::{plan_of, secrets};
 use crate::planning::request_options::RequestOptions;
 use crate::show::output;
+use crate::show::terminal::Lines;
 use tool::{Asked, Given, Tool};
 
 /// The words behind the command of a tool, which are that tool's.
@@ -46,16 +47,16 @@ impl Words {
             Err(exit) => return Ok(exit),
         };
         let asked = tool.ask(&given)?;
-        let manner = Manner::from_arg_matches(&given.0)
+        let run_options = RunOptions::from_arg_matches(&given.0)
             .map_err(|error| Stop::new(Exit::Internal, error.to_string()))?;
-        let manner = manner.with_shards(asked.shards).quieter(asked.is_quiet);
-        let catalogue = manner.catalogue()?;
-        let (plan, secrets) = tool.planned(&asked, &manner, &catalogue)?;
-        let Some(finished) = manner.weigh(&catalogue, plan, &secrets)? else {
+        let run_options = run_options.with_shards(asked.shards).quieter(asked.is_quiet);
+        let catalogue = run_options.catalogue()?;
+        let (plan, secrets) = tool.planned(&asked, &run_options, &catalogue)?;
+        let Some(finished) = run_options.weigh(&catalogue, plan, &secrets)? else {
             return Ok(Exit::Done);
         };
-        if manner.is_json() || finished.summary.cells.is_empty() {
-            let ended = manner.show(finished);
+        if run_options.is_json() || finished.summary.cells.is_empty() {
+            let ended = run_options.show(finished);
             if let Ok(Exit::Target) = ended {
                 let serve = format!("weigh serve {}", tool.serves);
                 eprintln!("weigh: no server yet? {serve} starts one, and tells its address");
@@ -63,7 +64,7 @@ impl Words {
             return ended;
         }
         output::put(&tool.account(&finished, &asked, &given)?)?;
-        manner.ended(finished)
+        run_options.ended(finished)
     }
 }
 
@@ -72,12 +73,12 @@ impl Tool {
     fn planned(
         &self,
         asked: &Asked,
-        manner: &Manner,
+        run_options: &RunOptions,
         catalogue: &Catalogue,
     ) -> Result<(Plan, Secrets), Stop> {
         let word = &asked.word;
         let given = GivenKeys::parse(&asked.sets)?;
-        let lanes = lanes::lanes(std::slice::from_ref(word), catalogue, &given)?;
+        let lanes = lanes::lanes(std::slice::from_ref(word), catalogue, &given, &Lines)?;
         let lanes = RequestOptions::of_headers(asked.headers.clone()).apply(lanes)?;
         if let Some(key) = given.unused(lanes.iter()) {
             let spoken = key.split('.').next().unwrap_or_default();
@@ -95,7 +96,7 @@ impl Tool {
         let drafts = [lane.with(load)];
         let plan = plan_of((asked.name, 1), &drafts, Repeat::exactly(1), observe, catalogue)?;
         let (by_url, settings) = secrets(lanes.iter());
-        let mut secrets = manner.secrets(by_url, settings)?;
+        let mut secrets = run_options.secrets(by_url, settings)?;
         secrets.user = asked.user.clone().or(secrets.user);
         Ok((plan, secrets))
     }

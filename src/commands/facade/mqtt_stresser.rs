@@ -219,7 +219,8 @@ mod tests {
 
     #[test]
     fn credentials_stand_apart_from_what_is_recorded() {
-        let asked = asked(&["-broker", "ssl://h:1", "-username", "u", "-password", "p-secret"]);
+        let words = ["-broker", "ssl://h:1", "-username", "u", "-password", "p-secret"];
+        let asked = asked(&words).unwrap();
         assert_eq!(asked.user.unwrap().password, "p-secret");
         assert!(!asked.word.contains("secret") && asked.sets.iter().all(|s| !s.contains("secret")));
     }

@@ -7,13 +7,14 @@ use clap::{Arg, ArgAction, Args, Command};
 use toml::Value;
 use weigh_model::Nanos;
 use weigh_model::units::parse_duration;
+use weigh_plan::case::setting_text;
 use weigh_plan::kind::Kind;
 use weigh_plan::load_keys;
-use weigh_plan::matrix::setting_text;
 use weigh_runner::exit::{Exit, Stop};
 
 use super::tool::{Asked, Given, Tool};
-use crate::planning::conduct::Manner;
+use crate::planning::conduct::RunOptions;
+use crate::show::terminal::stopped;
 
 /// A line of a tool's table.
 pub struct Flag {
@@ -148,7 +149,7 @@ impl Tool {
     /// Its own command line, and the flags of Weighbridge that go with every tool.
     pub fn command(&self) -> Command {
         let command = Command::new(self.command).about(self.about).max_term_width(100);
-        Manner::augment_args(command.args(self.table().iter().map(Flag::arg)))
+        RunOptions::augment_args(command.args(self.table().iter().map(Flag::arg)))
     }
 
     /// Reads the words behind the command.
@@ -162,7 +163,7 @@ impl Tool {
         let all = std::iter::once(self.command.to_owned()).chain(words);
         command.try_get_matches_from(all).map(Given).map_err(|error| {
             if let Some(stop) = self.refusal(&error) {
-                return stop.tell();
+                return stopped(stop);
             }
             // Help is no error: clap knows, and prints it to stdout.
             let _ = error.print();
@@ -219,7 +220,8 @@ fn with_two_dashes(words: &[String], command: &Command) -> Vec<String> {
         let one = word.strip_prefix('-').filter(|name| !is_value && is_go(name));
         let word = one.map_or(word.clone(), |name| format!("--{name}"));
         let long = word.strip_prefix("--").filter(|_| !is_value);
-        is_value = command.get_arguments().any(|arg| arg.get_long() == long && wants(arg));
+        is_value = long.is_some()
+            && command.get_arguments().any(|arg| arg.get_long() == long && wants(arg));
         word
     });
     each.collect()
@@ -262,7 +264,7 @@ pub(super) mod tests {
         has_one_dash: false,
         flags: "
 -b --body BODY | |
--n --quiet     | |
+-n --silent    | |
 --retain TRUTH | truth, set r |
 URL            | |
 -S --socketPath | refused | name an
@@ -274,7 +276,7 @@ URL            | |
         decide: |given, asked| {
             asked.word = given.text("URL").to_owned();
             asked.headers = vec![given.text("body").to_owned()];
-            asked.is_quiet = given.0.get_flag("quiet");
+            asked.is_quiet = given.0.get_flag("silent");
             Ok(())
         },
         beside: |_, _| unreachable!("no run"),
@@ -320,10 +322,10 @@ URL            | |
 
     #[test]
     fn words_keep_the_dashes_that_are_none_of_gos() {
-        let words = owned(&["ü", "-ü", "-", "-Q", "-quiet", "-body", "-quiet"]);
+        let words = owned(&["ü", "-ü", "-", "-Q", "-silent", "-body", "-silent"]);
         let command = Command::new("x").args(OWN.table().iter().map(Flag::arg));
         let spoken = with_two_dashes(&words, &command);
-        assert_eq!(spoken, ["ü", "-ü", "-", "-Q", "--quiet", "--body", "-quiet"]);
+        assert_eq!(spoken, ["ü", "-ü", "-", "-Q", "--silent", "--body", "-silent"]);
     }
 
     #[test]
