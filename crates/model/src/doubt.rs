@@ -4,33 +4,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::binding::{Bound, Pace, grouped};
+pub use crate::binding::{GENERATOR_FULL_PERCENT, TARGET_FULL_PERCENT};
 use crate::connection::STREAM_ERROR;
 use crate::rule::Rule;
+pub use crate::severity::Severity;
 use crate::units::Nanos;
-
-/// How much a doubt takes away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Severity {
-    /// The result stands, with this said beside it.
-    Doubt,
-    /// Times from the due time must not be used; rates, losses, service times and costs stand. Only
-    /// in records of earlier versions: today the generator's lateness is judged figure by figure.
-    InvalidTimes,
-    /// The result must not be used.
-    Invalid,
-}
-
-impl Severity {
-    /// The words before the text of a doubt: empty for one that takes nothing away.
-    pub fn prefix(self) -> &'static str {
-        match self {
-            Severity::Doubt => "",
-            Severity::InvalidTimes => "RESPONSE TIMES INVALID ",
-            Severity::Invalid => "INVALID ",
-        }
-    }
-}
 
 /// A doubt as it is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -572,11 +550,3 @@ fn large(number: u64) -> String {
         _ => format!("{:.1} million", number as f64 / 1e6),
     }
 }
-
-/// Share of a core from which the generator counts as full ([`Bound::Generator`]). Where
-/// both ends of a closed loop are close to it they are the limit together: only a target with room
-/// left shows that the generator was.
-pub const GENERATOR_FULL_PERCENT: f64 = 95.0;
-
-/// Share of a core from which a target counts as full, see [`GENERATOR_FULL_PERCENT`].
-pub const TARGET_FULL_PERCENT: f64 = 85.0;

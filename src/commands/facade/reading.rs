@@ -7,7 +7,7 @@ use clap::{Arg, ArgAction, Args, Command};
 use toml::Value;
 use weigh_model::Nanos;
 use weigh_model::units::parse_duration;
-use weigh_plan::case::setting_text;
+use weigh_plan::case::{setting_text, word};
 use weigh_plan::kind::Kind;
 use weigh_plan::load_keys;
 use weigh_runner::exit::{Exit, Stop};
@@ -199,7 +199,7 @@ impl Tool {
             if let Some(key) = key {
                 load.insert(key.to_owned(), value.clone());
             }
-            if let (Some(key), Some(text)) = (setting, setting_text(value)) {
+            if let (Some(key), Some(text)) = (setting, setting_text(&word(value))) {
                 asked.sets.push(format!("{key}={text}"));
             }
         }
