@@ -18,6 +18,7 @@ mod show;
 
 use clap::{Parser, Subcommand};
 
+use commands::facade;
 use weigh_runner::exit::Exit;
 
 /// One workload over every messaging protocol, every message accounted for.
@@ -46,13 +47,13 @@ enum Command {
     Limit(Box<commands::limit::Limit>),
     /// autocannon's flags and its load: what it would have printed, beside what is so.
     #[command(disable_help_flag = true)]
-    Autocannon(commands::autocannon::Autocannon),
+    Autocannon(facade::Words),
     /// mqtt-stresser's flags and its load: what it would have printed, beside what is so.
     #[command(disable_help_flag = true)]
-    MqttStresser(commands::mqtt_stresser::MqttStresser),
+    MqttStresser(facade::Words),
     /// The flags of wrk and wrk2 and their load: what they would have printed, beside what is so.
     #[command(disable_help_flag = true)]
-    Wrk(commands::wrk::Wrk),
+    Wrk(facade::Words),
     /// A reference server in the foreground.
     Serve(Box<commands::serve::Serve>),
     /// What a process, container or control group of this host uses, for a weigh on another one.
@@ -112,9 +113,9 @@ fn main() -> std::process::ExitCode {
         Command::Clock(command) => command.run(),
         Command::Study(command) => command.run(),
         Command::Limit(command) => command.run(),
-        Command::Autocannon(command) => command.run(),
-        Command::MqttStresser(command) => command.run(),
-        Command::Wrk(command) => command.run(),
+        Command::Autocannon(words) => words.run(&facade::autocannon::TOOL),
+        Command::MqttStresser(words) => words.run(&facade::mqtt_stresser::TOOL),
+        Command::Wrk(words) => words.run(&facade::wrk::TOOL),
         Command::Serve(command) => command.run(),
         Command::Observe(command) => command.run(),
         Command::Targets(command) => command.run(),

@@ -1,7 +1,6 @@
 //! One file per command.
 
 pub mod audit;
-pub mod autocannon;
 pub mod background;
 pub mod clock;
 pub mod compare;
@@ -14,7 +13,6 @@ pub mod inspect;
 pub mod install;
 pub mod limit;
 pub mod meters;
-pub mod mqtt_stresser;
 pub mod negative;
 pub mod observe;
 pub mod open;
@@ -37,4 +35,3 @@ mod started;
 pub mod stats;
 pub mod study;
 pub mod targets;
-pub mod wrk;

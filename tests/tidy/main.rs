@@ -215,7 +215,8 @@ fn commands_of_the_readme_exist() {
         for start in ["weigh ", "cargo run --release -- "] {
             let Some(rest) = line.trim_start().strip_prefix(start) else { continue };
             let word = rest.split_whitespace().next().unwrap_or_default();
-            if !word.starts_with('-') && !commands.join(format!("{word}.rs")).is_file() {
+            let is_command = |room: &str| commands.join(room).join(format!("{word}.rs")).is_file();
+            if !word.starts_with('-') && !["", "facade"].into_iter().any(is_command) {
                 findings.add(&readme, index, format!("`weigh {word}` is no command"));
             }
         }

@@ -1,7 +1,7 @@
 //! What a tool would have printed, line by line beside the exact figures, and one sentence why they
 //! differ.
 
-use weigh_model::event::{Interval, TrialFinished};
+use weigh_model::event::{Event, Interval, TrialFinished};
 use weigh_model::{Load, Nanos};
 use weigh_stats::histogram::Histogram;
 
@@ -36,6 +36,21 @@ pub struct Left<'l> {
     pub finished: &'l TrialFinished,
     /// Its time series.
     pub intervals: &'l [Interval],
+}
+
+/// The result and the time series that the journal of a run with one trial holds; `None` without a
+/// result.
+pub fn one_trial(events: Vec<Event>) -> Option<(TrialFinished, Vec<Interval>)> {
+    let mut intervals = Vec::new();
+    let mut trial = None;
+    for event in events {
+        match event {
+            Event::Interval(interval) => intervals.push(interval),
+            Event::TrialFinished(finished) => trial = Some(*finished),
+            _ => {}
+        }
+    }
+    Some((trial?, intervals))
 }
 
 impl Row {

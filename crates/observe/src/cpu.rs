@@ -30,17 +30,6 @@ pub enum Accounting {
 }
 
 impl Accounting {
-    /// How far a single reading may be off, in nanoseconds.
-    pub fn granularity_ns(self) -> u64 {
-        match self {
-            Accounting::ProcessClock => 1,
-            // The scheduler's tick is never longer than the clock tick of user space.
-            Accounting::ThreadSchedule | Accounting::Group => tick_ns(),
-            // User and system time are each rounded down.
-            Accounting::Ticks => 2 * tick_ns(),
-        }
-    }
-
     /// The source in words.
     pub fn name(self) -> &'static str {
         match self {
@@ -409,6 +398,5 @@ mod tests {
         assert_eq!(time.update(&stat), Accounting::Ticks);
         assert_eq!(time.cpu_ns, 7 * tick_ns());
         assert!(Accounting::ProcessClock < Accounting::Ticks);
-        assert_eq!(Accounting::Ticks.granularity_ns(), 2 * tick_ns());
     }
 }

@@ -51,12 +51,6 @@ pub fn facts_below(roots: &Roots) -> HostFacts {
     }
 }
 
-/// The version of a kernel's release text as two numbers: `6.18.44-fc` is (6, 18).
-pub fn kernel_version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
-}
-
 fn processor_name(cpu_info: &str) -> String {
     // x86 says `model name`; several ARM kernels say `Model` or `Hardware` for the board.
     ["model name", "Hardware", "Model"]
@@ -128,7 +122,6 @@ mod tests {
     #[test]
     fn this_host_has_a_kernel_and_cores() {
         let facts = facts();
-        assert!(kernel_version(&facts.kernel).is_some(), "{facts:?}");
         assert!(facts.cores > 0 && facts.memory_bytes > 0, "{facts:?}");
     }
 
@@ -149,12 +142,5 @@ mod tests {
         assert_eq!((facts.cpu.as_str(), facts.governor.as_str()), ("A 1", "powersave"));
         assert_eq!((facts.memory_bytes, facts.virtualisation.as_str()), (1 << 20, "kvm"));
         assert_eq!((facts.cores, facts.kernel.as_str()), (1, ""));
-    }
-
-    #[test]
-    fn releases_become_numbers() {
-        assert_eq!(kernel_version("6.18.44-fc-v445"), Some((6, 18)));
-        assert_eq!(kernel_version("5.4.0-generic"), Some((5, 4)));
-        assert_eq!(kernel_version("none"), None);
     }
 }

@@ -6,8 +6,8 @@
 //! narrow; see [`crate::within_run`].
 
 use crate::interval::{Interval, Method};
-use crate::quantile::{nearest_rank, quantile_with_loss, values_needed};
-use crate::{CONFIDENCE, Histogram, Refusal};
+use crate::quantile::{nearest_rank, values_needed};
+use crate::{CONFIDENCE, Refusal};
 
 /// A quantile with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,29 +25,6 @@ pub fn quantile_interval(sorted: &[f64], q: f64) -> Result<QuantileInterval, Ref
     let ranks = ranks(sorted.len() as u64, q)?;
     let at = |rank: u64| sorted[rank as usize - 1];
     Ok(QuantileInterval { value: nearest_rank(sorted, q), interval: order(ranks, at), ranks })
-}
-
-/// The interval of the quantile `q` of what a histogram counted and of `lost` values that are
-/// counted as infinite. Its ends carry the width of the histogram's buckets. Refused where the
-/// upper end falls among the lost.
-pub fn quantile_interval_of_histogram(
-    histogram: &Histogram,
-    lost: u64,
-    q: f64,
-) -> Result<QuantileInterval, Refusal> {
-    let total = histogram.count() + lost;
-    let ranks = ranks(total, q)?;
-    let among_lost = Refusal::AmongTheLost { q, lost };
-    if ranks.1 > histogram.count() {
-        return Err(among_lost);
-    }
-    let value = quantile_with_loss(histogram, lost, q).ok_or(among_lost)? as f64;
-    // Half a rank below, so that no rounding of the quotient reaches the next value.
-    let at = |rank: u64| {
-        let share = (rank as f64 - 0.5) / histogram.count() as f64;
-        histogram.quantile(share).map_or(f64::NAN, |value| value as f64)
-    };
-    Ok(QuantileInterval { value, interval: order(ranks, at), ranks })
 }
 
 /// The ranks, counted from 1, of the two order statistics of `n` values between which the
@@ -154,15 +131,9 @@ mod tests {
     }
 
     #[test]
-    fn histograms_give_what_their_values_give() {
-        let mut histogram = Histogram::new();
+    fn the_interval_holds_the_value() {
         let values: Vec<f64> = (1..=1000).map(f64::from).collect();
-        (1..=1000).for_each(|value| histogram.record(value));
         let exact = quantile_interval(&values, 0.9).unwrap();
-        assert_eq!(quantile_interval_of_histogram(&histogram, 0, 0.9), Ok(exact));
         assert_eq!((exact.value, exact.interval.contains(900.0)), (900.0, true));
-        let lost = quantile_interval_of_histogram(&histogram, 90, 0.9);
-        assert_eq!(lost, Err(Refusal::AmongTheLost { q: 0.9, lost: 90 }));
-        assert!(quantile_interval_of_histogram(&histogram, 20, 0.9).unwrap().value > 900.0);
     }
 }

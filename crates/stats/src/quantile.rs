@@ -40,11 +40,6 @@ pub fn nearest_rank(sorted: &[f64], q: f64) -> f64 {
     sorted.get(rank.min(sorted.len()).wrapping_sub(1)).copied().unwrap_or(f64::NAN)
 }
 
-/// The share of sorted values that do not exceed `value`: the empirical distribution function.
-pub fn share_up_to(sorted: &[f64], value: f64) -> f64 {
-    sorted.partition_point(|other| *other <= value) as f64 / sorted.len() as f64
-}
-
 const ROUNDING: f64 = 1e-6;
 
 #[cfg(test)]
@@ -68,7 +63,6 @@ mod tests {
         assert_eq!(nearest_rank(&sorted, 0.4), 2.0);
         assert_eq!(nearest_rank(&sorted, 0.0), 1.0);
         assert!(interpolated(&[], 0.5).is_nan() && nearest_rank(&[], 0.5).is_nan());
-        assert_eq!(share_up_to(&sorted, 3.5), 0.6);
     }
 
     #[test]

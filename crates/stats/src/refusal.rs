@@ -32,14 +32,6 @@ pub enum Refusal {
         /// How many there must be.
         needed: u64,
     },
-    /// The quantile, or the end of its interval, falls among messages that never arrived.
-    #[error("the quantile {q} reaches into what was lost ({lost}): it has no upper bound")]
-    AmongTheLost {
-        /// The quantile, 0 to 1.
-        q: f64,
-        /// How many were lost.
-        lost: u64,
-    },
     /// Successive values hang together so long that the run holds too few independent ones.
     #[error(
         "the values hang together over {time:.0} of them: {have} are worth {effective:.0} \

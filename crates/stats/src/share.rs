@@ -27,16 +27,6 @@ pub fn share_interval(events: u64, n: u64) -> (f64, f64) {
     (low, high)
 }
 
-/// Half the width of a band at 95 % around an empirical distribution function of `n` values:
-/// sqrt(ln(2 / 0.05) / 2n), by the inequality of Dvoretzky, Kiefer and Wolfowitz with the
-/// constant of P. Massart (1990). It is 1 for no values.
-pub fn distribution_band(n: u64) -> f64 {
-    if n == 0 {
-        return 1.0;
-    }
-    ((2.0 / (1.0 - CONFIDENCE)).ln() / (2.0 * n as f64)).sqrt().min(1.0)
-}
-
 fn beta(a: f64, b: f64) -> Beta {
     Beta::new(a, b).expect("both shapes are at least 1")
 }
@@ -65,11 +55,5 @@ mod tests {
         assert_eq!(share_interval(0, 0), (0.0, 1.0));
         // With 0 of n the upper end is 1 - 0.025^(1/n).
         assert!((share_interval(0, 10).1 - (1.0 - 0.025f64.powf(0.1))).abs() < 1e-9);
-    }
-
-    #[test]
-    fn the_band_narrows_with_the_root_of_n() {
-        assert!((distribution_band(1000) - 0.042_947).abs() < 1e-6);
-        assert_eq!((distribution_band(0), distribution_band(1)), (1.0, 1.0));
     }
 }

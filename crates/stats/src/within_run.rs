@@ -38,11 +38,6 @@ pub fn autocorrelation_time(values: &[f64]) -> f64 {
     time.max(1.0)
 }
 
-/// So many independent values the run is worth.
-pub fn effective_size(values: &[f64]) -> f64 {
-    values.len() as f64 / autocorrelation_time(values)
-}
-
 /// The mean of one run with an interval from the means of batches of successive values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BatchMeans {

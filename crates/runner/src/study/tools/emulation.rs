@@ -4,8 +4,7 @@
 use std::path::Path;
 
 use weigh_emulate::autocannon;
-use weigh_emulate::beside::Left;
-use weigh_model::event::{Event, Interval, TrialFinished};
+use weigh_emulate::beside::{self, Left};
 use weigh_report::RunFolder;
 use weigh_report::journal::LATEST;
 
@@ -18,16 +17,7 @@ pub fn figures(words: &[String], runs: &Path) -> Result<Vec<(&'static str, f64)>
     let folder = RunFolder::find(runs, LATEST).map_err(|error| error.to_string())?;
     let journal = folder.read_journal().map_err(|error| error.to_string())?;
     let summary = folder.summary(&journal.events).map_err(|error| error.to_string())?;
-    let mut intervals: Vec<Interval> = Vec::new();
-    let mut trial: Option<TrialFinished> = None;
-    for event in journal.events {
-        match event {
-            Event::Interval(interval) => intervals.push(interval),
-            Event::TrialFinished(finished) => trial = Some(*finished),
-            _ => {}
-        }
-    }
-    let trial = trial.ok_or("it left no result")?;
+    let (trial, intervals) = beside::one_trial(journal.events).ok_or("it left no result")?;
     let load = &summary.run.plan.load;
     let left = Left { load, finished: &trial, intervals: &intervals };
     let metric = |name: &str| trial.metrics.get(name).copied();

@@ -1,0 +1,156 @@
+//! The commands that are called like other tools: their flags are read as those tools read them,
+//! the load is made as a run of its own, and the figures that the tool would have printed stand
+//! beside the exact ones. Another tool is a table and its arithmetic.
+
+pub mod autocannon;
+mod http;
+pub mod mqtt_stresser;
+mod reading;
+mod tool;
+pub mod wrk;
+
+use clap::{Args, FromArgMatches};
+use weigh_emulate::beside::{self, Left};
+use weigh_model::Nanos;
+use weigh_model::doubt::Severity;
+use weigh_model::plan::{Observe, Plan, Repeat};
+use weigh_runner::case::lanes::{self, Given as GivenKeys};
+use weigh_runner::case::secrets::Secrets;
+use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::run::chronicle::not_recorded;
+use weigh_runner::run::experiment::Finished;
+use weigh_stage::catalogue::Catalogue;
+
+use crate::planning::conduct::RunOptions;
+use crate::planning::lane_options::{plan_of, secrets};
+use crate::planning::request_options::RequestOptions;
+use crate::show::output;
+use crate::show::terminal::Lines;
+use tool::{Asked, Given, Tool};
+
+/// The words behind the command of a tool, which are that tool's.
+#[derive(Args)]
+pub struct Words {
+    /// As the tool takes them: weigh TOOL --help
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+impl Words {
+    /// Makes the load, and tells both accounts of it.
+    ///
+    /// # Errors
+    /// What is wrong with the load, and what can happen to a run.
+    pub fn run(self, tool: &Tool) -> Result<Exit, Stop> {
+        let given = match tool.read(&self.words) {
+            Ok(given) => given,
+            Err(exit) => return Ok(exit),
+        };
+        let asked = tool.ask(&given)?;
+        let run_options = RunOptions::from_arg_matches(&given.0)
+            .map_err(|error| Stop::new(Exit::Internal, error.to_string()))?;
+        let run_options = run_options.with_shards(asked.shards).quieter(asked.is_quiet);
+        let catalogue = run_options.catalogue()?;
+        let (plan, secrets) = tool.planned(&asked, &run_options, &catalogue)?;
+        let Some(finished) = run_options.weigh(&catalogue, plan, &secrets)? else {
+            return Ok(Exit::Done);
+        };
+        if run_options.is_json() || finished.summary.cells.is_empty() {
+            let ended = run_options.show(finished);
+            if let Ok(Exit::Target) = ended {
+                let serve = format!("weigh serve {}", tool.serves);
+                eprintln!("weigh: no server yet? {serve} starts one, and tells its address");
+            }
+            return ended;
+        }
+        output::put(&tool.account(&finished, &asked, &given)?)?;
+        run_options.ended(finished)
+    }
+}
+
+impl Tool {
+    /// The plan of one case and one repetition, and what it may not hold.
+    fn planned(
+        &self,
+        asked: &Asked,
+        run_options: &RunOptions,
+        catalogue: &Catalogue,
+    ) -> Result<(Plan, Secrets), Stop> {
+        let word = &asked.word;
+        let given = GivenKeys::parse(&asked.sets)?;
+        let lanes = lanes::lanes(std::slice::from_ref(word), catalogue, &given, &Lines)?;
+        let lanes = RequestOptions::of_headers(asked.headers.clone()).apply(lanes)?;
+        if let Some(key) = given.unused(lanes.iter()) {
+            let spoken = key.split('.').next().unwrap_or_default();
+            return Err(Stop::usage(format!("{word}: is no server of {spoken}: give its URL")));
+        }
+        let [lane] = lanes.as_slice() else {
+            return Err(Stop::usage(format!("{word}: name one server, not several")));
+        };
+        let load = asked.words.decide(lane.protocol.name(), lane.patterns()).map_err(|wrong| {
+            let wrong = wrong[0].in_plan();
+            Stop::usage(format!("{}: {}; {}", asked.name, wrong.text, wrong.mend))
+        })?;
+        let emulate = self.emulate.to_vec();
+        let observe = Observe { emulate, every: Some(EVERY), ..Observe::default() };
+        let drafts = [lane.with(load)];
+        let plan = plan_of((asked.name, 1), &drafts, Repeat::exactly(1), observe, catalogue)?;
+        let (by_url, settings) = secrets(lanes.iter());
+        let mut secrets = run_options.secrets(by_url, settings)?;
+        secrets.user = asked.user.clone().or(secrets.user);
+        Ok((plan, secrets))
+    }
+
+    /// Both accounts, from the run's journal.
+    fn account(&self, finished: &Finished, asked: &Asked, given: &Given) -> Result<String, Stop> {
+        let cell = &finished.summary.cells[0];
+        let events = finished.folder.read_journal().map_err(not_recorded)?.events;
+        let no_result = || Stop::new(Exit::Internal, "the journal has no result");
+        let (trial, intervals) = beside::one_trial(events).ok_or_else(no_result)?;
+        let load = &finished.summary.run.plan.load;
+        let left = Left { load, finished: &trial, intervals: &intervals };
+        let beside = (self.beside)(&left, given);
+        let mut text = format!("{} on {}\n\n{}", asked.name, cell.target, beside.text());
+        for doubt in cell.doubts.iter().filter(|doubt| doubt.severity != Severity::Doubt) {
+            text += &format!("\ninvalid: {}; {}\n", doubt.text, doubt.advice);
+        }
+        text += &format!("\nrun: {}\n", finished.folder.path().display());
+        Ok(text)
+    }
+}
+
+/// Intervals of the time series: ten to a second of the tools.
+const EVERY: Nanos = Nanos::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weigh_plan::load_keys;
+
+    /// Every name stands once, and what a table says of a load is what its keys take.
+    #[test]
+    fn tables_name_no_flag_twice_and_no_key_that_there_is_not() {
+        for tool in [&autocannon::TOOL, &mqtt_stresser::TOOL, &wrk::TOOL] {
+            for (key, text) in tool.load {
+                let key = load_keys::find(key).expect("a key of the load");
+                assert!(key.kind.read_word(text).is_ok(), "{text}");
+            }
+            let table = tool.table();
+            let mut names: Vec<&str> = table.iter().flat_map(|own| own.names.split(' ')).collect();
+            names.retain(|name| name.starts_with('-'));
+            names.sort_unstable();
+            assert!(names.windows(2).all(|two| two[0] != two[1]), "{names:?}");
+            for word in table.iter().flat_map(|flag| flag.words.split(", ")) {
+                match word.split_once(' ') {
+                    Some(("load", key)) => assert!(load_keys::find(key).is_some(), "{key}"),
+                    Some((word, _)) => {
+                        assert!(["set", "number", "default", "excludes"].contains(&word))
+                    }
+                    None => assert!(ALONE.contains(&word), "{word}"),
+                }
+            }
+        }
+    }
+
+    const ALONE: [&str; 7] = ["", "time", "seconds", "truth", "required", "many", "refused"];
+}
