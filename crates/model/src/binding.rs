@@ -1,8 +1,6 @@
 //! What keeps a load from its rate: the messages that may be in flight, the generator's thread, the
 //! target's processor or the path; each with the number that would lift it.
 
-use crate::doubt::{GENERATOR_FULL_PERCENT, TARGET_FULL_PERCENT};
-
 /// How fast a load went, and how full everything was that may have set the pace.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pace {
@@ -228,6 +226,14 @@ pub const PATH_FULL: f64 = 0.95;
 
 /// Answers at a wake-up from which on more of them hardly make a message cheaper.
 const AMORTISED_MIN: f64 = 8.0;
+
+/// Share of a core from which the generator counts as full ([`Bound::Generator`]). Where
+/// both ends of a closed loop are close to it they are the limit together: only a target with room
+/// left shows that the generator was.
+pub const GENERATOR_FULL_PERCENT: f64 = 95.0;
+
+/// Share of a core from which a target counts as full, see [`GENERATOR_FULL_PERCENT`].
+pub const TARGET_FULL_PERCENT: f64 = 85.0;
 
 #[cfg(test)]
 mod tests {

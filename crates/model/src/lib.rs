@@ -43,11 +43,13 @@ pub mod tls;
 pub mod trial;
 pub mod units;
 pub mod visible;
+pub mod warnings;
 pub mod websocket;
 
 pub use arrival::Arrival;
 pub use condition::Condition;
 pub use doubt::Doubt;
+pub use warnings::Warning;
 pub use emulation::Emulation;
 pub use endpoint::Endpoint;
 pub use join::Join;

@@ -1,0 +1,27 @@
+//! How severe a warning is.
+
+use serde::{Deserialize, Serialize};
+
+/// How severely a warning restricts the use of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// The result stands, with the warning beside it.
+    Doubt,
+    /// Times from the due time must not be used; rates, losses, service times and costs stand. Only
+    /// in records of earlier versions: today the generator's lateness is judged figure by figure.
+    InvalidTimes,
+    /// The result must not be used.
+    Invalid,
+}
+
+impl Severity {
+    /// The words before the text of a warning: empty for one that invalidates nothing.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Severity::Doubt => "",
+            Severity::InvalidTimes => "RESPONSE TIMES INVALID ",
+            Severity::Invalid => "INVALID ",
+        }
+    }
+}
