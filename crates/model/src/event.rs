@@ -9,7 +9,6 @@ use crate::background::BackgroundRan;
 use crate::calibration::Calibration;
 use crate::condition::{LOSS_RATIO, LOST, resolve};
 use crate::connections::Connections;
-use crate::warnings::{Warning, WarningRecord};
 use crate::energy::{EnergyMeasured, LoadPulses, LogAligned, MeterChosen};
 use crate::ledger::Ledger;
 use crate::modelled::{Activity, EnergyBasis};
@@ -18,6 +17,7 @@ use crate::protocol::Guarantee;
 use crate::server::ServerReport;
 use crate::session::SessionPackets;
 use crate::trial::Point;
+use crate::warnings::{Warning, WarningRecord};
 
 /// The version of the journal's format.
 pub const JOURNAL_SCHEMA: &str = "weigh/journal/1";

@@ -20,7 +20,7 @@ use weigh_model::ledger::{Cause, Ledger};
 use weigh_model::plan::Plan;
 use weigh_model::random::Random;
 use weigh_model::trial::Point;
-use weigh_model::{Warning, Guarantee};
+use weigh_model::{Guarantee, Warning};
 use weigh_report::journal::JOURNAL;
 use weigh_report::{RunFolder, Summary};
 use weigh_stats::Histogram;

@@ -44,7 +44,7 @@ macro_rules! warnings {
 
         impl Warning {
             /// Its place in [`WARNINGS`].
-            fn place(&self) -> usize {
+            pub(super) fn place(&self) -> usize {
                 enum Place { $($variant,)* }
                 (match self { $(Warning::$variant { .. } => Place::$variant,)* }) as usize
             }

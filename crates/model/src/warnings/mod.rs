@@ -13,3 +13,4 @@ pub use entry::Entry;
 pub use list::{WARNINGS, Warning};
 pub use record::WarningRecord;
 pub use severity::Severity;
+pub use table::table;

@@ -20,9 +20,22 @@ fn row(entry: &Entry) -> String {
         "{}" => "the text of the warning says what",
         what => what,
     };
-    let seen = seen.replace("{:.0}", "N").replace("{:.1}", "N").replace("{}", "N");
+    let seen = seen.replace("{:.0}", "{}").replace("{:.1}", "{}");
+    let seen = with_figures(&seen);
     let Entry { name, why, fix, .. } = entry;
     format!("| [`{name}`]({link}) | {severity} | {seen} | {why} | {fix} |\n")
+}
+
+/// The text with `N` for each figure, and a plural where a figure follows a word.
+fn with_figures(what: &str) -> String {
+    let mut text = String::new();
+    for (at, part) in what.split("{}").enumerate() {
+        if at > 0 {
+            text.push(if text.ends_with(|c: char| c.is_ascii_lowercase()) { 's' } else { 'N' });
+        }
+        text += part;
+    }
+    text
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use weigh_model::warnings::{WarningRecord, Severity};
 use weigh_model::plan::Plan;
+use weigh_model::warnings::{Severity, WarningRecord};
 
 use super::matching::Matched;
 use crate::figures::bytes;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use weigh_model::Condition;
 use weigh_model::condition::LOSS_RATIO;
-use weigh_model::warnings::WarningRecord;
 use weigh_model::event::Event;
+use weigh_model::warnings::WarningRecord;
 
 use crate::journal::{BadLine, JOURNAL, Reader, RecordError, RunFolder};
 use crate::summary::trials::finished_trials;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use weigh_model::warnings::{WarningRecord, Severity};
+use weigh_model::warnings::{Severity, WarningRecord};
 
 use super::document::escape;
 use crate::summary::Summary;

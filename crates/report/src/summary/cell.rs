@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weigh_model::warnings::WarningRecord;
 use weigh_model::ledger::Ledger;
 use weigh_model::protocol::Guarantee;
 use weigh_model::trial::Point;
+use weigh_model::warnings::WarningRecord;
 
 use super::metric::Metric;
 use super::shape::{DoubtShape, GuaranteeShape, LedgerShape};

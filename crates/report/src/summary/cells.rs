@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use weigh_model::Warning;
-use weigh_model::warnings::{WarningRecord, Severity};
 use weigh_model::event::TrialFinished;
 use weigh_model::ledger::Ledger;
 use weigh_model::plan::Plan;
 use weigh_model::trial::Point;
+use weigh_model::warnings::{Severity, WarningRecord};
 
 use super::cell::{Cell, Failure, REPETITIONS_MIN};
 use super::cell_name::{name, varied_keys};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use weigh_model::event::{Event, Interval, TrialFinished};
 use weigh_model::plan::Plan;
-use weigh_model::{Arrival, Warning, Pattern};
+use weigh_model::{Arrival, Pattern, Warning};
 use weigh_stats::steady_state::{Better, State, SteadyState};
 
 use super::lint::asked::Asked;

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use weigh_model::Warning;
-use weigh_model::warnings::WarningRecord;
 use weigh_model::energy::{ENERGY_ABSENT, EnergyBudgetLine, EnergyMeasured, MeterChosen};
 use weigh_model::event::{Event, TrialFinished};
+use weigh_model::warnings::WarningRecord;
 
 use super::metric::{BudgetLine, Metric};
 

@@ -5,8 +5,8 @@
 
 use weigh_model::Warning;
 use weigh_model::condition::quantile_of;
-use weigh_model::warnings::{WarningRecord, Severity};
 use weigh_model::metrics::QUANTILES;
+use weigh_model::warnings::{Severity, WarningRecord};
 
 use super::cell::Cell;
 use super::metric::Metric;

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use weigh_energy::answer::{self, DRAWS, SEED};
 use weigh_energy::{Answer, Model, Parts, Quantity, Work};
 use weigh_model::arrival::Arrival;
-use weigh_model::warnings::{WarningRecord, Severity};
 use weigh_model::event::{Event, RunStarted, TrialFinished};
 use weigh_model::modelled::{Activity, EnergyBasis};
 use weigh_model::plan::Plan;
+use weigh_model::warnings::{Severity, WarningRecord};
 
 use super::cell::Cell;
 use super::comparison::{Ratio, Verdict};

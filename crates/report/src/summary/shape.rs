@@ -169,7 +169,7 @@ mod tests {
     use serde_json::Value;
     use weigh_model::event::HostFacts;
     use weigh_model::ledger::Ledger;
-    use weigh_model::{Warning, Guarantee};
+    use weigh_model::{Guarantee, Warning};
 
     fn keys(value: &Value) -> Vec<&String> {
         let mut keys: Vec<&String> = value.as_object().unwrap().keys().collect();

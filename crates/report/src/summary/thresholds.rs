@@ -189,9 +189,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use serde_json::json;
-    use weigh_model::warnings::{WarningRecord, Severity};
     use weigh_model::ledger::Ledger;
-    use weigh_model::{Warning, Guarantee};
+    use weigh_model::warnings::{Severity, WarningRecord};
+    use weigh_model::{Guarantee, Warning};
 
     use super::*;
     use crate::summary::metric::Metric;

@@ -2,7 +2,7 @@
 //! what to do about it, which trials failed, and what the signs mean.
 
 use serde::Serialize;
-use weigh_model::warnings::{WarningRecord, Severity};
+use weigh_model::warnings::{Severity, WarningRecord};
 
 use crate::figures::{count, share};
 use crate::summary::cell::is_reference;
@@ -338,7 +338,8 @@ struct Alike<'a> {
 
 impl<'a> Alike<'a> {
     fn is_like(&self, doubt: &WarningRecord) -> bool {
-        let key = |doubt: &WarningRecord| (doubt.code.clone(), doubt.severity, doubt.advice.clone());
+        let key =
+            |doubt: &WarningRecord| (doubt.code.clone(), doubt.severity, doubt.advice.clone());
         key(self.doubt) == key(doubt)
     }
 

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use weigh_model::warnings::WarningRecord;
 use weigh_model::energy::{EnergyBudgetLine, EnergyMeasured, LogAligned, MeterChosen};
 use weigh_model::event::Event;
+use weigh_model::warnings::WarningRecord;
 use weigh_report::page::{Provenance, page};
 use weigh_report::summary::Cell;
 use weigh_report::table::render;

@@ -1,9 +1,9 @@
 //! Times that hold lateness of the generator, at everything that shows or compares them; and with
 //! them what else must not be put in a ratio, or makes one say too much.
 
-use weigh_model::warnings::{WarningRecord, Severity};
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::ledger::Cause;
+use weigh_model::warnings::{Severity, WarningRecord};
 use weigh_report::summary::reading::Reading;
 use weigh_report::summary::{Comparison, Verdict};
 use weigh_report::table::render;

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use weigh_model::warnings::WarningRecord;
 use weigh_model::event::{
     Event, HostFacts, Interval, JOURNAL_SCHEMA, RunStarted, Setup, TrialFinished,
 };
 use weigh_model::ledger::{Cause, Ledger, NotSentCause};
 use weigh_model::plan::Plan;
 use weigh_model::trial::Point;
-use weigh_model::{Warning, Guarantee};
+use weigh_model::warnings::WarningRecord;
+use weigh_model::{Guarantee, Warning};
 use weigh_stats::Histogram;
 
 /// One trial in short.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use weigh_model::arrival::Step;
-use weigh_model::warnings::WarningRecord;
 use weigh_model::plan::Plan;
-use weigh_model::{Arrival, Condition, Warning, Rule};
+use weigh_model::warnings::WarningRecord;
+use weigh_model::{Arrival, Condition, Rule, Warning};
 
 use super::asked::Asked;
 use super::saturation;

@@ -1,6 +1,6 @@
 //! L10: a limit that was read off the steps of an axis.
 
-use weigh_model::{Warning, Rule};
+use weigh_model::{Rule, Warning};
 
 /// One point of an axis that was followed until something failed.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,7 +4,7 @@
 use weigh_model::event::TrialFinished;
 use weigh_model::metrics::QUANTILES;
 use weigh_model::plan::Plan;
-use weigh_model::{Arrival, Warning, Pattern, Rule};
+use weigh_model::{Arrival, Pattern, Rule, Warning};
 
 use super::asked::Asked;
 

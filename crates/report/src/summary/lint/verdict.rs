@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use weigh_model::Rule;
-use weigh_model::warnings::{WarningRecord, Severity};
+use weigh_model::warnings::{Severity, WarningRecord};
 
 use crate::summary::Summary;
 
