@@ -99,7 +99,7 @@ fn main() -> std::process::ExitCode {
             let code = if error.use_stderr() { Exit::Usage } else { Exit::Done };
             let words: Vec<_> = std::env::args_os().collect();
             if let Some(stop) = commands::negative::value(&error, &words) {
-                return stop.tell().into();
+                return show::terminal::stopped(stop).into();
             }
             let _ = error.print();
             return code.into();
@@ -133,5 +133,5 @@ fn main() -> std::process::ExitCode {
         Command::Background(command) => command.run(),
         Command::Programs(command) => command.run(),
     };
-    result.unwrap_or_else(weigh_runner::exit::Stop::tell).into()
+    result.unwrap_or_else(show::terminal::stopped).into()
 }

@@ -9,7 +9,7 @@ use weigh_model::{Arrival, Emulation, Nanos, Pattern, Rate};
 use weigh_plan::LoadWords;
 
 use crate::commands::facade::{self, Asked, Refused, http_url, path_of, seconds};
-use crate::planning::conduct::Manner;
+use crate::planning::conduct::RunOptions;
 use weigh_runner::exit::{Exit, Stop};
 
 /// The words behind the command, which are that tool's.
@@ -72,7 +72,7 @@ struct Flags {
     #[arg(short = 'n', long = "no-progress")]
     no_progress: bool,
     #[command(flatten)]
-    manner: Manner,
+    run_options: RunOptions,
 }
 
 impl Autocannon {
@@ -83,9 +83,10 @@ impl Autocannon {
             Err(exit) => return Ok(exit),
         };
         let asked = flags.asked()?;
-        let Flags { workers, no_progress, manner, .. } = flags;
-        let manner = manner.with_shards(workers.filter(|own| *own > 0)).quieter(no_progress);
-        facade::weigh(&asked, &manner, autocannon::beside)
+        let Flags { workers, no_progress, run_options, .. } = flags;
+        let run_options =
+            run_options.with_shards(workers.filter(|own| *own > 0)).quieter(no_progress);
+        facade::weigh(&asked, &run_options, autocannon::beside)
     }
 }
 

@@ -16,16 +16,18 @@ use weigh_stage::pinning::{CoreSet, Pinning};
 
 use crate::planning::conduct::{password_of_environment, secrets_of};
 use crate::show::output;
+use crate::show::terminal::Lines;
 use weigh_runner::case::{Case, decide};
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::interrupts::Interrupts;
-use weigh_runner::probes::background::{FAILED, INTERVAL, RAN, Told, UP};
+use weigh_runner::probes::background::{BackgroundReport, FAILED, INTERVAL, RAN, UP};
 use weigh_runner::probes::metering::Metering;
 use weigh_runner::targets::kept::Targets;
 use weigh_runner::targets::stage::Stage;
 use weigh_runner::targets::watching::Lookouts;
+use weigh_runner::trial::context::TrialOptions;
 use weigh_runner::trial::identity::Trials;
-use weigh_runner::trial::measure::{self as trial_run, Surroundings};
+use weigh_runner::trial::measure;
 use weigh_runner::trial::news::TrialNews;
 use weigh_runner::trial::series::Series;
 use weigh_runner::trial::ticks::Ticks;
@@ -62,7 +64,7 @@ impl Background {
         }
     }
 
-    fn ran(&self) -> Result<Told, Stop> {
+    fn ran(&self) -> Result<BackgroundReport, Stop> {
         let text = std::fs::read_to_string(&self.plan)?;
         let plan: Plan = toml::from_str(&text).map_err(Stop::usage)?;
         let catalogue = Catalogue::load(None).map_err(Stop::usage)?;
@@ -72,7 +74,7 @@ impl Background {
         let cases = decide(&plan, &catalogue, &secrets)?;
         let case = cases.first().ok_or_else(|| Stop::usage("the plan has no case"))?;
         let trial = Trial { seed: plan.seed, ..Trials::new(&plan, &cases).trial(0, case, 0) };
-        let interrupts = Interrupts::listen()?;
+        let interrupts = Interrupts::listen(Lines)?;
         let asked = std::sync::Arc::clone(&interrupts);
         std::thread::Builder::new().name("weigh-stdin".to_owned()).spawn(move || {
             // Whatever ends it, nobody is there any more who wants the load.
@@ -87,7 +89,7 @@ impl Background {
             aside: cores,
         };
         let (progress, heard) = channel();
-        let around = Surroundings {
+        let options = TrialOptions {
             pinning: &pinning,
             shards: self.shards,
             every: Some(INTERVAL),
@@ -102,15 +104,17 @@ impl Background {
             background: None,
         };
         let folder = self.plan.with_extension("targets");
-        let mut targets = Targets::new(TargetLife::Fresh, &catalogue, self.shards, folder);
+        let program = std::env::current_exe()?;
+        let mut targets =
+            Targets::new(TargetLife::Fresh, &catalogue, self.shards, folder, &program);
         let (weighed, intervals) = std::thread::scope(|scope| {
             let follower = scope.spawn(move || follow(&heard, case, self.shards));
-            let weighed = trial_run::run(&case.lane, trial, &case.material, &around, &mut targets);
-            drop(around);
+            let weighed = measure::run(&case.lane, trial, &case.material, &options, &mut targets);
+            drop(options);
             (weighed, follower.join().unwrap_or_default())
         });
         let weighed = weighed?;
-        Ok(Told { epoch_ns: weighed.epoch_ns, intervals, finished: weighed.finished })
+        Ok(BackgroundReport { epoch_ns: weighed.epoch_ns, intervals, finished: weighed.finished })
     }
 }
 

@@ -18,6 +18,7 @@ use weigh_stats::clocks::Exchange;
 
 use crate::numbers::clocks as clock_text;
 use crate::show::output;
+use crate::show::terminal::Lines;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::interrupts::Interrupts;
 use weigh_runner::preflight;
@@ -132,7 +133,7 @@ impl Watch {
             return Err(Stop::usage(format!("--every {}: type at least {EVERY_MIN}", self.every)));
         }
         let mut file = self.output.as_deref().map(create).transpose()?;
-        let interrupts = Interrupts::listen()?;
+        let interrupts = Interrupts::listen(Lines)?;
         let unreached = |error| Stop::new(Exit::Target, format!("{}: {error}", self.host));
         let mut asker = Asker::new(address).map_err(unreached)?;
         let (mut exchanges, mut asked) = (Vec::<Exchange>::new(), 0u64);

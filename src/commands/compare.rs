@@ -7,15 +7,16 @@ use weigh_model::{Nanos, Pattern};
 use weigh_plan::{Case, World, patience};
 use weigh_stage::catalogue::Catalogue;
 
-use crate::planning::conduct::Manner;
+use crate::planning::conduct::RunOptions;
 use crate::planning::counts::counts;
 use crate::planning::energy::EnergyOptions;
 use crate::planning::lane_options::{LaneOptions, run_name, secrets};
 use crate::planning::options::LoadOptions;
-use weigh_runner::case::Secrets;
-use weigh_runner::case::background;
+use crate::show::terminal::Lines;
+use weigh_runner::case::background_words::beneath;
 use weigh_runner::case::known::Known;
 use weigh_runner::case::lanes;
+use weigh_runner::case::secrets::Secrets;
 use weigh_runner::exit::{Exit, Stop};
 
 /// The flags of `weigh compare`.
@@ -57,16 +58,16 @@ pub struct Compare {
     #[command(flatten)]
     energy: EnergyOptions,
     #[command(flatten)]
-    manner: Manner,
+    run_options: RunOptions,
 }
 
 impl Compare {
     /// Weighs and shows.
     pub fn run(self) -> Result<Exit, Stop> {
-        let catalogue = self.manner.catalogue()?;
+        let catalogue = self.run_options.catalogue()?;
         let (plan, secrets) = self.plan(&catalogue)?;
-        self.manner.ask((plan.cases.len() as u64).saturating_mul(u64::from(self.reps)))?;
-        self.manner.conduct(&catalogue, plan, &secrets)
+        self.run_options.ask((plan.cases.len() as u64).saturating_mul(u64::from(self.reps)))?;
+        self.run_options.conduct(&catalogue, plan, &secrets)
     }
 
     /// The plan that these flags ask for, and what no plan may hold.
@@ -92,18 +93,18 @@ impl Compare {
         }
         self.shared.check_used(&given, lanes.iter())?;
         options.check_topology(drafts.iter().map(|draft| &draft.load))?;
-        let known = Known::new(catalogue);
+        let known = Known::new(catalogue, &Lines);
         if let Some(words) = &self.background {
-            drafts = background::beneath(words, drafts, &known)?;
+            drafts = beneath(words, drafts, &known)?;
         }
         patience::lengthen(&mut drafts, |_| options.has_timeout(), |draft| known.patience(draft));
         let repeat = Repeat::exactly(self.reps);
         let mut plan = self.shared.plan(&self.name, &drafts, repeat, catalogue)?;
         plan.observe.messages = self.keep_messages;
-        plan.energy = self.energy.asked(&self.manner.devices()?)?;
+        plan.energy = self.energy.asked(&self.run_options.devices()?)?;
         let (mut by_url, settings) = secrets(lanes.iter());
         by_url.extend(known.into_credentials());
-        Ok((plan, self.manner.secrets(by_url, settings)?))
+        Ok((plan, self.run_options.secrets(by_url, settings)?))
     }
 }
 

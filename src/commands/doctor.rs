@@ -13,6 +13,7 @@ use weigh_protocols::PROTOCOLS;
 use weigh_stage::pinning::{CoreSet, Pinning};
 
 use crate::show::output;
+use crate::show::terminal::Lines;
 use weigh_runner::case::lanes::{Given, lanes};
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::interrupts::Interrupts;
@@ -87,10 +88,10 @@ impl Doctor {
 /// The null path of every lane of the protocols that there are, measured now.
 fn null_path(catalogue: &Catalogue) -> Result<Vec<Finding>, Stop> {
     let words: Vec<String> = PROTOCOLS.iter().map(|own| own.name().to_owned()).collect();
-    let lanes = lanes(&words, catalogue, &Given::default())?;
+    let lanes = lanes(&words, catalogue, &Given::default(), &Lines)?;
     let kinds: Vec<Kind> = lanes.iter().filter_map(Kind::plain).collect();
     let pinning = Pinning::divide(&CoreSet::allowed()?, 1, 1);
-    let bench = Bench { pinning: &pinning, shards: 1, interrupts: &*Interrupts::listen()? };
+    let bench = Bench { pinning: &pinning, shards: 1, interrupts: &*Interrupts::listen(Lines)? };
     let found = bench.calibrate(&kinds, true);
     let finding = |kind: &Kind| match found.iter().find(|known| known.load == kind.name()) {
         Some(calibration) => Finding {

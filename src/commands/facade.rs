@@ -17,12 +17,13 @@ use weigh_plan::LoadWords;
 use weigh_report::RunFolder;
 use weigh_stage::catalogue::Catalogue;
 
-use crate::planning::conduct::Manner;
+use crate::planning::conduct::RunOptions;
 use crate::planning::lane_options::{plan_of, secrets};
 use crate::planning::request_options::RequestOptions;
 use crate::show::output;
-use weigh_runner::case::Secrets;
+use crate::show::terminal::{Lines, stopped};
 use weigh_runner::case::lanes::{self, Given};
+use weigh_runner::case::secrets::Secrets;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::run::chronicle::not_recorded;
 use weigh_runner::run::experiment::Finished;
@@ -62,7 +63,8 @@ pub struct Asked {
 pub fn read<F: Parser>(name: &str, words: &[String], refused: &[Refused]) -> Result<F, Exit> {
     let words = attached(words, &F::command());
     if let Some((word, own)) = words.iter().find_map(|word| Some((word, refusal(word, refused)?))) {
-        return Err(Stop::usage(format!("{name}: {word} is not taken over: {}", own.mend)).tell());
+        let why = format!("{name}: {word} is not taken over: {}", own.mend);
+        return Err(stopped(Stop::usage(why)));
     }
     let all = std::iter::once(name).chain(words.iter().map(String::as_str));
     F::try_parse_from(all).map_err(|error| {
@@ -140,18 +142,20 @@ fn refusal<'r>(word: &str, refused: &'r [Refused]) -> Option<&'r Refused> {
 /// What is wrong with the load, and what can happen to a run.
 pub fn weigh(
     asked: &Asked,
-    manner: &Manner,
+    run_options: &RunOptions,
     beside: impl FnOnce(&Left<'_>) -> Beside,
 ) -> Result<Exit, Stop> {
-    let catalogue = manner.catalogue()?;
-    let (plan, secrets) = planned(asked, manner, &catalogue)?;
-    let Some(finished) = manner.weigh(&catalogue, plan, &secrets)? else { return Ok(Exit::Done) };
-    if manner.is_json() || finished.summary.cells.is_empty() {
-        return hinted(asked, manner.show(finished));
+    let catalogue = run_options.catalogue()?;
+    let (plan, secrets) = planned(asked, run_options, &catalogue)?;
+    let Some(finished) = run_options.weigh(&catalogue, plan, &secrets)? else {
+        return Ok(Exit::Done);
+    };
+    if run_options.is_json() || finished.summary.cells.is_empty() {
+        return hinted(asked, run_options.show(finished));
     }
     let text = account(&finished, asked, beside)?;
     output::put(&text)?;
-    manner.ended(finished)
+    run_options.ended(finished)
 }
 
 /// Whoever has no server yet is told how to get one.
@@ -164,9 +168,13 @@ fn hinted(asked: &Asked, ended: Result<Exit, Stop>) -> Result<Exit, Stop> {
 }
 
 /// The plan of one case and one repetition, and what it may not hold.
-fn planned(asked: &Asked, manner: &Manner, catalogue: &Catalogue) -> Result<(Plan, Secrets), Stop> {
+fn planned(
+    asked: &Asked,
+    run_options: &RunOptions,
+    catalogue: &Catalogue,
+) -> Result<(Plan, Secrets), Stop> {
     let given = Given::parse(&asked.sets)?;
-    let lanes = lanes::lanes(std::slice::from_ref(&asked.word), catalogue, &given)?;
+    let lanes = lanes::lanes(std::slice::from_ref(&asked.word), catalogue, &given, &Lines)?;
     let lanes = RequestOptions::of_headers(asked.headers.clone()).apply(lanes)?;
     if let Some(key) = given.unused(lanes.iter()) {
         let spoken = key.split('.').next().unwrap_or_default();
@@ -185,7 +193,7 @@ fn planned(asked: &Asked, manner: &Manner, catalogue: &Catalogue) -> Result<(Pla
     let drafts = [lane.with(load)];
     let plan = plan_of((asked.name, 1), &drafts, Repeat::exactly(1), observe, catalogue)?;
     let (by_url, settings) = secrets(lanes.iter());
-    let mut secrets = manner.secrets(by_url, settings)?;
+    let mut secrets = run_options.secrets(by_url, settings)?;
     secrets.user = asked.user.clone().or(secrets.user);
     Ok((plan, secrets))
 }

@@ -12,22 +12,24 @@ use weigh_model::{Load, Nanos, Pattern};
 use weigh_plan::{World, patience};
 use weigh_stage::catalogue::Catalogue;
 
-use crate::planning::conduct::Manner;
+use crate::planning::conduct::RunOptions;
 use crate::planning::lane_options::{LaneOptions, run_name, secrets};
 use crate::planning::limit_goals::GoalOptions;
 use crate::planning::limit_load;
 use crate::planning::options::LoadOptions;
 use crate::show::output;
+use crate::show::terminal::Lines;
+use weigh_runner::case::Case;
 use weigh_runner::case::known::Known;
 use weigh_runner::case::lanes::Lane;
-use weigh_runner::case::{Case, Secrets};
+use weigh_runner::case::secrets::Secrets;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::preflight::overhead;
-use weigh_runner::search::asked as searches;
+use weigh_runner::search::asked;
 use weigh_runner::search::axis_load;
-use weigh_runner::search::length::{self as limit_length, check_length, quantity};
-use weigh_runner::search::needs as limit_needs;
-use weigh_runner::search::trials as limit_search;
+use weigh_runner::search::length::{self, check_length, quantity};
+use weigh_runner::search::needs;
+use weigh_runner::search::trials;
 
 /// The flags of `weigh limit`.
 #[derive(Args)]
@@ -71,7 +73,7 @@ pub struct Limit {
     #[arg(long, value_name = "NAME", default_value = "limit", value_parser = run_name)]
     name: String,
     #[command(flatten)]
-    manner: Manner,
+    run_options: RunOptions,
 }
 
 fn axis_kind(text: &str) -> Result<AxisKind, String> {
@@ -93,22 +95,22 @@ struct Wanted {
 impl Limit {
     /// Searches and shows.
     pub fn run(self) -> Result<Exit, Stop> {
-        let catalogue = self.manner.catalogue()?;
+        let catalogue = self.run_options.catalogue()?;
         let axis = limit_load::axis(self.axis, self.from.as_deref(), self.to.as_deref())?;
         let wanted = self.wanted(&catalogue, &axis)?;
         let (plan, secrets) = self.plan(&catalogue, &wanted)?;
         let searches: Vec<Search> = wanted.iter().map(|own| own.search.clone()).collect();
         let second = self.second_generator;
-        let largest = |cases: &[Case]| Ok(searches::largest(cases, &searches));
-        let experiment = self.manner.prepare(&catalogue, plan, &secrets, largest)?;
-        if self.manner.is_dry() {
+        let largest = |cases: &[Case]| Ok(asked::largest(cases, &searches));
+        let experiment = self.run_options.prepare(&catalogue, plan, &secrets, largest)?;
+        if self.run_options.is_dry() {
             let beside = |case: &Case| overhead::beside_in_search(case, &catalogue);
             let beside: Vec<Nanos> = experiment.cases.iter().map(beside).collect();
             return self.tell(&wanted, &beside);
         }
-        self.manner.show(experiment.run_with(
+        self.run_options.show(experiment.run_with(
             move |experiment: &_, folder: &_, interrupts: &_, chronicle: &mut _| {
-                limit_search::begin(experiment, &searches, second, folder, interrupts, chronicle)
+                trials::begin(experiment, &searches, second, folder, interrupts, chronicle)
             },
         )?)
     }
@@ -120,7 +122,7 @@ impl Limit {
         let usual =
             self.goals.asked().fit_a_minute().then(|| Nanos(LANE_BUDGET.0 * lanes.len() as u64));
         let budget = self.budget.or(usual);
-        let share = budget.map(|budget| searches::share(budget, lanes.len()));
+        let share = budget.map(|budget| asked::share(budget, lanes.len()));
         let options = limit_load::with_axis(&self.load, axis)?;
         let mut wanted = Vec::new();
         for lane in lanes {
@@ -133,7 +135,7 @@ impl Limit {
             let goals = self.goals.asked().goals(&load)?;
             let is_near = !self.shared.has_hosts() && lane.against.is_on_this_machine();
             if !self.load.has_timeout() && is_near && axis_load::can_pile_up(&load) {
-                load.timeout = load.timeout.min(limit_length::usual_timeout(&goals));
+                load.timeout = load.timeout.min(length::usual_timeout(&goals));
             }
             let mut search = Search::new(*axis, goals);
             search.budget = share;
@@ -177,25 +179,25 @@ impl Limit {
     fn plan(&self, catalogue: &Catalogue, wanted: &[Wanted]) -> Result<(Plan, Secrets), Stop> {
         let draft = |own: &Wanted| self.shared.draft(&own.lane, &own.load);
         let mut drafts = wanted.iter().map(draft).collect::<Result<Vec<_>, _>>()?;
-        let known = Known::new(catalogue);
+        let known = Known::new(catalogue, &Lines);
         let is_given = |_| self.load.has_timeout();
         patience::lengthen(&mut drafts, is_given, |draft| known.patience(draft));
         let target = if self.keep_target { TargetLife::Kept } else { TargetLife::Fresh };
         let repeat = Repeat { target, ..Repeat::exactly(1) };
         let plan = self.shared.plan(&self.name, &drafts, repeat, catalogue)?;
         let (by_url, settings) = secrets(wanted.iter().map(|own| &own.lane));
-        Ok((plan, self.manner.secrets(by_url, settings)?))
+        Ok((plan, self.run_options.secrets(by_url, settings)?))
     }
 
     /// What would be searched.
     fn tell(&self, wanted: &[Wanted], beside: &[Nanos]) -> Result<Exit, Stop> {
-        if self.manner.is_json() {
+        if self.run_options.is_json() {
             let lanes = wanted.iter().zip(beside).map(|(Wanted { lane, load, search }, beside)| {
                 let (protocol, target) = (lane.protocol.name(), lane.against.name());
                 let settings: BTreeMap<_, _> = lane.shown().collect();
                 json!({ "protocol": protocol, "target": target, "settings": settings,
                         "load": load, "search": search,
-                        "needs": limit_needs::of(search, *beside) })
+                        "needs": needs::of(search, *beside) })
             });
             let document = json!({ "lanes": lanes.collect::<Vec<_>>() });
             return output::put(&format!("{document:#}\n")).map(|()| Exit::Done);
@@ -228,7 +230,7 @@ impl Limit {
                     goal.duration_sum.as_secs_f64(),
                 );
             }
-            text += &limit_needs::text(search, *beside);
+            text += &needs::text(search, *beside);
         }
         output::put(&text).map(|()| Exit::Done)
     }

@@ -10,7 +10,7 @@ use weigh_model::{Arrival, Emulation, Join, Nanos, Pattern, Rate, Topology, Writ
 use weigh_plan::LoadWords;
 
 use crate::commands::facade::{self, Asked, Refused};
-use crate::planning::conduct::Manner;
+use crate::planning::conduct::RunOptions;
 use weigh_runner::exit::{Exit, Stop};
 
 /// The words behind the command, which are that tool's.
@@ -85,7 +85,7 @@ struct Flags {
     #[arg(long)]
     no_progress: bool,
     #[command(flatten)]
-    manner: Manner,
+    run_options: RunOptions,
 }
 
 impl MqttStresser {
@@ -97,8 +97,8 @@ impl MqttStresser {
             Err(exit) => return Ok(exit),
         };
         let asked = flags.asked()?;
-        let manner = flags.manner.quieter(flags.no_progress);
-        facade::weigh(&asked, &manner, mqtt_stresser::beside)
+        let run_options = flags.run_options.quieter(flags.no_progress);
+        facade::weigh(&asked, &run_options, mqtt_stresser::beside)
     }
 }
 

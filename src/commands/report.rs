@@ -14,10 +14,11 @@ use weigh_report::{RunFolder, StudyFolder, Style, Summary, checks, table};
 use weigh_stage::catalogue::Catalogue;
 
 use crate::planning::verdicts::Verdicts;
+use crate::show::terminal::Lines;
 use crate::show::{output, study_text};
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::study::kept;
-use weigh_runner::study::library::{self as studies, Studies};
+use weigh_runner::study::library::{self, Studies};
 
 /// The flags of `weigh report`.
 #[derive(Args)]
@@ -113,11 +114,11 @@ impl Report {
         let texts = kept::texts(folder)?;
         let data = kept::document(folder)?.data.map(PathBuf::from);
         let catalogue = Catalogue::load(data.as_deref()).map_err(Stop::usage)?;
-        let (study, is_kept) = match studies::read(&texts, &catalogue) {
+        let (study, is_kept) = match library::read(&texts, &catalogue, &Lines) {
             Ok(study) => (study, true),
             // An older version wrote them in another language.
             Err(unreadable) => match Studies::load(data.as_deref())?.find(&texts.name) {
-                Ok(own) => (studies::read(own, &catalogue)?, false),
+                Ok(own) => (library::read(own, &catalogue, &Lines)?, false),
                 Err(_) => return Err(unreadable),
             },
         };

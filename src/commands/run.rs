@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::planning::conduct::Manner;
+use crate::planning::conduct::RunOptions;
 use crate::planning::plan_file::PlanFile;
+use crate::show::terminal::Lines;
 use weigh_runner::case::known::Known;
 use weigh_runner::exit::{Exit, Stop};
 
@@ -25,14 +26,14 @@ pub struct Run {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
     #[command(flatten)]
-    manner: Manner,
+    run_options: RunOptions,
 }
 
 impl Run {
     /// Reads, weighs and shows.
     pub fn run(self) -> Result<Exit, Stop> {
         if let Some(run) = &self.resume {
-            return self.manner.resume(run, &self.sets);
+            return self.run_options.resume(run, &self.sets);
         }
         let plan = self.plan.as_deref().ok_or_else(|| {
             Stop::usage(
@@ -44,13 +45,13 @@ impl Run {
     }
 
     fn start(&self, plan: &Path) -> Result<Exit, Stop> {
-        let catalogue = self.manner.catalogue()?;
+        let catalogue = self.run_options.catalogue()?;
         let file = PlanFile::read(plan)?.with_sets(&self.sets)?;
-        let known = Known::new(&catalogue);
+        let known = Known::new(&catalogue, &Lines);
         let draft = file.draft(&known)?;
-        self.manner.ask(draft.trials_max())?;
+        self.run_options.ask(draft.trials_max())?;
         let resolved = file.resolve(draft)?;
-        let secrets = self.manner.secrets(known.into_credentials(), resolved.secrets)?;
-        self.manner.conduct(&catalogue, resolved.plan, &secrets)
+        let secrets = self.run_options.secrets(known.into_credentials(), resolved.secrets)?;
+        self.run_options.conduct(&catalogue, resolved.plan, &secrets)
     }
 }

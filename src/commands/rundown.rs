@@ -20,15 +20,16 @@ use crate::numbers::rundown as rundown_text;
 use crate::planning::conduct::{check_user, password_of_environment, secrets_of};
 use crate::planning::plan_file::PlanFile;
 use crate::show::output;
+use crate::show::terminal::Lines;
+use weigh_runner::case::check::check_trial;
 use weigh_runner::case::known::Known;
 use weigh_runner::case::{Case, decide};
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::interrupts::Interrupts;
 use weigh_runner::preflight;
 use weigh_runner::probes::power::Power;
-use weigh_runner::rundown::Rundown as Running;
+use weigh_runner::rundown;
 use weigh_runner::trial::identity::Trials;
-use weigh_runner::trial::measure as trial_run;
 
 /// The flags of `weigh rundown`.
 #[derive(Args)]
@@ -111,11 +112,11 @@ impl Rundown {
         let shards = preflight::shards(&cases[place..=place], None);
         preflight::examine(&catalogue, &cases[place..=place], shards)?;
         let trial = Trials::new(&plan, &cases).trial(place, case, 0);
-        let confirms = trial_run::check(&case.lane, &trial, &case.material, shards)?;
+        let confirms = check_trial(&case.lane, &trial, &case.material, shards)?;
         let counts = counts(case, confirms);
         let begun = self.begun((&plan, &lanes), (place, counts), &power, now)?;
         let pinning = Pinning::divide(&CoreSet::allowed()?, 1, shards as usize);
-        let interrupts = Interrupts::listen()?;
+        let interrupts = Interrupts::listen(Lines)?;
         let log = DischargeLog::create(&self.log, begun, self.log_max).map_err(not_logged)?;
         let folder = log.folder().to_owned();
         eprintln!(
@@ -131,9 +132,19 @@ impl Rundown {
             eprintln!("weigh: no gauge is read: {reason}");
         }
         let (plan, cases, catalogue, interrupts) = (&plan, &cases, &catalogue, &*interrupts);
-        let lasts = self.lasts;
-        let running =
-            Running { plan, cases, place, catalogue, pinning, shards, lasts, power, interrupts };
+        let running = rundown::Rundown {
+            plan,
+            cases,
+            place,
+            catalogue,
+            pinning,
+            shards,
+            lasts: self.lasts,
+            power,
+            interrupts,
+            watcher: &Lines,
+            program: &std::env::current_exe()?,
+        };
         let ended = running.run(log)?;
         let sessions = counts.of(&ended.standing);
         output::put(&format!("{sessions} sessions; log: {}\n", folder.display()))?;
@@ -143,7 +154,7 @@ impl Rundown {
     /// The plan and its cases, each fit to be run down.
     fn cases(&self, plan: &Path, catalogue: &Catalogue) -> Result<(Plan, Vec<Case>), Stop> {
         let file = PlanFile::read(plan)?;
-        let known = Known::new(catalogue);
+        let known = Known::new(catalogue, &Lines);
         let resolved = file.resolve(file.draft(&known)?)?;
         let by_url = known.into_credentials();
         let password = password_of_environment().unwrap_or_default();

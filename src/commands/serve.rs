@@ -20,7 +20,7 @@ use super::serve_stage::Stage;
 use crate::show::output;
 use weigh_runner::case::lanes::Given;
 use weigh_runner::exit::{Exit, Stop};
-use weigh_runner::probes::layers;
+use weigh_runner::targets::layers;
 
 /// The flags of `weigh serve`.
 #[derive(Args)]

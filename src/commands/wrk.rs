@@ -9,7 +9,7 @@ use weigh_model::{Arrival, Nanos, Pattern, Rate};
 use weigh_plan::LoadWords;
 
 use crate::commands::facade::{self, Asked, Refused, http_url, path_of, seconds};
-use crate::planning::conduct::Manner;
+use crate::planning::conduct::RunOptions;
 use weigh_runner::exit::{Exit, Stop};
 
 /// The words behind the command, which are that tool's.
@@ -51,7 +51,7 @@ struct Flags {
     #[arg(short = 'R', long, value_name = "N", value_parser = metric)]
     rate: Option<u32>,
     #[command(flatten)]
-    manner: Manner,
+    run_options: RunOptions,
 }
 
 impl Wrk {
@@ -63,7 +63,7 @@ impl Wrk {
         };
         let asked = flags.asked()?;
         let printed = Printed { threads: flags.threads, is_detailed: flags.latency };
-        facade::weigh(&asked, &flags.manner, |left| wrk::beside(left, printed))
+        facade::weigh(&asked, &flags.run_options, |left| wrk::beside(left, printed))
     }
 }
 

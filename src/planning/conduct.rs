@@ -17,9 +17,10 @@ use crate::output_file;
 use crate::planning::counts::counts;
 use crate::planning::verdicts::{self, Verdicts};
 use crate::show::output;
-use crate::show::terminal::Display;
+use crate::show::terminal::{Display, Lines};
 use weigh_runner::case::lanes::Against;
-use weigh_runner::case::{Case, Secrets, decide};
+use weigh_runner::case::secrets::Secrets;
+use weigh_runner::case::{Case, decide};
 use weigh_runner::energy;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::input_file::{self, TEXT_BYTES_MAX};
@@ -28,14 +29,14 @@ use weigh_runner::preflight;
 use weigh_runner::preflight::due;
 use weigh_runner::preflight::forecast;
 use weigh_runner::preflight::patience;
-use weigh_runner::run::experiment::{Circumstances, Experiment, Finished, Place};
+use weigh_runner::run::experiment::{Experiment, Finished, Place, RunContext};
 use weigh_runner::run::resumption;
 use weigh_runner::run::resumption::Begun;
-use weigh_runner::targets::stage::Footing;
+use weigh_runner::targets::stage::Privileges;
 
 /// How a plan is carried out, whatever it asks.
 #[derive(Args)]
-pub struct Manner {
+pub struct RunOptions {
     /// Prints the cases, the number of trials and the time they take, and starts nothing
     #[arg(long)]
     dry: bool,
@@ -81,7 +82,7 @@ pub struct Manner {
     verdicts: Verdicts,
 }
 
-impl Manner {
+impl RunOptions {
     /// The targets that there are.
     pub fn catalogue(&self) -> Result<Catalogue, Stop> {
         Catalogue::load(self.data.as_deref()).map_err(Stop::usage)
@@ -142,13 +143,13 @@ impl Manner {
     }
 
     /// The same with so many threads of the generator, where that is said elsewhere.
-    pub fn with_shards(self, shards: Option<u32>) -> Manner {
-        Manner { shards: shards.or(self.shards), ..self }
+    pub fn with_shards(self, shards: Option<u32>) -> RunOptions {
+        RunOptions { shards: shards.or(self.shards), ..self }
     }
 
     /// The same without a word on the way, where that is said elsewhere.
-    pub fn quieter(self, is_quiet: bool) -> Manner {
-        Manner { quiet: self.quiet || is_quiet, ..self }
+    pub fn quieter(self, is_quiet: bool) -> RunOptions {
+        RunOptions { quiet: self.quiet || is_quiet, ..self }
     }
 
     /// Weighs and shows.
@@ -175,21 +176,21 @@ impl Manner {
         let cases = decide(&plan, catalogue, secrets)?;
         check_user(self.user.as_deref(), &cases)?;
         due::check(&cases)?;
-        due::warn_of_few(&plan, &cases);
+        due::warn_of_few(&plan, &cases, &Lines);
         if let Some(path) = &self.save_plan {
             save(&plan, path, self.force)?;
         }
-        preflight::check_log(plan.observe.meter.as_ref())?;
+        preflight::check_log(plan.observe.meter.as_ref(), &Lines)?;
         if self.dry {
             let forecast = forecast::Forecast::of(&plan, &cases, catalogue);
             output::put(&if self.json { forecast.json() } else { forecast.text() })?;
             return Ok(None);
         }
         patience::warnings(&cases).iter().for_each(|line| eprintln!("weigh: {line}"));
-        let footing = Footing::take(&cases)?;
+        let privileges = Privileges::take(&cases, &Lines)?;
         let shards = self.examine(catalogue, &cases, self.shards)?;
         let setup = resumption::setup(shards, self.data.as_deref(), secrets, &cases)?;
-        let experiment = self.experiment(catalogue, plan, cases, setup, footing)?;
+        let experiment = self.experiment(catalogue, plan, cases, setup, privileges)?;
         Experiment { energy, ..experiment }.run().map(Some)
     }
 
@@ -215,10 +216,10 @@ impl Manner {
         let plan = self.with_thresholds(plan);
         let cases = decide(&plan, catalogue, secrets)?;
         check_user(self.user.as_deref(), &cases)?;
-        let footing = Footing::take(&cases)?;
+        let privileges = Privileges::take(&cases, &Lines)?;
         let shards = self.examine(catalogue, &examined(&cases)?, self.shards)?;
         let setup = resumption::setup(shards, self.data.as_deref(), secrets, &cases)?;
-        self.experiment(catalogue, plan, cases, setup, footing)
+        self.experiment(catalogue, plan, cases, setup, privileges)
     }
 
     /// The plan with what fails a build as thresholds: its opposite must hold.
@@ -259,17 +260,17 @@ impl Manner {
                 )));
             }
         }
-        let begun = Begun::open(&self.runs, run)?;
+        let begun = Begun::open(&self.runs, run, &Lines)?;
         let secrets = begun.secrets(self.user.as_deref(), self.password()?, sets)?;
         let (plan, setup) = (begun.started.plan.clone(), begun.started.setup.clone());
         let catalogue = Catalogue::load(begun.data().as_deref()).map_err(Stop::usage)?;
         let cases = decide(&plan, &catalogue, &secrets)?;
         check_user(self.user.as_deref(), &cases)?;
         begun.check_material(&cases)?;
-        let footing = Footing::take(&cases)?;
+        let privileges = Privileges::take(&cases, &Lines)?;
         let shards = self.examine(&catalogue, &cases, begun.shards())?;
         let setup = Setup { shards, ..setup };
-        self.show(self.experiment(&catalogue, plan, cases, setup, footing)?.resume(begun)?)
+        self.show(self.experiment(&catalogue, plan, cases, setup, privileges)?.resume(begun)?)
     }
 
     /// What is looked at before anything starts; the number of threads.
@@ -291,15 +292,16 @@ impl Manner {
         plan: Plan,
         cases: Vec<Case>,
         setup: Setup,
-        footing: Footing,
+        privileges: Privileges,
     ) -> Result<Experiment<'e>, Stop> {
-        let around = Circumstances {
+        let around = RunContext {
             catalogue,
             place: Place::Below(&self.runs),
-            interrupts: Interrupts::listen()?,
-            footing,
+            interrupts: Interrupts::listen(Lines)?,
+            privileges,
             is_quiet: self.quiet,
             watch: Display::watch,
+            program: std::env::current_exe()?,
         };
         Experiment::new(plan, cases, setup, around)
     }

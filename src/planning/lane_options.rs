@@ -17,10 +17,11 @@ use crate::planning::counts::counts;
 use crate::planning::options::{LoadOptions, with_flag};
 use crate::planning::request_options::RequestOptions;
 use crate::planning::tls_options::TlsOptions;
+use crate::show::terminal::Lines;
 use weigh_runner::case::fetched;
 use weigh_runner::case::known::Known;
 use weigh_runner::case::lanes::{self, Against, Given, Lane, is_secret};
-use weigh_runner::case::path_keys;
+use weigh_runner::case::paths::path_keys;
 use weigh_runner::exit::Stop;
 
 /// The flags of all lanes of a command line.
@@ -124,9 +125,12 @@ impl LaneOptions {
         given: &Given,
         load: &LoadOptions,
     ) -> Result<Vec<Lane>, Stop> {
-        let lanes = self.tls.spread(lanes::lanes(words, catalogue, given)?)?;
+        let lanes = self.tls.spread(lanes::lanes(words, catalogue, given, &Lines)?)?;
         let lanes = self.requests.apply(lanes)?;
-        if load.says_body() { Ok(lanes) } else { fetched::lanes(lanes, load.words.pattern) }
+        match load.says_body() {
+            true => Ok(lanes),
+            false => fetched::lanes(lanes, load.words.pattern, &Lines),
+        }
     }
 
     /// A lane under a load, over the path, with the target's share of the machine, with each
@@ -246,7 +250,7 @@ pub fn plan_of(
     observe: Observe,
     catalogue: &Catalogue,
 ) -> Result<Plan, Stop> {
-    let known = Known::new(catalogue);
+    let known = Known::new(catalogue, &Lines);
     for draft in drafts {
         known.check(draft).map_err(|invalid| Stop::usage(with_flag(invalid)))?;
     }

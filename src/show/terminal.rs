@@ -2,7 +2,7 @@
 //! without. Both tell which trial it is, the time left, and what the last half second was like.
 
 use std::io::IsTerminal;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -11,13 +11,38 @@ use weigh_model::Pattern;
 use weigh_model::event::Interval;
 use weigh_model::units::Nanos;
 use weigh_report::Style;
+use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::trial::ticks::Tick;
 use weigh_runner::watcher::{Standing, Watcher};
 
+/// Prints lines on stderr: what there is to say before a run and beside it.
+pub struct Lines;
+
+impl Watcher for Lines {
+    fn say(&self, text: &str) {
+        eprintln!("weigh: {text}");
+    }
+
+    fn note(&self, text: &str) {
+        self.say(text);
+    }
+}
+
+/// Prints why the program stops, and returns its exit code.
+pub fn stopped(stop: Stop) -> Exit {
+    match stop.is_rendered() {
+        // Colours of its own must stay visible.
+        true => std::eprintln!("weigh: {stop}"),
+        false => Lines.say(&stop.to_string()),
+    }
+    stop.exit()
+}
+
 /// Shows how a run goes, on stderr.
 pub struct Display {
-    bar: Option<ProgressBar>,
     is_quiet: bool,
+    /// Drawn from the first trial on, on a terminal.
+    bar: OnceLock<Option<ProgressBar>>,
     trial: Mutex<Option<Underway>>,
 }
 
@@ -32,16 +57,21 @@ struct Underway {
 impl Display {
     /// Of a run that begins.
     pub fn new(is_quiet: bool) -> Display {
-        let is_terminal = std::io::stderr().is_terminal();
-        let bar = (is_terminal && !is_quiet).then(|| {
-            let style = ProgressStyle::with_template("{bar:24} {prefix}  {wide_msg}");
-            ProgressBar::new(PARTS)
-                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-        });
-        if let Some(bar) = &bar {
-            bar.enable_steady_tick(Duration::from_millis(250));
-        }
-        Display { bar, is_quiet, trial: Mutex::new(None) }
+        Display { is_quiet, bar: OnceLock::new(), trial: Mutex::new(None) }
+    }
+
+    fn new_bar(&self) -> Option<ProgressBar> {
+        let style = ProgressStyle::with_template("{bar:24} {prefix}  {wide_msg}");
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        let is_shown = std::io::stderr().is_terminal() && !self.is_quiet;
+        let bar = is_shown.then(|| ProgressBar::new(PARTS).with_style(style))?;
+        bar.enable_steady_tick(Duration::from_millis(250));
+        Some(bar)
+    }
+
+    /// The bar, if one is drawn.
+    fn bar(&self) -> Option<&ProgressBar> {
+        self.bar.get()?.as_ref()
     }
 
     /// Shows a run that begins, unless it `is_quiet`.
@@ -51,7 +81,7 @@ impl Display {
 
     fn line(&self, underway: &mut Underway, text: &str) {
         let standing = &underway.standing;
-        match &self.bar {
+        match self.bar() {
             Some(bar) => {
                 bar.set_prefix(standing.text());
                 bar.set_message(format!("{}: {text}", standing.name));
@@ -68,7 +98,7 @@ impl Display {
 
 impl Watcher for Display {
     fn trial(&self, standing: Standing) {
-        match &self.bar {
+        match self.bar.get_or_init(|| self.new_bar()) {
             Some(bar) => {
                 bar.set_prefix(standing.text());
                 bar.set_message(standing.name.clone());
@@ -102,16 +132,16 @@ impl Watcher for Display {
 
     fn trial_done(&self) {
         let Ok(trial) = self.trial.lock() else { return };
-        if let (Some(bar), Some(underway)) = (&self.bar, trial.as_ref()) {
+        if let (Some(bar), Some(underway)) = (self.bar(), trial.as_ref()) {
             let own = &underway.standing;
             bar.set_position((own.number * PARTS).checked_div(own.of.1).unwrap_or(PARTS));
         }
     }
 
     fn say(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("weigh: {text}")),
-            None => eprintln!("weigh: {text}"),
+        match self.bar() {
+            Some(bar) => bar.suspend(|| Lines.say(text)),
+            None => Lines.say(text),
         }
     }
 
@@ -124,7 +154,7 @@ impl Watcher for Display {
 
 impl Drop for Display {
     fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
+        if let Some(bar) = self.bar() {
             bar.finish_and_clear();
         }
     }

@@ -37,7 +37,7 @@ pub struct Job {
     /// How long the intervals are that shards tell of, see [`interval_length`].
     pub every: Nanos,
     /// Takes what happens to every single message, where that is to be kept.
-    pub messages: Option<MessageLog>,
+    pub messages: Option<Arc<MessageLog>>,
     /// True if codecs are to count what they write and read, because somebody listens on the wire.
     pub is_metered: bool,
     /// True where a path of our own lies between: a target that stays silent is cut off, and what

@@ -36,7 +36,7 @@ impl Keys {
             name: (*name).to_owned(),
             kind: *kind,
             doc: (*doc).to_owned(),
-            is_varied: VARIED.contains(name),
+            is_varied: name.starts_with("target") || VARIED.contains(name),
             is_list: LISTS.contains(name),
         });
         let of_load = LOAD_KEYS.iter().map(|key| Key {
@@ -446,24 +446,8 @@ const OWN: &[(&str, Kind, &str)] = &[
     ),
 ];
 
-/// Keys beside those of the load that may differ from case to case.
-const VARIED: [&str; 15] = [
-    "protocol",
-    "target",
-    "target.overload",
-    "target.relay",
-    "target.cores",
-    "target.memory",
-    "target.stages",
-    "target.store",
-    "target.durable",
-    "target.broker",
-    "target.batch",
-    "target.linger",
-    "target.abilities",
-    "path",
-    OFFLOAD,
-];
+/// Keys beside those of the load and the target that may differ from case to case.
+const VARIED: [&str; 3] = ["protocol", "path", OFFLOAD];
 
 /// The key that says whether packets are cut and joined where a capture does not see it.
 pub const OFFLOAD: &str = "offload";

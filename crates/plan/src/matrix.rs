@@ -183,4 +183,4 @@ const LOAD: &str = "load.";
 const ALWAYS_TOLD: [&str; 4] = ["pattern", "connections", "arrival", "rate"];
 
 /// Keys that mean something where there are subscribers only.
-pub const OF_DELIVER: [&str; 2] = ["subscribers", "topology"];
+const OF_DELIVER: [&str; 2] = ["subscribers", "topology"];

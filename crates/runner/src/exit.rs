@@ -82,13 +82,9 @@ impl Stop {
         self.exit
     }
 
-    /// Says why, and gives the code.
-    pub fn tell(self) -> Exit {
-        match self.is_rendered {
-            true => std::eprintln!("weigh: {}", self.text),
-            false => eprintln!("weigh: {}", self.text),
-        }
-        self.exit
+    /// Whether its text has colours of its own, see [`Stop::rendered`].
+    pub fn is_rendered(&self) -> bool {
+        self.is_rendered
     }
 }
 

@@ -9,6 +9,7 @@ use signal_hook::iterator::Signals;
 use weigh_stage::patience;
 
 use crate::exit::Exit;
+use crate::watcher::Watcher;
 
 /// Something that stops what is running now.
 type Stopper = Box<dyn Fn() + Send>;
@@ -24,14 +25,17 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Listens from now on.
-    pub fn listen() -> std::io::Result<Arc<Interrupts>> {
+    /// Listens from now on; `watcher` hears what a signal does.
+    ///
+    /// # Errors
+    /// If signals cannot be listened for.
+    pub fn listen(watcher: impl Watcher + 'static) -> std::io::Result<Arc<Interrupts>> {
         let interrupts = Arc::new(Interrupts::default());
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         let heard = Arc::clone(&interrupts);
         std::thread::Builder::new().name("weigh-signals".to_owned()).spawn(move || {
             for signal in signals.forever() {
-                heard.hear(signal as u32);
+                heard.hear(signal as u32, &watcher);
             }
         })?;
         Ok(interrupts)
@@ -57,21 +61,21 @@ impl Interrupts {
         }
     }
 
-    fn hear(&self, signal: u32) {
+    fn hear(&self, signal: u32, watcher: &dyn Watcher) {
         // The lock keeps a stopper that is armed in this moment from being called twice.
         let stopper = self.stopper.lock();
         self.signal.store(signal, Ordering::SeqCst);
         patience::end();
         let count = self.count.fetch_add(1, Ordering::SeqCst) + 1;
         if count == 1 && self.is_reporting.load(Ordering::SeqCst) {
-            eprintln!(
-                "weigh: interrupted; the journal is whole: weigh report latest --html writes the \
-                 rest"
+            watcher.say(
+                "interrupted; the journal is whole: weigh report latest --html writes the rest",
             );
             std::process::exit(self.code());
         }
         let advice = "finishing the record; once more ends it now";
-        eprintln!("weigh: interrupted, {}", if count == 1 { advice } else { "ending now" });
+        let next = if count == 1 { advice } else { "ending now" };
+        watcher.say(&format!("interrupted, {next}"));
         if let Ok(stopper) = &stopper
             && let Some(stop) = stopper.as_ref()
         {

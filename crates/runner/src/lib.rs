@@ -1,14 +1,25 @@
 //! Carries out what a plan asks: cases are made of it, each trial gets its target, its load and its
-//! probes, and everything measured is an event in a journal. The command line is one user of it.
-
-/// Every line on standard error has control characters made visible: names, file names and the
-/// reasons of a target may hold what a terminal obeys. The name shadows that of the standard
-/// library, so that no line can go another way by mistake.
-macro_rules! eprintln {
-    ($($part:tt)*) => {
-        std::eprintln!("{}", weigh_model::visible::visible(&format!($($part)*)))
-    };
-}
+//! probes, and everything measured is an event in a journal. The command line is one user of it; a
+//! program of yours can be another:
+//!
+//! ```no_run
+//! # fn main() -> Result<(), weigh_runner::exit::Stop> {
+//! let plan = r#"
+//!     vary.protocol = ["tcp", "mqtt"]
+//!     load = { pattern = "publish", messages = 1000, warmup = "0s" }
+//! "#;
+//! let runner = weigh_runner::runner::Runner::new("/usr/local/bin/weigh", "runs")?;
+//! let finished = runner.run("two-cases", plan)?;
+//! for cell in &finished.summary.cells {
+//!     println!("{}: {:?} of {} lost", cell.name, cell.ledger.lost, cell.ledger.sent);
+//! }
+//! println!("run: {}", finished.folder.path().display());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The library prints nothing (see [`watcher`]). What it starts of Weighbridge itself is the
+//! program that it is given.
 
 pub mod case;
 pub mod energy;
@@ -16,9 +27,11 @@ pub mod exit;
 pub mod input_file;
 pub mod interrupts;
 pub mod preflight;
+pub mod probe;
 pub mod probes;
 pub mod run;
 pub mod rundown;
+pub mod runner;
 pub mod sealed_bodies;
 pub mod search;
 pub mod study;

@@ -2,6 +2,7 @@
 //! second.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -25,9 +26,11 @@ use crate::probes::power::Power;
 use crate::targets::kept::Targets;
 use crate::targets::stage::Stage;
 use crate::targets::watching::Lookouts;
+use crate::trial::context::TrialOptions;
 use crate::trial::identity::Trials;
-use crate::trial::measure::{self as trial_run, Surroundings};
+use crate::trial::measure;
 use crate::trial::news::TrialNews;
+use crate::watcher::Watcher;
 
 /// What is run down, and on what.
 pub struct Rundown<'r> {
@@ -49,6 +52,10 @@ pub struct Rundown<'r> {
     pub power: Power,
     /// Signals that may end it.
     pub interrupts: &'r Interrupts,
+    /// Hears what the user must know.
+    pub watcher: &'r dyn Watcher,
+    /// The program `weigh`, started for reference servers.
+    pub program: &'r Path,
 }
 
 /// How a rundown ended while there was power.
@@ -122,17 +129,18 @@ impl Rundown<'_> {
     /// Segment after segment. Returns why the target was never reached, if it was not.
     fn make_sessions(
         &self,
-        folder: &std::path::Path,
+        folder: &Path,
         news: &News,
         progress: std::sync::mpsc::Sender<TrialNews>,
     ) -> Option<Stop> {
         let case = &self.cases[self.place];
         let trials = Trials::new(self.plan, self.cases);
         let folder = folder.to_owned();
-        let mut targets = Targets::new(TargetLife::Kept, self.catalogue, self.shards, folder);
+        let mut targets =
+            Targets::new(TargetLife::Kept, self.catalogue, self.shards, folder, self.program);
         // The battery is the meter.
         let (unmetered, unwatched) = (Metering::default(), Lookouts::default());
-        let around = Surroundings {
+        let options = TrialOptions {
             pinning: &self.pinning,
             shards: self.shards,
             every: Some(TOLD_EVERY),
@@ -156,10 +164,10 @@ impl Rundown<'_> {
             }
             let load = endless(&case.load, length);
             let trial = Trial { load, ..trials.trial(self.place, case, segment) };
-            match trial_run::run(&case.lane, trial, &case.material, &around, &mut targets) {
+            match measure::run(&case.lane, trial, &case.material, &options, &mut targets) {
                 Ok(_) => segment += 1,
                 Err(stop) if self.interrupts.exit().is_some() => {
-                    eprintln!("weigh: {stop}");
+                    self.watcher.say(&stop.to_string());
                 }
                 // Nobody wants to find an empty battery and not one session.
                 Err(stop) if news.sessions.load(Ordering::SeqCst) == 0 => return Some(stop),

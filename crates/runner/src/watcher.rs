@@ -1,4 +1,5 @@
-//! Who is told how a run goes while it goes: a terminal, or nobody.
+//! Who is told how a run goes while it goes: a terminal, or no one. The library itself prints
+//! nothing.
 
 use std::time::Instant;
 
@@ -11,39 +12,35 @@ use crate::trial::ticks::Tick;
 
 /// Is told how a run goes.
 pub trait Watcher: Send + Sync {
-    /// A trial begins.
-    fn trial(&self, standing: Standing);
-    /// This many connections of the trial stand, of so many.
-    fn opening(&self, open: u64, all: u64);
-    /// What the trial did in the last moment, at most a second.
-    fn tick(&self, tick: &Tick);
-    /// A trial is over.
-    fn trial_done(&self);
     /// Something the user must see now.
     fn say(&self, text: &str);
     /// Something the user may want to know while waiting.
-    fn note(&self, text: &str);
+    fn note(&self, _text: &str) {}
+    /// A trial begins.
+    fn trial(&self, _standing: Standing) {}
+    /// This many connections of the trial stand, of so many.
+    fn opening(&self, _open: u64, _all: u64) {}
+    /// What the trial did in the last moment, at most a second.
+    fn tick(&self, _tick: &Tick) {}
+    /// A trial is over.
+    fn trial_done(&self) {}
 }
 
 /// Makes who watches a run, which may be one that wants to say nothing on the way.
 pub type Watch = fn(is_quiet: bool) -> Box<dyn Watcher>;
 
-/// Nobody watches: what must be said goes to standard error.
-pub fn nobody(_: bool) -> Box<dyn Watcher> {
-    Box::new(Nobody)
+/// Watches nothing: a run that only leaves its folder and its result.
+pub struct Silent;
+
+impl Silent {
+    /// A [`Watch`] that makes one.
+    pub fn watch(_is_quiet: bool) -> Box<dyn Watcher> {
+        Box::new(Silent)
+    }
 }
 
-struct Nobody;
-
-impl Watcher for Nobody {
-    fn trial(&self, _: Standing) {}
-    fn opening(&self, _: u64, _: u64) {}
-    fn tick(&self, _: &Tick) {}
-    fn trial_done(&self) {}
-    fn say(&self, text: &str) {
-        eprintln!("weigh: {text}");
-    }
-    fn note(&self, _: &str) {}
+impl Watcher for Silent {
+    fn say(&self, _text: &str) {}
 }
 
 /// Where a run stands when a trial begins.

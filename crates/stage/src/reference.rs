@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{ChildStdin, ChildStdout};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -22,9 +23,15 @@ use crate::site::Site;
 #[derive(Debug)]
 pub struct ReferenceServer {
     process: ManagedProcess,
-    stdin: Option<ChildStdin>,
-    lines: Receiver<String>,
+    asker: Asker,
     endpoint: Endpoint,
+}
+
+/// Asks a reference server for its count from any thread.
+#[derive(Clone, Debug)]
+pub struct Asker {
+    stdin: Arc<Mutex<Option<ChildStdin>>>,
+    lines: Arc<Mutex<Receiver<String>>>,
 }
 
 /// Why a reference server cannot be used.
@@ -111,7 +118,9 @@ impl ReferenceServer {
             outcome => outcome?,
         };
         let endpoint = parse_listening(&first).map_err(ReferenceError::Nonsense)?;
-        Ok(ReferenceServer { process, stdin, lines, endpoint })
+        let asker =
+            Asker { stdin: Arc::new(Mutex::new(stdin)), lines: Arc::new(Mutex::new(lines)) };
+        Ok(ReferenceServer { process, asker, endpoint })
     }
 
     /// Where it is reached.
@@ -148,23 +157,49 @@ impl ReferenceServer {
     /// # Errors
     /// As [`ReferenceServer::report`].
     pub fn counts<T: DeserializeOwned>(&mut self, within: Duration) -> Result<T, ReferenceError> {
-        let asked = match &mut self.stdin {
-            Some(stdin) => writeln!(stdin, "{}", Request::Report.line()),
-            None => Err(std::io::ErrorKind::BrokenPipe.into()),
-        };
-        if asked.is_err() {
-            return Err(gone(&mut self.process));
-        }
-        let line = next_line(&mut self.process, &self.lines, within)?;
+        let line = self.asker.ask(within).map_err(|silence| match silence {
+            RecvTimeoutError::Timeout => {
+                ReferenceError::Silent { within, log: self.process.log_tail(LOG_LINES) }
+            }
+            RecvTimeoutError::Disconnected => gone(&mut self.process),
+        })?;
         parse_report(&line).map_err(ReferenceError::Nonsense)
+    }
+
+    /// Asks for its count from another thread.
+    pub fn asker(&self) -> Asker {
+        self.asker.clone()
     }
 
     /// Closes its stdin, waits for it to end, and helps with SIGTERM and SIGKILL where it does
     /// not, each after `grace`.
     pub fn stop(mut self, grace: Duration) -> Ended {
-        drop(self.stdin.take());
+        self.asker.close();
         self.process.wait_ended(grace);
         self.process.stop(Signal::TERM, grace)
+    }
+}
+
+impl Asker {
+    /// Its count; `None` if it is gone, says nonsense or says nothing in time, see
+    /// [`ReferenceServer::report`].
+    pub fn report(&self, within: Duration) -> Option<ServerReport> {
+        parse_report(&self.ask(within).ok()?).ok()
+    }
+
+    /// The line of its answer. One question is asked at a time.
+    fn ask(&self, within: Duration) -> Result<String, RecvTimeoutError> {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = match &mut *self.stdin.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(stdin) => writeln!(stdin, "{}", Request::Report.line()),
+            None => Err(std::io::ErrorKind::BrokenPipe.into()),
+        };
+        asked.map_err(|_| RecvTimeoutError::Disconnected)?;
+        lines.recv_timeout(within)
+    }
+
+    fn close(&self) {
+        drop(self.stdin.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 

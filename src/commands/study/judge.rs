@@ -6,11 +6,12 @@ use clap::Args;
 use weigh_stage::catalogue::Catalogue;
 use weigh_study::StudyTexts;
 
+use crate::show::terminal::Lines;
 use crate::show::{output, study_text};
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::study::judged::{self, Several};
 use weigh_runner::study::kept;
-use weigh_runner::study::library::{self as studies, Studies};
+use weigh_runner::study::library::{self, Studies};
 
 /// The flags of `weigh study judge`.
 #[derive(Args)]
@@ -47,7 +48,7 @@ impl Judge {
         }
         let data = self.data.clone().or_else(|| several.data());
         let catalogue = Catalogue::load(data.as_deref()).map_err(Stop::usage)?;
-        let study = studies::read(&self.texts(&several, data.as_deref())?, &catalogue)?;
+        let study = library::read(&self.texts(&several, data.as_deref())?, &catalogue, &Lines)?;
         let default = || self.runs.join(format!("judged-{}", several.study));
         let out = self.out.clone().unwrap_or_else(default);
         let outcome = several.outcome(&study, &out);

@@ -10,9 +10,10 @@ use weigh_stage::catalogue::Catalogue;
 use weigh_study::{Scale, Study, Way};
 
 use crate::show::output;
+use crate::show::terminal::Lines;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::study::elsewhere::Elsewhere;
-use weigh_runner::study::library::{self as studies, Studies};
+use weigh_runner::study::library::{self, Studies};
 use weigh_runner::study::parts::{Asked, Ground, parts};
 use weigh_runner::study::tool_parts::tools;
 use weigh_runner::watcher::rough;
@@ -43,7 +44,7 @@ impl List {
         let ground =
             Ground { catalogue: &catalogue, data, may_load: true, elsewhere: Elsewhere::default() };
         let texts = Studies::load(data)?;
-        let row = |texts| Row::of(studies::read(texts, &catalogue)?, &ground);
+        let row = |texts| Row::of(library::read(texts, &catalogue, &Lines)?, &ground);
         let rows = texts.all().iter().map(row).collect::<Result<Vec<Row>, Stop>>()?;
         let text = if self.json { json_of(&rows) } else { text_of(&rows) };
         output::put(&text).map(|()| Exit::Done)

@@ -16,17 +16,18 @@ use weigh_study::{Outcome, Scale, Study, StudyTexts, Way};
 use crate::output_file;
 use crate::show::output;
 use crate::show::study_text;
-use crate::show::terminal::Display;
+use crate::show::terminal::{Display, Lines};
 use weigh_runner::case::share::StandIns;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::interrupts::Interrupts;
+use weigh_runner::study::context::{StudyContext, graver};
 use weigh_runner::study::elsewhere::Elsewhere;
 use weigh_runner::study::kept::{self, Kept};
-use weigh_runner::study::library::{self as studies, Studies};
-use weigh_runner::study::parts::{Asked, Ground, Part, footing, parts};
-use weigh_runner::study::sitting::{Around, Looked, Progress, graver};
+use weigh_runner::study::library::{self, Studies};
+use weigh_runner::study::parts::{Asked, Ground, Part, parts};
+use weigh_runner::study::sitting::{CheckedPart, Progress, privileges};
 use weigh_runner::study::tool_parts::{ToolPart, tools};
-use weigh_runner::study::tools::LookedTool;
+use weigh_runner::study::tools::CheckedTool;
 use weigh_runner::watcher::rough;
 
 /// The flags of `weigh study run`.
@@ -92,8 +93,8 @@ struct Ready {
 struct Begun {
     texts: StudyTexts,
     study: Study,
-    parts: Vec<Looked>,
-    tools: Vec<LookedTool>,
+    parts: Vec<CheckedPart>,
+    tools: Vec<CheckedTool>,
 }
 
 /// A study that was run.
@@ -114,18 +115,18 @@ impl Run {
         let asked = self.asked();
         let mut all = Vec::new();
         for texts in self.chosen(&Studies::load(data)?)? {
-            let study = studies::read(&texts, &catalogue)?;
+            let study = library::read(&texts, &catalogue, &Lines)?;
             let parts = parts(&study, &asked, &ground)?;
             let tools = tools(&study, &asked, &ground)?;
             all.push(Ready { texts, study, parts, tools });
         }
-        let (all, around) = self.looked(all, ground)?;
+        let (all, context) = self.looked(all, ground)?;
         if self.dry {
             return self.tell(&all);
         }
         self.foretell(&all);
         let begin = |texts: &StudyTexts| Kept::begin(&self.runs, texts, &asked, data);
-        self.sit_all(all, &around, begin)
+        self.sit_all(all, &context, begin)
     }
 
     /// Goes on with the run of a study.
@@ -136,7 +137,7 @@ impl Run {
         let data = kept.about.data.clone().map(PathBuf::from);
         let catalogue = Catalogue::load(data.as_deref()).map_err(Stop::usage)?;
         let ground = self.ground(&catalogue, data.as_deref())?;
-        let study = studies::read(&texts, &catalogue).map_err(|wrong| {
+        let study = library::read(&texts, &catalogue, &Lines).map_err(|wrong| {
             let id = kept.folder.id();
             let help = "start a new run, or type";
             Stop::usage(format!(
@@ -151,13 +152,13 @@ impl Run {
         for tool in tools.iter_mut().filter(|tool| kept.is_done(&tool.tool.name)) {
             tool.time = Nanos(0);
         }
-        let (all, around) = self.looked(vec![Ready { texts, study, parts, tools }], ground)?;
+        let (all, context) = self.looked(vec![Ready { texts, study, parts, tools }], ground)?;
         self.foretell(&all);
         let mut kept = Some(kept);
         let again = |_: &StudyTexts| {
             kept.take().ok_or_else(|| Stop::new(Exit::Internal, "there is one study to go on with"))
         };
-        self.sit_all(all, &around, again)
+        self.sit_all(all, &context, again)
     }
 
     fn ground<'g>(
@@ -196,43 +197,42 @@ impl Run {
         &self,
         all: Vec<Ready>,
         ground: Ground<'g>,
-    ) -> Result<(Vec<Begun>, Around<'g>), Stop> {
+    ) -> Result<(Vec<Begun>, StudyContext<'g>), Stop> {
         let tools = all.iter().flat_map(|own| &own.tools);
-        let footing = footing(all.iter().flat_map(|own| &own.parts), tools)?;
+        let privileges = privileges(all.iter().flat_map(|own| &own.parts), tools, &Lines)?;
         let mut known = StandIns::default();
         let mut look = |mut part: Part| {
-            let obstacle = part.obstacle(ground.catalogue, &footing);
+            let obstacle = part.obstacle(ground.catalogue, &privileges);
             part.look_at_shares(&mut known);
             (part, obstacle)
         };
         let of = |own: Ready| {
             let parts = own.parts.into_iter().map(&mut look).collect();
             let tools = own.tools.into_iter().map(|tool| {
-                let obstacle = tool.obstacle(ground.catalogue, &footing);
+                let obstacle = tool.obstacle(ground.catalogue, &privileges);
                 (tool, obstacle)
             });
             Begun { texts: own.texts, study: own.study, parts, tools: tools.collect() }
         };
         let all = all.into_iter().map(of).collect();
-        // After the footing: that needs a program of one thread.
-        let interrupts = Interrupts::listen()?;
-        Ok((
-            all,
-            Around { ground, footing, interrupts, is_quiet: self.quiet, watch: Display::watch },
-        ))
+        // After the privileges: that needs a program of one thread.
+        let interrupts = Interrupts::listen(Lines)?;
+        let (is_quiet, watch) = (self.quiet, Display::watch);
+        let program = std::env::current_exe()?;
+        Ok((all, StudyContext { ground, privileges, interrupts, is_quiet, watch, program }))
     }
 
     /// Runs them, and shows what came of each as soon as it is over.
     fn sit_all(
         &self,
         all: Vec<Begun>,
-        around: &Around<'_>,
+        context: &StudyContext<'_>,
         mut begin: impl FnMut(&StudyTexts) -> Result<Kept, Stop>,
     ) -> Result<Exit, Stop> {
         let (mut exit, mut done) = (Exit::Done, Vec::new());
         let mut ended = None;
         for (number, Begun { texts, study, parts, tools }) in all.iter().enumerate() {
-            if around.interrupts.exit().is_some() {
+            if context.interrupts.exit().is_some() {
                 break;
             }
             let after = all[number + 1..].iter().map(time);
@@ -250,7 +250,7 @@ impl Run {
                     break;
                 }
             };
-            let sat = around.sit(study, (parts, tools), &mut kept, progress);
+            let sat = context.sit(study, (parts, tools), &mut kept, progress);
             let folder = kept.folder.path().to_owned();
             exit = graver(exit, sat.exit);
             let own = Done { outcome: sat.outcome, folder };
@@ -268,7 +268,7 @@ impl Run {
             }
         }
         self.put_json(&done, all.len())?;
-        advise(&all, &done, ended.is_some() || around.interrupts.exit().is_some());
+        advise(&all, &done, ended.is_some() || context.interrupts.exit().is_some());
         let has_index = all.len() > 1 && !done.is_empty();
         let unwritten = if has_index { self.write_index(&done).err() } else { None };
         ended.or(unwritten).map_or(Ok(exit), Err)
@@ -341,12 +341,12 @@ impl Run {
     /// What would be run.
     fn tell(&self, all: &[Begun]) -> Result<Exit, Stop> {
         if self.json {
-            let part = |(part, obstacle): &Looked| {
+            let part = |(part, obstacle): &CheckedPart| {
                 json!({ "plan": part.name, "trials": part.trials,
                         "time_s": part.time.as_secs_f64(), "is_search": part.searches.is_some(),
                         "not_run": obstacle, "remark": part.remark })
             };
-            let tool = |(tool, obstacle): &LookedTool| {
+            let tool = |(tool, obstacle): &CheckedTool| {
                 json!({ "tool": tool.tool.name, "repetitions": tool.planned.repetitions,
                         "messages": tool.planned.messages, "time_s": tool.time.as_secs_f64(),
                         "not_run": obstacle })
@@ -419,7 +419,7 @@ fn heading(own: &Begun) -> String {
 
 /// `all plans: memory is limited by RLIMIT_DATA ...`: what is to be said of plans that are run,
 /// once for all of which it is true.
-fn remarks(parts: &[Looked]) -> Vec<String> {
+fn remarks(parts: &[CheckedPart]) -> Vec<String> {
     let run = || parts.iter().filter(|(_, obstacle)| obstacle.is_none()).map(|(part, _)| part);
     let mut plans: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for part in run() {

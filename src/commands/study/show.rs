@@ -10,9 +10,10 @@ use weigh_study::study::{Claim, Experiment};
 use weigh_study::{Scale, Study, Way};
 
 use crate::show::output;
+use crate::show::terminal::Lines;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::study::elsewhere::Elsewhere;
-use weigh_runner::study::library::{self as studies, Studies};
+use weigh_runner::study::library::{self, Studies};
 use weigh_runner::study::parts::{Asked, Ground, Part, parts};
 use weigh_runner::study::tool_parts::{ToolPart, tools};
 
@@ -41,7 +42,7 @@ impl Show {
         let ground =
             Ground { catalogue: &catalogue, data, may_load: true, elsewhere: Elsewhere::default() };
         let texts = Studies::load(data)?;
-        let study = studies::read(texts.find(&self.name)?, &catalogue)?;
+        let study = library::read(texts.find(&self.name)?, &catalogue, &Lines)?;
         let only = self.experiment.iter().cloned().collect();
         let asked = Asked { scale: self.scale, ways: Way::ALL.to_vec(), only };
         let parts = parts(&study, &asked, &ground)?;

@@ -111,7 +111,7 @@ impl Desk {
             },
             producers: 0,
             recorder,
-            notes: job.messages.as_ref().map(Notes::new),
+            notes: job.messages.as_deref().map(Notes::new),
             freed: Vec::new(),
             stirred: Vec::new(),
             deliveries: Vec::new(),

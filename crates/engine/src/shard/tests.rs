@@ -79,7 +79,7 @@ fn scene(manner: Manner) -> Scene {
 }
 
 impl Scene {
-    fn job(&self, address: SocketAddr, messages: Option<MessageLog>) -> Arc<Job> {
+    fn job(&self, address: SocketAddr, messages: Option<Arc<MessageLog>>) -> Arc<Job> {
         let (confirms, refused_seat) = (self.confirms, self.refused_seat);
         let largest = widest_mark(self.load.connections, 1_000_000);
         let size = self.load.size;
@@ -131,7 +131,7 @@ impl Scene {
             world.refuse(on, from, until);
         }
         let (log, heard) = MessageLog::new();
-        let job = self.job(on, Some(log));
+        let job = self.job(on, Some(Arc::new(log)));
         let mut players: Vec<Player> = (0..self.shards)
             .map(|index| Player::new(&job, index, world.party(), self.stops.clone()))
             .collect();

@@ -8,6 +8,7 @@ use weigh_plan::world::{PIPELINE, REFERENCE};
 
 use crate::case::lanes::{Against, Lane};
 use crate::exit::Stop;
+use crate::watcher::Watcher;
 
 /// The settings of requests to `target` under a load of which no body and no size is given; none
 /// leaves them at the protocol's own.
@@ -30,8 +31,12 @@ pub fn settings(
 ///
 /// # Errors
 /// If a lane refuses it.
-pub fn lanes(lanes: Vec<Lane>, pattern: Option<Pattern>) -> Result<Vec<Lane>, Stop> {
-    let mut told = Told::default();
+pub fn lanes(
+    lanes: Vec<Lane>,
+    pattern: Option<Pattern>,
+    watcher: &dyn Watcher,
+) -> Result<Vec<Lane>, Stop> {
+    let mut told = Notices::default();
     let fetched = lanes.into_iter().map(|lane| {
         let pattern = pattern.unwrap_or(lane.patterns()[0]);
         let Against::Foreign(endpoint) = &lane.against else { return Ok(lane) };
@@ -40,7 +45,7 @@ pub fn lanes(lanes: Vec<Lane>, pattern: Option<Pattern>) -> Result<Vec<Lane>, St
         if usual.is_empty() || lane.given.contains_key(METHOD) {
             return Ok(lane);
         }
-        told.tell(&url);
+        told.say(&url, watcher);
         let usual = usual.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned()));
         let given: BTreeMap<_, _> = usual.chain(lane.given).collect();
         Ok(Lane::new(lane.protocol, lane.against, given)?)
@@ -50,16 +55,16 @@ pub fn lanes(lanes: Vec<Lane>, pattern: Option<Pattern>) -> Result<Vec<Lane>, St
 
 /// URLs of which it was said that they are fetched, each once.
 #[derive(Debug, Default)]
-pub struct Told(Vec<String>);
+pub struct Notices(Vec<String>);
 
-impl Told {
+impl Notices {
     /// Says it of this one.
-    pub fn tell(&mut self, url: &str) {
+    pub fn say(&mut self, url: &str, watcher: &dyn Watcher) {
         if !self.0.iter().any(|known| known == url) {
-            eprintln!(
-                "weigh: {url} is fetched with GET; to send messages to it, give a body, a size or \
+            watcher.say(&format!(
+                "{url} is fetched with GET; to send messages to it, give a body, a size or \
                  --method POST"
-            );
+            ));
             self.0.push(url.to_owned());
         }
     }

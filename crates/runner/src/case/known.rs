@@ -20,14 +20,17 @@ use weigh_stage::catalogue::Catalogue;
 
 use crate::case::abilities::KnownAbilities;
 use crate::case::background::BackgroundCase;
+use crate::case::check::check_protocol;
 use crate::case::fetched;
+use crate::case::lane;
 use crate::case::lanes::{self, Lane};
 use crate::case::material::{Shelf, composer};
+use crate::case::paths::path_of;
+use crate::case::patience;
 use crate::case::pipeline::{Entry, SPOKEN, is_pipeline};
+use crate::case::secrets::Secrets;
 use crate::case::share::TargetShare;
-use crate::case::{Secrets, lane, path_of};
-use crate::preflight::patience;
-use crate::trial::measure as trial_run;
+use crate::watcher::Watcher;
 
 /// Everything known here.
 pub struct Known<'c> {
@@ -39,16 +42,18 @@ pub struct Known<'c> {
     bodies: RefCell<BTreeMap<String, u64>>,
     abilities: KnownAbilities,
     /// URLs of which it was said that they are fetched.
-    fetched: RefCell<fetched::Told>,
+    fetched: RefCell<fetched::Notices>,
+    watcher: &'c dyn Watcher,
 }
 
 impl<'c> Known<'c> {
-    /// The registry's protocols and the targets of this catalogue.
-    pub fn new(catalogue: &'c Catalogue) -> Known<'c> {
+    /// The registry's protocols and the targets of this catalogue; `watcher` hears what a plan does
+    /// not say.
+    pub fn new(catalogue: &'c Catalogue, watcher: &'c dyn Watcher) -> Known<'c> {
         let (credentials, shelf) = (RefCell::default(), RefCell::default());
         let (bodies, abilities) = (RefCell::default(), KnownAbilities::default());
         let fetched = RefCell::default();
-        Known { catalogue, credentials, shelf, bodies, abilities, fetched }
+        Known { catalogue, credentials, shelf, bodies, abilities, fetched, watcher }
     }
 
     /// Who we are to the servers whose URLs said so, by their URLs without it.
@@ -133,7 +138,7 @@ impl World for Known<'_> {
         if usual.is_empty() || given.iter().any(says) {
             return Vec::new();
         }
-        self.fetched.borrow_mut().tell(target);
+        self.fetched.borrow_mut().say(target, self.watcher);
         usual.into_iter().map(|(key, value)| (key, value.into())).collect()
     }
 
@@ -166,12 +171,12 @@ impl World for Known<'_> {
             let has_hosts = path_of(&case.words)?.is_some();
             BackgroundCase::of(asked, (&lane, has_hosts), self.catalogue, &secrets)?;
         }
-        trial_run::check_protocol(&lane, &trial)?;
+        check_protocol(&lane, &trial)?;
         let body_bytes = self.check_body(&trial, lane.stores())?;
         // What a file makes of a body is known only now, and may be too much for the protocol.
         let mut sized = trial;
         sized.load.size.get_or_insert(Bytes(body_bytes));
-        let fits = trial_run::check_protocol(&lane, &sized).map(|_| ());
+        let fits = check_protocol(&lane, &sized).map(|_| ());
         let can = || self.abilities.check(self.catalogue, case, &sized);
         fits.and_then(|()| can()).map_err(|invalid| {
             match (sized.load.body.path(), invalid.place.as_str()) {

@@ -20,6 +20,7 @@ use weigh_stage::target::Target;
 
 use crate::case::pipeline::{Entry, Pipeline, SPOKEN};
 use crate::exit::Stop;
+use crate::watcher::Watcher;
 
 /// What a lane is weighed against.
 #[derive(Clone, Debug)]
@@ -193,7 +194,12 @@ fn protocols() -> Vec<&'static str> {
 }
 
 /// The lanes of these words; without words those of the main job.
-pub fn lanes(words: &[String], catalogue: &Catalogue, given: &Given) -> Result<Vec<Lane>, Stop> {
+pub fn lanes(
+    words: &[String],
+    catalogue: &Catalogue,
+    given: &Given,
+    watcher: &dyn Watcher,
+) -> Result<Vec<Lane>, Stop> {
     let mut lanes = Vec::new();
     let words = if words.is_empty() { default_words(catalogue) } else { words.to_vec() };
     for word in &words {
@@ -222,7 +228,9 @@ pub fn lanes(words: &[String], catalogue: &Catalogue, given: &Given) -> Result<V
                 .find(|(key, value)| against.check_can(catalogue, protocol, key, value).is_err())
             {
                 let key = format!("{}.{key}", protocol.name());
-                eprintln!("weigh: {word} is not weighed with {key} = {value}, which it cannot do");
+                watcher.say(&format!(
+                    "{word} is not weighed with {key} = {value}, which it cannot do"
+                ));
                 continue;
             }
             lanes.push(make(protocol, against.clone(), lane, &own)?);

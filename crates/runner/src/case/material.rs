@@ -14,7 +14,7 @@ use weigh_seal::BodySealer;
 use crate::case::readings;
 use crate::exit::Stop;
 use crate::input_file::{self, CONTENT_BYTES_MAX};
-use crate::sealed_bodies as bodies;
+use crate::sealed_bodies;
 
 /// The content of a body source, read before anything starts.
 #[derive(Clone, Debug, Default)]
@@ -128,7 +128,7 @@ pub fn composer(
     let load = &trial.load;
     let largest = widest_mark(load.connections, load.messages.unwrap_or(1 << 40));
     let content = (&material.body[..], material.object_bytes);
-    let sealer = bodies::sealer(load)?;
+    let sealer = sealed_bodies::sealer(load)?;
     let (body, size) = (&load.body, load.size);
     let composer = match (load.pattern, sealer.clone()) {
         (Pattern::Transfer, _) => Composer::in_pieces(body, content, size, &largest, unix_ns),

@@ -3,30 +3,32 @@
 
 pub mod abilities;
 pub mod background;
+pub mod background_words;
+pub mod check;
 pub mod fetched;
 pub mod known;
 pub mod lanes;
 pub mod material;
+pub mod paths;
+pub mod patience;
 pub mod pipeline;
 pub mod readings;
+pub mod secrets;
 pub mod share;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use weigh_engine::schedule;
-use weigh_model::endpoint::Credentials;
-use weigh_model::path::{Path, PathError};
+use weigh_model::Load;
+use weigh_model::path::Path;
 use weigh_model::plan::Plan;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::Point;
-use weigh_model::{Endpoint, Load};
 use weigh_plan::Case as PlanCase;
-use weigh_plan::case::{Beneath, Offload, setting_text, word};
+use weigh_plan::case::{Beneath, Offload};
 use weigh_plan::keys::OFFLOAD;
-use weigh_plan::kind::Wrong;
 use weigh_plan::matrix::case_of;
-use weigh_plan::world::REFERENCE;
 use weigh_protocols as registry;
 use weigh_report::exports::HAS_MESSAGES;
 use weigh_stage::catalogue::Catalogue;
@@ -35,10 +37,11 @@ use weigh_stage::hosts::Offloads;
 use crate::case::background::BackgroundCase;
 use crate::case::lanes::{Against, Lane};
 use crate::case::material::{Material, Shelf};
+use crate::case::paths::path_of;
 use crate::case::pipeline::{Pipeline, is_pipeline};
+use crate::case::secrets::{Secrets, against};
 use crate::case::share::TargetShare;
 use crate::exit::FULL_BUILD;
-use crate::input_file::{self, TEXT_BYTES_MAX};
 
 /// A case of the plan, ready to be weighed.
 #[derive(Clone)]
@@ -63,17 +66,6 @@ pub struct Case {
     pub share: TargetShare,
     /// The second workload beneath it.
     pub background: Option<Arc<BackgroundCase>>,
-}
-
-/// What a case needs and no plan, journal or report may hold.
-#[derive(Clone, Debug, Default)]
-pub struct Secrets {
-    /// Who we are to targets given by URL that have no credentials of their own.
-    pub user: Option<Credentials>,
-    /// Who we are to the target of this URL.
-    pub by_url: BTreeMap<String, Credentials>,
-    /// Settings that are secret, by plan key.
-    pub settings: BTreeMap<String, String>,
 }
 
 /// The cases of `plan`, index by index.
@@ -139,47 +131,6 @@ impl Case {
     }
 }
 
-/// The plan keys and values that the word of `--path` stands for, each in its one form.
-///
-/// # Errors
-/// If it is no path, with what to type.
-pub fn path_keys(typed: &str) -> Result<Point, Invalid> {
-    let language = weigh_plan::keys::Keys::new(registry::PROTOCOLS);
-    let words = Path::keys_of(typed);
-    let words = words.map_err(|error| in_path(Wrong::split(&error.error), ""))?;
-    let mut keys = Point::new();
-    for (key, text) in words {
-        let kind = language.find(&key).map_err(|wrong| in_path(wrong, ""))?.kind;
-        let named =
-            if key == "path" { String::new() } else { format!("{}: ", &key["path.".len()..]) };
-        let value = kind.read_word(&text).map_err(|wrong| in_path(wrong, &named))?;
-        keys.insert(key, word(&value));
-    }
-    Ok(keys)
-}
-
-/// What is wrong with one number of a path.
-fn in_path(wrong: Wrong, named: &str) -> Invalid {
-    Invalid::new("path", format!("{named}{}", wrong.text), wrong.mend)
-}
-
-/// The path that the keys of a case name or give numbers of.
-///
-/// # Errors
-/// If there is none of this name, or if its numbers contradict each other.
-pub fn path_of(words: &Point) -> Result<Option<Path>, Invalid> {
-    let wrong = |error: PathError| Invalid::new("path", error.to_string(), "");
-    let read = |file: &str| input_file::text(std::path::Path::new(file), TEXT_BYTES_MAX);
-    let named = words.get("path").and_then(|value| value.as_str());
-    let base = named.map(|word| Path::named(word, read)).transpose().map_err(wrong)?;
-    let texts: Vec<(&str, String)> = words
-        .iter()
-        .filter_map(|(key, value)| Some((key.as_str(), setting_text(value)?)))
-        .collect();
-    let words = texts.iter().map(|(key, text)| (*key, text.as_str()));
-    Path::of_words(base, words).map_err(|error| Invalid::new("path", error.error, ""))
-}
-
 /// Whether packets may be larger than a wire's.
 ///
 /// # Errors
@@ -239,23 +190,4 @@ fn lane(case: &PlanCase, catalogue: &Catalogue, secrets: &Secrets) -> Result<Lan
         }
     }
     Lane::new(protocol, against, given)
-}
-
-/// What a plan names as a target.
-///
-/// # Errors
-/// If there is none of this name.
-pub fn against(name: &str, catalogue: &Catalogue, secrets: &Secrets) -> Result<Against, Invalid> {
-    if name == REFERENCE {
-        return Ok(Against::Reference);
-    }
-    if !name.contains("://") {
-        let wrong = |error| Invalid::new("target", format!("{error}"), "see `weigh targets`");
-        catalogue.choose(name).map_err(wrong)?;
-        return Ok(Against::Managed(name.to_owned()));
-    }
-    let mut endpoint = Endpoint::parse(name).map_err(|said| Invalid::new("target", said, ""))?;
-    let own = secrets.by_url.get(&endpoint.to_string()).or(secrets.user.as_ref());
-    endpoint.credentials = endpoint.credentials.or_else(|| own.cloned());
-    Ok(Against::Foreign(endpoint))
 }

@@ -12,6 +12,7 @@ use weigh_stats::quantile::values_needed;
 
 use crate::case::Case;
 use crate::exit::Stop;
+use crate::watcher::Watcher;
 
 /// Refuses cases of which it is known that not one message is due in their measured window.
 ///
@@ -78,7 +79,7 @@ fn has_any(mut schedule: Schedule) -> bool {
 
 /// Says which thresholds cannot be decided because a repetition sends too few messages for their
 /// quantile.
-pub fn warn_of_few(plan: &Plan, cases: &[Case]) {
+pub fn warn_of_few(plan: &Plan, cases: &[Case], watcher: &dyn Watcher) {
     let mut said = BTreeSet::new();
     for condition in &plan.thresholds {
         let fewest = cases.iter().filter_map(|case| Some((messages(&case.load)?, case)));
@@ -87,7 +88,7 @@ pub fn warn_of_few(plan: &Plan, cases: &[Case]) {
         if let Some(text) = too_few(condition, messages)
             && said.insert(condition.metric.clone())
         {
-            eprintln!("weigh: {}: {text}", case.title());
+            watcher.say(&format!("{}: {text}", case.title()));
         }
     }
 }

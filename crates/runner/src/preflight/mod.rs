@@ -21,6 +21,7 @@ use weigh_stage::pinning::CoreSet;
 use crate::case::Case;
 use crate::case::lanes::Against;
 use crate::exit::{Exit, Stop};
+use crate::watcher::Watcher;
 
 /// Asks whether the targets of these cases may be loaded: a server beyond this machine belongs to
 /// somebody.
@@ -110,7 +111,7 @@ fn check_cores(cases: &[Case]) -> Result<(), Stop> {
 ///
 /// # Errors
 /// If it cannot come to be there.
-pub fn check_log(meter: Option<&MeterChoice>) -> Result<(), Stop> {
+pub fn check_log(meter: Option<&MeterChoice>, watcher: &dyn Watcher) -> Result<(), Stop> {
     let Some(MeterChoice::Log { file, .. }) = meter else { return Ok(()) };
     let path = Path::new(file);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -121,10 +122,10 @@ pub fn check_log(meter: Option<&MeterChoice>) -> Result<(), Stop> {
         )));
     }
     if !path.exists() {
-        eprintln!(
-            "weigh: {file} is not there yet: it is read when the run is over, so start the meter's \
+        watcher.say(&format!(
+            "{file} is not there yet: it is read when the run is over, so start the meter's \
              program now, or interrupt and name its log"
-        );
+        ));
     }
     Ok(())
 }

@@ -5,21 +5,22 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{ChildStdin, ChildStdout};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use weigh_model::background::{self, BackgroundRan, Beside, OVERLAP_MIN, Sent, Sought};
+use weigh_engine::outcome::Outcome;
+use weigh_model::background::{self, BackgroundRan, Beside, Sent, Sought};
 use weigh_model::endpoint::Credentials;
 use weigh_model::energy::Span;
-use weigh_model::event::{Interval, TrialFinished};
+use weigh_model::event::{Event, Interval, TrialFinished};
 use weigh_model::ledger::Cause;
-use weigh_model::plan::{Observe, Plan, Repeat};
+use weigh_model::plan::{Observe, Plan, Repeat, TargetLife};
 use weigh_model::{Doubt, Endpoint, Load, Nanos, Trial, tls};
 use weigh_observe::cpu::monotonic_ns;
 use weigh_observe::sampler::{Sampler, Usage};
 use weigh_plan::matrix;
-use weigh_stage::catalogue::Catalogue;
 use weigh_stage::doctor::shards_needed;
 use weigh_stage::pinning::CoreSet;
 use weigh_stage::process::{ManagedProcess, Start};
@@ -27,15 +28,18 @@ use weigh_stage::reference::ReferenceServer;
 
 use crate::case::background::BackgroundCase;
 use crate::exit::{Exit, Stop};
-use crate::targets::kept::{Lease, Started, Targets};
+use crate::interrupts::Interrupts;
+use crate::probe::Probe;
+use crate::probes::background_record::{BackgroundEnd, absence, troubles};
+use crate::targets::kept::{Lease, Targets};
 use crate::targets::running::{READY_WITHIN, Running};
 use crate::targets::secured::Vault;
 use crate::targets::stage::Stage;
-use crate::trial::measure::Surroundings;
+use crate::trial::context::{TrialContext, TrialOptions};
 
 /// What the generator of a background tells whoever started it, when it has ended.
 #[derive(Serialize, Deserialize)]
-pub struct Told {
+pub struct BackgroundReport {
     /// What the monotonic clock showed when its own stood at 0, nanoseconds.
     pub epoch_ns: u64,
     /// What it did, interval by interval.
@@ -44,74 +48,80 @@ pub struct Told {
     pub finished: TrialFinished,
 }
 
+/// Starts the background before the clock of the trial, and ends it when the trial is over.
+#[derive(Default)]
+pub struct BackgroundLoad {
+    underway: Option<Underway>,
+    over: Option<BackgroundEnd>,
+}
+
+impl Probe for BackgroundLoad {
+    fn prepare(&mut self, trial: &mut TrialContext<'_>) -> Result<(), Stop> {
+        let Some(case) = &trial.options.background else { return Ok(()) };
+        let place = format!("{}-background", trial.trial.id);
+        let folder = trial.targets.folder().join(place);
+        let begun =
+            Asked { case: Arc::clone(case), program: trial.targets.program().to_owned(), folder }
+                .begin(trial);
+        let begun = begun.map_err(|stop| Stop::new(stop.exit(), format!("the background: {stop}")));
+        self.underway = Some(begun?);
+        Ok(())
+    }
+
+    fn leave(&mut self, trial: &mut TrialContext<'_>, _outcome: &mut Outcome) {
+        self.over = self.underway.take().map(|own| own.end(trial.trial, trial.span()));
+        trial.found.aside_cpu_ns += self.over.as_ref().map_or(0, |over| over.cpu_ns);
+    }
+
+    fn amend(&mut self, trial: &mut TrialContext<'_>, finished: &mut TrialFinished) {
+        let ran = self.over.take().map(|over| over.tell(finished));
+        trial.found.events.extend(ran.map(|ran| Event::BackgroundRan(Box::new(ran))));
+    }
+}
+
 /// The background of a trial.
-pub struct Asked<'a> {
-    /// What it is.
-    pub case: &'a BackgroundCase,
-    /// The real servers that can be started.
-    pub catalogue: &'a Catalogue,
-    /// Where its files lie while it runs.
-    pub folder: PathBuf,
+struct Asked {
+    case: Arc<BackgroundCase>,
+    /// The program `weigh`, which is its generator.
+    program: PathBuf,
+    /// Where its files are while it runs.
+    folder: PathBuf,
 }
 
 /// A background that runs. Dropping it ends it.
-pub struct Underway<'a> {
-    asked: &'a Asked<'a>,
+struct Underway {
+    asked: Asked,
     process: ManagedProcess,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
     /// Who watches its generator, and its own target.
     samplers: [Option<Sampler>; 2],
     /// Its own target, where it has one.
-    own: Option<(Targets<'a>, Lease)>,
+    own: Option<(Targets, Lease)>,
     shares_core: bool,
 }
 
-/// A background that is over.
-pub struct Over {
-    ran: BackgroundRan,
-    doubts: Vec<Doubt>,
-    /// Load of its generator in percent of one core, and of its own target in percent of its cores.
-    percent: [Option<f64>; 2],
-    /// Processor time of its generator and its own target in the window, nanoseconds.
-    pub cpu_ns: u64,
-    is_at_same: bool,
-}
-
-impl<'a> Asked<'a> {
+impl Asked {
     /// Starts its target and its generator, and waits until its connections stand, its first
     /// message has left and its lead has passed.
     ///
     /// # Errors
     /// If it does not come up, with the reason.
-    pub fn begin(
-        &'a self,
-        trial: &Trial,
-        around: &Surroundings<'_>,
-        (target, vault): (&Started, &Vault),
-    ) -> Result<Underway<'a>, Stop> {
-        self.start(trial, around, (target, vault))
-            .map_err(|stop| Stop::new(stop.exit(), format!("the background: {stop}")))
-    }
-
-    fn start(
-        &'a self,
-        trial: &Trial,
-        around: &Surroundings<'_>,
-        (target, vault): (&Started, &Vault),
-    ) -> Result<Underway<'a>, Stop> {
-        let own = self.own_target(around)?;
+    fn begin(self, trial: &TrialContext<'_>) -> Result<Underway, Stop> {
+        let options = trial.options;
+        let own = self.own_target(trial)?;
         let (endpoint, vault) = match &own {
             Some((targets, lease)) => (lease.target.running.endpoint().clone(), targets.vault()),
             None => {
                 let scheme = self.case.lane.protocol.scheme();
-                (target.running.endpoint_for(scheme).clone(), vault)
+                let running = &trial.lease.target.running;
+                (running.endpoint_for(scheme).clone(), trial.targets.vault())
             }
         };
-        let cores = &around.pinning.aside;
+        let cores = &options.pinning.aside;
         let shares_core =
-            around.pinning.generator.cores().iter().any(|core| cores.cores().contains(core));
-        let plan = self.write_plan(trial, &endpoint, vault)?;
+            options.pinning.generator.cores().iter().any(|core| cores.cores().contains(core));
+        let plan = self.write_plan(trial.trial, &endpoint, vault)?;
         let credentials = self.case.lane.credentials().or(endpoint.credentials);
         let mut process = self.generator(plan, (cores, shares_core), credentials)?;
         let stdin = process.take_stdin();
@@ -121,29 +131,30 @@ impl<'a> Asked<'a> {
         let watch = |pid: u32, cores: u32| Sampler::start(pid, cores, LOOK_EVERY).ok();
         let samplers = [
             watch(process.pid(), 1),
-            pid.and_then(|pid| watch(pid, self.target_cores(around).count())),
+            pid.and_then(|pid| watch(pid, self.target_cores(options).count())),
         ];
         let mut underway =
             Underway { asked: self, process, stdin, lines, samplers, own, shares_core };
-        underway.wait_until_up(around)?;
+        underway.wait_until_up(options.interrupts)?;
         Ok(underway)
     }
 
     /// The cores of its own target.
-    fn target_cores<'s>(&self, around: &'s Surroundings<'_>) -> &'s CoreSet {
+    fn target_cores<'s>(&self, options: &'s TrialOptions<'_>) -> &'s CoreSet {
         match self.case.asked.beside {
-            Beside::Target => &around.pinning.target,
-            Beside::Apart => &around.pinning.aside,
+            Beside::Target => &options.pinning.target,
+            Beside::Apart => &options.pinning.aside,
         }
     }
 
-    fn own_target(&self, around: &Surroundings<'_>) -> Result<Option<(Targets<'a>, Lease)>, Stop> {
+    fn own_target(&self, trial: &TrialContext<'_>) -> Result<Option<(Targets, Lease)>, Stop> {
         if self.case.asked.is_at_same() {
             return Ok(None);
         }
-        let life = weigh_model::plan::TargetLife::Fresh;
-        let mut targets = Targets::new(life, self.catalogue, around.shards, self.folder.clone());
-        let cores = self.target_cores(around);
+        let (catalogue, shards) = (trial.targets.catalogue(), trial.options.shards);
+        let folder = self.folder.clone();
+        let mut targets = Targets::new(TargetLife::Fresh, catalogue, shards, folder, &self.program);
+        let cores = self.target_cores(trial.options);
         let lease = targets.lease(&self.case.lane, &Stage::default(), cores, "target")?;
         Ok(Some((targets, lease)))
     }
@@ -204,7 +215,7 @@ impl<'a> Asked<'a> {
             environment.push(("WEIGH_PASSWORD".into(), own.password.into()));
         }
         let started = ManagedProcess::start(&Start {
-            program: std::env::current_exe()?,
+            program: self.program.clone(),
             arguments,
             environment,
             // Files that bodies are made of are named from where we are.
@@ -219,11 +230,11 @@ impl<'a> Asked<'a> {
     }
 }
 
-impl Underway<'_> {
-    fn wait_until_up(&mut self, around: &Surroundings<'_>) -> Result<(), Stop> {
+impl Underway {
+    fn wait_until_up(&mut self, interrupts: &Interrupts) -> Result<(), Stop> {
         let deadline = Instant::now() + UP_WITHIN;
         loop {
-            if around.interrupts.exit().is_some() {
+            if interrupts.exit().is_some() {
                 return Err(Stop::new(Exit::Interrupted, "interrupted before it was up"));
             }
             match self.lines.recv_timeout(LOOK_EVERY) {
@@ -248,14 +259,14 @@ impl Underway<'_> {
             }
         }
         let lead = Instant::now() + Duration::from_nanos(self.asked.case.asked.lead.0);
-        while Instant::now() < lead && around.interrupts.exit().is_none() {
+        while Instant::now() < lead && interrupts.exit().is_none() {
             std::thread::sleep(lead.saturating_duration_since(Instant::now()).min(LOOK_EVERY));
         }
         Ok(())
     }
 
     /// Ends it, now that the trial whose window this was is over.
-    pub fn end(mut self, trial: &Trial, window: Span) -> Over {
+    fn end(mut self, trial: &Trial, window: Span) -> BackgroundEnd {
         self.samplers.iter().flatten().for_each(|sampler| drop(sampler.sample()));
         // What it sends now is told with what it sent last in the window.
         std::thread::sleep(Duration::from_nanos(INTERVAL.0));
@@ -316,11 +327,11 @@ impl Underway<'_> {
         doubts.extend(absence(&ran, error));
         let cpu_ns = usages.iter().flatten().map(|usage| usage.cpu_ns).sum();
         let percent = usages.map(|usage| usage.map(|usage| usage.percent_mean));
-        Over { ran, doubts, percent, cpu_ns, is_at_same: asked.is_at_same() }
+        BackgroundEnd { ran, doubts, percent, cpu_ns, is_at_same: asked.is_at_same() }
     }
 
     /// What its generator says when it ends; or why it says nothing.
-    fn last_words(&mut self) -> Result<Told, String> {
+    fn last_words(&mut self) -> Result<BackgroundReport, String> {
         let timeout = Duration::from_nanos(self.asked.case.asked.load.timeout.0);
         let deadline = Instant::now() + timeout + END_WITHIN;
         loop {
@@ -345,38 +356,12 @@ impl Underway<'_> {
     }
 }
 
-impl Drop for Underway<'_> {
+impl Drop for Underway {
     fn drop(&mut self) {
         drop(self.stdin.take());
         if let Some((mut targets, lease)) = self.own.take() {
             targets.give_back(lease, None);
         }
-    }
-}
-
-impl Over {
-    /// Puts its figures into the record of the trial, apart from those of what was measured, and
-    /// takes out what cannot be told from its own.
-    pub fn tell(mut self, finished: &mut TrialFinished) -> BackgroundRan {
-        let ran = &self.ran;
-        let mut add = |name: &str, value: Option<f64>| {
-            let value = value.filter(|value| value.is_finite());
-            finished.metrics.extend(value.map(|value| (format!("background.{name}"), value)));
-        };
-        add("overlap_ratio", Some(ran.overlap_ratio));
-        add("sent_per_s", Some(ran.sent_per_s));
-        add("send_lag_ns.p99", ran.metrics.get("send_lag_ns.p99").copied());
-        add("lost_messages", ran.ledger.lost.map(|lost| lost as f64));
-        add("generator_cpu_percent.mean", self.percent[0]);
-        add("target_cpu_percent.mean", self.percent[1]);
-        if self.is_at_same {
-            // The target worked for both.
-            finished.metrics.retain(|name, _| !is_of_both(name));
-        }
-        let own = finished.metrics.get("generator_cpu_percent.max");
-        self.doubts.extend(crowded(ran.shares_core, own.copied(), self.percent[0]));
-        finished.doubts.extend(self.doubts.iter().map(Doubt::record));
-        self.ran
     }
 }
 
@@ -400,7 +385,7 @@ fn settled(server: &mut ReferenceServer, sent: u64) -> Option<u64> {
 
 /// The intervals by the clock of the measured window, up to the moment at which it was told to
 /// stop: from then on it only waits for answers.
-fn sent(told: &Told, window: Span, stopped_ns: u64) -> Vec<Sent> {
+fn sent(told: &BackgroundReport, window: Span, stopped_ns: u64) -> Vec<Sent> {
     let at = |own_ns: u64| (told.epoch_ns + own_ns).min(stopped_ns) as i64 - window.from_ns as i64;
     let interval = |own: &Interval| Sent {
         from_ns: at(own.at_ns.saturating_sub(own.length_ns.unwrap_or(0))),
@@ -409,62 +394,6 @@ fn sent(told: &Told, window: Span, stopped_ns: u64) -> Vec<Sent> {
         connections: own.connections,
     };
     told.intervals.iter().map(interval).filter(|own| own.from_ns < own.to_ns).collect()
-}
-
-/// What is doubtful about a background that was not there as it should have been.
-fn absence(ran: &BackgroundRan, error: Option<String>) -> Vec<Doubt> {
-    let mut doubts = Vec::new();
-    if ran.overlap_ratio < OVERLAP_MIN {
-        let why = error.map_or(String::new(), |error| format!(": {error}"));
-        doubts.push(Doubt::Background(
-            "background-overlap",
-            format!(
-                "the background covered {:.1} % of the measured window{why}",
-                100.0 * ran.overlap_ratio
-            ),
-            "take no difference for its effect: see what ended or delayed it, or what kept it from \
-             half its rate",
-        ));
-    }
-    if let Some(offered) = ran.offered_per_s.filter(|own| ran.sent_per_s < RATE_MIN * own) {
-        doubts.push(Doubt::Background(
-            "background-rate",
-            format!(
-                "the background offered {offered:.0}/s and sent {:.0}/s in the measured window",
-                ran.sent_per_s
-            ),
-            "lower its rate, or give it a window, connections or cores enough",
-        ));
-    }
-    doubts
-}
-
-/// What went wrong by its own record.
-fn troubles(finished: &TrialFinished) -> Vec<Doubt> {
-    let told = finished.doubts.iter().filter(|doubt| TROUBLES.contains(&doubt.code.as_str()));
-    let doubt = |own: &weigh_model::doubt::DoubtRecord| {
-        Doubt::Background(
-            "background-troubled",
-            format!("of the background: {}", own.text),
-            "read the difference as that of a background which was in trouble itself",
-        )
-    };
-    told.map(doubt).collect()
-}
-
-/// Two generators on one core take from each other what would be put down to the target.
-fn crowded(shares_core: bool, own: Option<f64>, beside: Option<f64>) -> Option<Doubt> {
-    let together = own? + beside?;
-    (shares_core && together >= CROWDED_PERCENT).then(|| {
-        Doubt::Background(
-            "background-shares-core",
-            format!(
-                "both generators shared a core and used {together:.0} % of it: what one takes from \
-                 the other looks like the target's doing"
-            ),
-            "lower one of the rates, or use a machine with one more core",
-        )
-    })
 }
 
 /// Marks of one seed would be those of the measured trial too: the tags differ.
@@ -518,63 +447,3 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 const LOG_LINES: usize = 5;
-
-/// Below it a background has not done what was asked of it.
-const RATE_MIN: f64 = 0.95;
-
-/// Of a core that two generators share.
-const CROWDED_PERCENT: f64 = 80.0;
-
-/// True for a figure of a target, or of one of its stages, that says nothing of one of two loads.
-fn is_of_both(metric: &str) -> bool {
-    let is_of_stage = metric.starts_with("stage.");
-    metric == "target_cpu_us_per_message" || is_of_stage && metric.ends_with(".cpu_us_per_message")
-}
-
-/// Doubts about a background that are doubts about what lies above it.
-const TROUBLES: [&str; 3] = ["connections-lost", "error-answers", "generator-limited"];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use weigh_model::Ledger;
-
-    fn ran(overlap_ratio: f64, sent_per_s: f64) -> BackgroundRan {
-        BackgroundRan {
-            trial: String::new(),
-            point: BTreeMap::new(),
-            words: String::new(),
-            target: String::new(),
-            overlap_ratio,
-            window_ns: 1,
-            offered_per_s: Some(1_000.0),
-            sent_per_s,
-            shares_core: false,
-            ledger: Ledger::zero(),
-            metrics: BTreeMap::new(),
-            intervals: Vec::new(),
-        }
-    }
-
-    fn codes(doubts: &[Doubt]) -> Vec<String> {
-        doubts.iter().map(|doubt| doubt.record().code).collect()
-    }
-
-    #[test]
-    fn what_was_not_there_or_not_at_its_rate_is_doubtful() {
-        assert!(absence(&ran(0.995, 990.0), None).is_empty());
-        assert_eq!(codes(&absence(&ran(0.98, 990.0), None)), ["background-overlap"]);
-        assert_eq!(codes(&absence(&ran(1.0, 940.0), None)), ["background-rate"]);
-        let gone = absence(&ran(0.0, 0.0), Some("signal 9".to_owned()));
-        assert_eq!(codes(&gone), ["background-overlap", "background-rate"]);
-        assert!(gone[0].record().text.ends_with("0.0 % of the measured window: signal 9"));
-    }
-
-    #[test]
-    fn two_generators_are_crowded_on_one_full_core_only() {
-        assert!(crowded(true, Some(50.0), Some(31.0)).is_some());
-        assert!(crowded(true, Some(50.0), Some(29.0)).is_none());
-        assert!(crowded(false, Some(99.0), Some(99.0)).is_none());
-        assert!(crowded(true, None, Some(99.0)).is_none());
-    }
-}

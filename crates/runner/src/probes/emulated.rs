@@ -9,81 +9,94 @@ use weigh_emulate::htop::{self, Reading, Shown};
 use weigh_emulate::{Client, Told};
 use weigh_engine::outcome::Outcome;
 use weigh_model::event::TrialFinished;
-use weigh_model::{Emulation, Load, Nanos, Topology, Trial};
+use weigh_model::plan::Plan;
+use weigh_model::{Emulation, Load, Nanos, Topology};
 use weigh_observe::cores::{CoresWatch, Look};
 
 use crate::case::Case;
 use crate::exit::Stop;
 use crate::interrupts::Interrupts;
-use crate::trial::measure::Surroundings;
+use crate::probe::Probe;
+use crate::trial::context::TrialContext;
 
-/// Says no to figures of cores that are not known.
-///
-/// # Errors
-/// If all targets are run by somebody else, and htop is asked for.
-pub fn check(asked: &[Emulation], cases: &[Case]) -> Result<(), Stop> {
-    let is_unseen = asked.contains(&Emulation::Htop);
-    match cases.first().filter(|_| is_unseen && cases.iter().all(|case| case.lane.is_foreign())) {
-        None => Ok(()),
-        Some(case) => Err(Stop::usage(format!(
-            "observe.emulate: htop shows the cores of a target, and those of {} are not known: \
-             leave htop out, or name a server that weigh starts",
-            case.lane.against.name()
-        ))),
-    }
-}
-
-/// Whoever looks while a trial runs.
-pub struct Screen {
-    asked: Vec<Emulation>,
-    /// The cores that are looked at, in words, and who looks.
-    cores: Option<(String, CoresWatch)>,
-}
-
-/// What came of it.
+/// Computes the figures of other tools, and samples the target's cores for htop.
 #[derive(Default)]
 pub struct Emulated {
     asked: Vec<Emulation>,
+    /// The cores that are sampled, in words.
     cores: String,
+    watch: Option<CoresWatch>,
     shown: Option<Shown>,
+    figures: BTreeMap<String, f64>,
 }
 
-impl Screen {
-    /// Begins to look at the target's cores where that was asked for, and waits until the load is
-    /// to begin: nobody starts one in step with his screen.
-    pub fn open(around: &Surroundings<'_>, trial: &Trial, is_foreign: bool) -> Screen {
-        let is_seen = around.emulate.contains(&Emulation::Htop) && !is_foreign;
-        let target = &around.pinning.target;
-        let every = Duration::from_nanos(htop::EVERY.0);
-        let begin = || CoresWatch::begin(target.cores().to_vec(), every).ok();
-        let watch = is_seen.then(begin).flatten();
-        if watch.is_some() {
-            let before = htop::phase(trial.seed);
-            pause(Duration::from_nanos(before.0), around.interrupts);
+impl Probe for Emulated {
+    fn check(&self, plan: &Plan, cases: &[Case]) -> Result<(), Stop> {
+        let is_unseen = plan.observe.emulate.contains(&Emulation::Htop);
+        let is_foreign = cases.iter().all(|case| case.lane.is_foreign());
+        match cases.first().filter(|_| is_unseen && is_foreign) {
+            None => Ok(()),
+            Some(case) => Err(Stop::usage(format!(
+                "observe.emulate: htop shows the cores of a target, and those of {} are not \
+                 known: leave htop out, or name a server that weigh starts",
+                case.lane.against.name()
+            ))),
         }
-        let cores = watch.map(|watch| (target.to_string(), watch));
-        Screen { asked: around.emulate.to_vec(), cores }
     }
 
-    /// Waits for the first look after the load, whose clock stood at 0 at `epoch_ns`.
-    pub fn end(self, outcome: &Outcome, trial: &Trial, epoch_ns: u64) -> Emulated {
-        let Screen { asked, cores } = self;
-        let Some((cores, watch)) = cores else { return Emulated { asked, ..Emulated::default() } };
-        let until_ns = epoch_ns + ended(outcome, &trial.load).0;
+    /// Begins to sample the target's cores, and waits until the load is to begin: a user does not
+    /// start a load in step with the screen of htop.
+    fn prepare(&mut self, trial: &mut TrialContext<'_>) -> Result<(), Stop> {
+        let (target, interrupts) = (&trial.options.pinning.target, trial.options.interrupts);
+        self.asked = trial.options.emulate.to_vec();
+        if !self.asked.contains(&Emulation::Htop) || trial.lane.is_foreign() {
+            return Ok(());
+        }
+        let every = Duration::from_nanos(htop::EVERY.0);
+        self.watch = CoresWatch::begin(target.cores().to_vec(), every).ok();
+        if self.watch.is_some() {
+            self.cores = target.to_string();
+            pause(Duration::from_nanos(htop::phase(trial.trial.seed).0), interrupts);
+        }
+        Ok(())
+    }
+
+    /// Waits for the first sample after the load.
+    fn settle(&mut self, trial: &mut TrialContext<'_>, outcome: &mut Outcome) -> Result<(), Stop> {
+        let Some(watch) = self.watch.take() else { return Ok(()) };
+        let epoch_ns = trial.clock.monotonic_ns;
+        let until_ns = epoch_ns + ended(outcome, trial.load()).0;
         let looks: Vec<Reading> = watch.end(until_ns).iter().map(reading).collect();
-        let shown = Shown::of(&looks, (epoch_ns, until_ns));
-        Emulated { asked, cores, shown }
+        self.shown = Shown::of(&looks, (epoch_ns, until_ns));
+        Ok(())
+    }
+
+    fn leave(&mut self, trial: &mut TrialContext<'_>, outcome: &mut Outcome) {
+        self.figures = self.figures(trial.load(), outcome);
+    }
+
+    fn record(&mut self, _trial: &mut TrialContext<'_>, finished: &mut TrialFinished) {
+        finished.metrics.append(&mut self.figures);
+        let Some(shown) = self.shown else { return };
+        let words = format!(
+            "{} of {} s each on cores {}, from /proc/stat, begun {} ms before the load",
+            shown.samples,
+            htop::EVERY.as_secs_f64(),
+            self.cores,
+            htop::phase(finished.seed).0 / 1_000_000,
+        );
+        finished.scene.insert("htop.figures".to_owned(), words);
     }
 }
 
 impl Emulated {
     /// The figures of all that was asked for, by metric name.
-    pub fn figures(&self, trial: &Trial, outcome: &Outcome) -> BTreeMap<String, f64> {
-        let clients = clients(outcome, &trial.load);
+    fn figures(&self, load: &Load, outcome: &Outcome) -> BTreeMap<String, f64> {
+        let clients = clients(outcome, load);
         let recorder = &outcome.recorder;
         let told = Told {
-            load: &trial.load,
-            sent: outcome.ledger.sent / trial.load.copies().max(1),
+            load,
+            sent: outcome.ledger.sent / load.copies().max(1),
             set_up: outcome.set_up.map_or(Nanos(0), |(asked, stood)| stood - asked),
             between: recorder.first_sent.zip(recorder.last_done),
             last_sent: recorder.last_sent,
@@ -96,19 +109,6 @@ impl Emulated {
         };
         let all = self.asked.iter().flat_map(|own| told.figures(*own));
         all.map(|(name, value)| (name.to_owned(), value)).collect()
-    }
-
-    /// Says in the record what htop's figures rest on.
-    pub fn tell(&self, finished: &mut TrialFinished) {
-        let Some(shown) = self.shown else { return };
-        let words = format!(
-            "{} of {} s each on cores {}, from /proc/stat, begun {} ms before the load",
-            shown.samples,
-            htop::EVERY.as_secs_f64(),
-            self.cores,
-            htop::phase(finished.seed).0 / 1_000_000,
-        );
-        finished.scene.insert("htop.figures".to_owned(), words);
     }
 }
 

@@ -25,6 +25,16 @@ pub struct Hearing {
     keys: Option<Keys>,
 }
 
+/// What of a trial is listened to.
+pub struct Listened<'l> {
+    /// Whether its connections are inside TLS.
+    pub is_secured: bool,
+    /// What is kept of single packets.
+    pub notes: Notes,
+    /// Its load, by which buffers are made.
+    pub load: &'l Load,
+}
+
 /// What was heard.
 pub struct Heard {
     /// On the wires of the clients.
@@ -46,8 +56,9 @@ impl Hearing {
         scene: &Scene,
         port: u16,
         stage: &Stage,
-        (is_secured, notes, load): (bool, Notes, &Load),
+        trial: Listened<'_>,
     ) -> Result<Hearing, Stop> {
+        let Listened { is_secured, notes, load } = trial;
         if let Some(folder) = stage.file.as_ref().and_then(|file| file.parent()) {
             std::fs::create_dir_all(folder).map_err(|error| {
                 Stop::new(Exit::Record, format!("{}: cannot be made: {error}", folder.display()))

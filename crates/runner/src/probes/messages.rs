@@ -1,15 +1,15 @@
 //! The record of single messages while a trial runs: a thread that puts together what the shards
 //! note, and writes it to the trial's file.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
 use weigh_engine::accounts::Accounts;
-use weigh_engine::job::Job;
 use weigh_engine::message_log::{Heard, MessageLog};
 use weigh_engine::message_rows::MessageRows;
+use weigh_engine::outcome::Outcome;
+use weigh_model::event::TrialFinished;
 use weigh_model::message::MessageRow;
 use weigh_model::{Doubt, Nanos};
 use weigh_observe::cpu::own_thread_ns;
@@ -17,12 +17,53 @@ use weigh_report::RecordError;
 use weigh_report::exports::{MessageHeader, MessageWriter};
 
 use crate::exit::{Exit, Stop};
+use crate::probe::Probe;
 use crate::probes::departures::Departures;
+use crate::trial::context::TrialContext;
+
+/// Reads what the shards note of single messages.
+#[derive(Default)]
+pub struct Messages {
+    recording: Option<Recording>,
+    recorded: Recorded,
+}
+
+impl Probe for Messages {
+    fn begin(&mut self, trial: &mut TrialContext<'_>) -> Result<(), Stop> {
+        let (file, departures) = (&trial.options.messages, trial.client.departures.take());
+        if file.is_none() && departures.is_none() {
+            return Ok(());
+        }
+        let (log, heard) = MessageLog::new();
+        let log = Arc::new(log);
+        trial.client.log = Some(Arc::clone(&log));
+        self.recording = Some(Recording::start(trial, departures, log, heard)?);
+        Ok(())
+    }
+
+    fn end(&mut self, _trial: &mut TrialContext<'_>, outcome: Option<&mut Outcome>) {
+        let accounts = outcome.map(|outcome| &mut outcome.accounts);
+        let finish = |recording: Recording| recording.finish(accounts);
+        self.recorded = self.recording.take().map(finish).unwrap_or_default();
+    }
+
+    fn settle(&mut self, trial: &mut TrialContext<'_>, _out: &mut Outcome) -> Result<(), Stop> {
+        trial.found.aside_cpu_ns += self.recorded.cpu_ns;
+        trial.found.unwritten = self.recorded.unwritten.take();
+        let Some(error) = &self.recorded.undeparted else { return Ok(()) };
+        let text = format!("the departures of messages could not be written: {error}");
+        Err(Stop::new(Exit::Record, text))
+    }
+
+    fn amend(&mut self, _trial: &mut TrialContext<'_>, finished: &mut TrialFinished) {
+        finished.doubts.extend(self.recorded.doubts.iter().map(Doubt::record));
+    }
+}
 
 /// A record that is being written.
-pub struct MessageRecording {
+struct Recording {
     thread: JoinHandle<Written>,
-    job: Arc<Job>,
+    log: Arc<MessageLog>,
 }
 
 /// What the thread hands back.
@@ -35,76 +76,37 @@ struct Written {
     cpu_ns: u64,
 }
 
-/// What a record is kept for, and who hears what it is made of.
-pub struct Noted {
-    /// The file of single messages, where that is asked for.
-    file: Option<PathBuf>,
-    /// When messages left, for the stages behind the entry of a pipeline.
-    departures: Option<Departures>,
-    heard: Receiver<Heard>,
-}
-
-impl Noted {
-    /// The log that shards write to, and who hears it; nobody where nothing is wanted.
-    pub fn open(
-        file: Option<&Path>,
-        departures: Option<Departures>,
-    ) -> (Option<MessageLog>, Option<Noted>) {
-        if file.is_none() && departures.is_none() {
-            return (None, None);
-        }
-        let (log, heard) = MessageLog::new();
-        (Some(log), Some(Noted { file: file.map(Path::to_owned), departures, heard }))
-    }
-}
-
 /// What a record came to.
 #[derive(Default)]
-pub struct Recorded {
+struct Recorded {
     /// What makes it doubtful, or the trial through it.
-    pub doubts: Vec<Doubt>,
+    doubts: Vec<Doubt>,
     /// Why there is no file.
-    pub unwritten: Option<RecordError>,
+    unwritten: Option<RecordError>,
     /// Processor time that its thread used while the trial ran, nanoseconds.
-    pub cpu_ns: u64,
+    cpu_ns: u64,
     /// Why it is not known when messages left.
     undeparted: Option<std::io::Error>,
 }
 
-impl Recorded {
-    /// Whether it is known when messages left, where that was wanted.
-    ///
-    /// # Errors
-    /// Why it is not.
-    pub fn check(&self) -> Result<(), Stop> {
-        let Some(error) = &self.undeparted else { return Ok(()) };
-        let text = format!("the departures of messages could not be written: {error}");
-        Err(Stop::new(Exit::Record, text))
-    }
-}
-
-impl MessageRecording {
-    /// Starts the thread that hears what the shards of `job` note. The trial's clock stood at 0 so
-    /// many nanoseconds after 1970-01-01.
-    ///
-    /// # Errors
-    /// If there is no thread to be had.
-    pub fn start(
-        noted: Noted,
-        epoch_unix_ns: u64,
-        job: &Arc<Job>,
-    ) -> std::io::Result<MessageRecording> {
-        let job = Arc::clone(job);
-        let Noted { file: path, departures, heard } = noted;
+impl Recording {
+    /// Starts the thread that hears what the shards note. The file is kept where one is asked for.
+    fn start(
+        trial: &TrialContext<'_>,
+        departures: Option<Departures>,
+        log: Arc<MessageLog>,
+        heard: Receiver<Heard>,
+    ) -> std::io::Result<Recording> {
         let header = MessageHeader {
-            trial: job.trial.id.clone(),
-            epoch_unix_ns,
-            timeout_ns: job.load().timeout.0,
+            trial: trial.trial.id.clone(),
+            epoch_unix_ns: trial.clock.unix_ns,
+            timeout_ns: trial.load().timeout.0,
         };
-        let own = Arc::clone(&job);
+        let (load, confirms) = (trial.load().clone(), trial.confirms());
+        let (path, own) = (trial.options.messages.clone(), Arc::clone(&log));
         let thread =
             std::thread::Builder::new().name("weigh-messages".to_owned()).spawn(move || {
-                let rows = MessageRows::new(own.load(), own.dial.confirms);
+                let rows = MessageRows::new(&load, confirms);
                 let writer = path.map(|path| MessageWriter::create(&path, &header));
                 let mut written = Written { rows, writer, departures, cpu_ns: 0 };
                 while let Ok(Heard::Events(events)) = heard.recv() {
@@ -115,23 +117,20 @@ impl MessageRecording {
                         }
                         departures.iter_mut().for_each(|departures| departures.hear(event));
                     }
-                    if let Some(log) = &own.messages {
-                        log.give_back(events);
-                    }
+                    own.give_back(events);
                 }
                 written.cpu_ns = own_thread_ns();
                 written
             })?;
-        Ok(MessageRecording { thread, job })
+        Ok(Recording { thread, log })
     }
 
     /// All shards are done, and `accounts` are their books: writes what never arrived and ends
     /// the file. A trial without books has no file. What single messages came to is put into the
     /// books where departures were wanted.
-    pub fn finish(self, accounts: Option<&mut Accounts>) -> Recorded {
-        let log = self.job.messages.as_ref();
-        log.iter().for_each(|log| log.end());
-        let waited = log.map_or(Nanos(0), MessageLog::waited);
+    fn finish(self, accounts: Option<&mut Accounts>) -> Recorded {
+        self.log.end();
+        let waited = self.log.waited();
         let mut doubts = Vec::new();
         if waited > Nanos(0) {
             doubts.push(Doubt::MessagesHeldUp(waited));

@@ -3,7 +3,6 @@
 
 use std::io;
 use std::process::Command;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use weigh_model::energy::{EnergyMeasured, MeterChosen, Span};
@@ -18,7 +17,6 @@ use weigh_stage::pinning::Pinning;
 
 use crate::exit::Stop;
 use crate::interrupts::Interrupts;
-use crate::trial::measure::Surroundings;
 
 /// How a run measures energy.
 #[derive(Clone, Debug, Default)]
@@ -132,7 +130,7 @@ impl Metering {
     }
 
     /// Begins to measure a trial of this load; `None` where there is nothing to measure with.
-    pub fn begin(&self, pinning: &Pinning, load: &Load) -> Option<Arc<MeteredTrial>> {
+    pub fn begin(&self, pinning: &Pinning, load: &Load) -> Option<MeteredTrial> {
         let watch = match &self.found {
             Found::Meter { choice, .. } => {
                 let length =
@@ -147,12 +145,7 @@ impl Metering {
             Some(Err(error)) => (None, Some(error)),
             None => (None, None),
         };
-        Some(Arc::new(MeteredTrial {
-            metering: self.clone(),
-            watch: Mutex::new(watch),
-            lost,
-            idle: Mutex::new((None, None)),
-        }))
+        Some(MeteredTrial { metering: self.clone(), watch, lost, idle: (None, None) })
     }
 }
 
@@ -172,46 +165,38 @@ fn start(choice: &MeterChoice, pinning: &Pinning, length: Duration) -> Result<Me
 #[derive(Debug)]
 pub struct MeteredTrial {
     metering: Metering,
-    watch: Mutex<Option<MeterWatch>>,
+    watch: Option<MeterWatch>,
     /// Why its meter could not be opened.
     lost: Option<String>,
     /// The idle phases before and after.
-    idle: Mutex<(Option<Span>, Option<Span>)>,
+    idle: (Option<Span>, Option<Span>),
 }
 
 impl MeteredTrial {
     /// Waits while nothing is asked of the machine, before the trial.
-    pub fn rest_before(&self, interrupts: &Interrupts) {
-        let span = self.rest(interrupts);
-        if let Ok(mut idle) = self.idle.lock() {
-            idle.0 = span;
-        }
+    pub fn rest_before(&mut self, interrupts: &Interrupts) {
+        self.idle.0 = self.rest(interrupts);
     }
 
-    /// The same after it.
-    pub fn rest_after(&self, interrupts: &Interrupts) {
-        let span = self.rest(interrupts);
-        if let Ok(mut idle) = self.idle.lock() {
-            idle.1 = span;
-        }
+    /// Waits while nothing is asked of the machine, after the trial.
+    pub fn rest_after(&mut self, interrupts: &Interrupts) {
+        self.idle.1 = self.rest(interrupts);
     }
 
     /// Has the meter read at a border of the window.
     pub fn poke(&self) {
-        if let Ok(watch) = self.watch.lock()
-            && let Some(watch) = watch.as_ref()
-        {
+        if let Some(watch) = &self.watch {
             watch.poke();
         }
     }
 
     /// Reads a last time: all readings, or why there are none. There are none of a log. The
     /// processor time of reading goes to `aside_cpu_ns`.
-    pub fn end(&self, aside_cpu_ns: &mut u64) -> Option<Result<Track, String>> {
+    pub fn end(&mut self, aside_cpu_ns: &mut u64) -> Option<Result<Track, String>> {
         if let Some(lost) = &self.lost {
             return Some(Err(lost.clone()));
         }
-        let watch = self.watch.lock().ok()?.take()?;
+        let watch = self.watch.take()?;
         let track = watch.stop().map(|(_, track)| track).map_err(|error| error.to_string());
         *aside_cpu_ns += track.as_ref().map_or(0, Track::own_cpu_ns);
         Some(track)
@@ -225,7 +210,7 @@ impl MeteredTrial {
         track: Option<Result<Track, String>>,
         finished: &mut TrialFinished,
     ) -> Event {
-        let (before, after) = self.idle.lock().map(|idle| *idle).unwrap_or_default();
+        let (before, after) = self.idle;
         let phases = Phases { before, window, after };
         let counts = counts(finished, trial.load.pattern);
         let mut told = match track {
@@ -274,28 +259,10 @@ impl MeteredTrial {
     }
 
     fn look(&self) {
-        if let Ok(watch) = self.watch.lock()
-            && let Some(watch) = watch.as_ref()
-        {
+        if let Some(watch) = &self.watch {
             watch.look();
         }
     }
-}
-
-/// Does `work` between two idle phases, where energy is measured.
-///
-/// # Errors
-/// If the work fails.
-pub fn rested<T>(
-    around: &Surroundings<'_>,
-    load: &Load,
-    work: impl FnOnce(Option<Arc<MeteredTrial>>) -> Result<T, Stop>,
-) -> Result<(T, Option<Arc<MeteredTrial>>), Stop> {
-    let metered = around.metering.begin(around.pinning, load);
-    metered.iter().for_each(|metered| metered.rest_before(around.interrupts));
-    let done = work(metered.clone())?;
-    metered.iter().for_each(|metered| metered.rest_after(around.interrupts));
-    Ok((done, metered))
 }
 
 /// What a trial's energy is divided by. Only where every message has a session of its own are all

@@ -1,30 +1,23 @@
 //! What a reference server had taken in when the load ended, where nobody else sees what arrives:
 //! messages that nobody confirms and nobody subscribes to.
 
-use std::sync::Mutex;
+use std::io;
 use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
 
-use weigh_engine::job::Job;
 use weigh_model::Nanos;
 use weigh_model::server::ServerReport;
 use weigh_observe::cpu::monotonic_ns;
+use weigh_stage::reference::Asker;
 
-use crate::targets::running::{READY_WITHIN, Running};
+use crate::targets::running::READY_WITHIN;
 
-/// Rung when the load has ended.
-#[derive(Default)]
-pub struct Bell(Mutex<Option<Sender<()>>>);
-
-impl Bell {
-    /// The load has ended; only the first ring counts.
-    pub fn ring(&self) {
-        if let Ok(mut waits) = self.0.lock()
-            && let Some(waits) = waits.take()
-        {
-            // Whoever waited may have given up.
-            let _ = waits.send(());
-        }
-    }
+/// Asks a reference server for its count as soon as the load has ended, in a thread of its own: the
+/// borders of the window wait for nothing.
+pub struct Asking {
+    /// Gone once the load has ended.
+    ring: Option<Sender<()>>,
+    thread: JoinHandle<Option<Taken>>,
 }
 
 /// A count of the server's, and when it was made.
@@ -34,38 +27,36 @@ pub struct Taken {
     between_ns: (u64, u64),
 }
 
-/// Does `work`, and asks a reference server for its count when `bell` rings meanwhile, if the load
-/// has nobody else who could tell what arrived.
-pub fn beside<T>(
-    target: &mut Running,
-    job: &Job,
-    bell: &Bell,
-    work: impl FnOnce() -> T,
-) -> (T, Option<Taken>) {
-    let Running::Reference(server) = target else { return (work(), None) };
-    let load = job.load();
-    let is_counted = !job.dial.confirms && !load.delivers() && load.arrival.is_open();
-    if !is_counted {
-        return (work(), None);
-    }
-    let (ring, rings) = channel();
-    if let Ok(mut waits) = bell.0.lock() {
-        *waits = Some(ring);
-    }
-    std::thread::scope(|scope| {
-        let asking = scope.spawn(move || {
+impl Asking {
+    /// Waits for the end of the load from now on.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn start(asker: Asker) -> io::Result<Asking> {
+        let (ring, rings) = channel();
+        let ask = move || {
             rings.recv().ok()?;
             let asked_ns = monotonic_ns();
-            let report = server.report(READY_WITHIN).ok()?;
+            let report = asker.report(READY_WITHIN)?;
             Some(Taken { report, between_ns: (asked_ns, monotonic_ns()) })
-        });
-        let done = work();
-        // Where the load never ended nobody is waited for.
-        if let Ok(mut waits) = bell.0.lock() {
-            *waits = None;
+        };
+        let thread = std::thread::Builder::new().name("weigh-taken".to_owned()).spawn(ask)?;
+        Ok(Asking { ring: Some(ring), thread })
+    }
+
+    /// The load has ended; only the first call counts.
+    pub fn load_ended(&mut self) {
+        if let Some(ring) = self.ring.take() {
+            // The thread may have given up.
+            let _ = ring.send(());
         }
-        (done, asking.join().ok().flatten())
-    })
+    }
+
+    /// The count; `None` if the load never ended or the server does not say.
+    pub fn finish(mut self) -> Option<Taken> {
+        drop(self.ring.take());
+        self.thread.join().ok().flatten()
+    }
 }
 
 impl Taken {

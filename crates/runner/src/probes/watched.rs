@@ -6,14 +6,7 @@ use std::time::Duration;
 use weigh_engine::outcome::Outcome;
 use weigh_model::{Load, Nanos};
 use weigh_observe::cpu::HostCpu;
-use weigh_observe::sampler::{Recording, Sampler, Usage};
-
-use crate::targets::relayed::Relayed;
-
-/// Watches the relay, whose processor time is of one core.
-pub fn start_relay(relay: Option<&Relayed>, load: &Load) -> Option<Sampler> {
-    Sampler::start(relay?.pid(), 1, sample_every(load)).ok()
-}
+use weigh_observe::sampler::{Recording, Usage};
 
 /// What the target used: processor time over the whole window, draining included, and load over
 /// the measured window alone. Beside it is what the host used in the latter.

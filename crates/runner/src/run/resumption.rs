@@ -7,9 +7,11 @@ use weigh_model::event::{Event, RunStarted, Setup};
 use weigh_report::journal::JOURNAL;
 use weigh_report::{RunFolder, Writer};
 
-use crate::case::{Case, Secrets};
+use crate::case::Case;
+use crate::case::secrets::Secrets;
 use crate::exit::{Exit, Stop};
 use crate::trial::identity::material_check;
+use crate::watcher::Watcher;
 
 /// A run that was begun, locked for whoever goes on with it.
 pub struct Begun {
@@ -29,15 +31,15 @@ impl Begun {
     /// # Errors
     /// If there is no such run, if somebody else records into it now, or if its journal cannot
     /// carry a run.
-    pub fn open(runs: &Path, name: &str) -> Result<Begun, Stop> {
+    pub fn open(runs: &Path, name: &str, watcher: &dyn Watcher) -> Result<Begun, Stop> {
         let folder = RunFolder::find(runs, name).map_err(Stop::usage)?;
         let path = folder.path().join(JOURNAL);
         let (journal, read) = folder.resume_journal().map_err(Stop::usage)?;
         for bad in &read.bad_lines {
-            eprintln!("weigh: {}: {bad}", path.display());
+            watcher.say(&format!("{}: {bad}", path.display()));
         }
         if let Some(line) = read.torn_line {
-            eprintln!("weigh: {}: line {line} was torn and is cut off", path.display());
+            watcher.say(&format!("{}: line {line} was torn and is cut off", path.display()));
         }
         let started = read.events.iter().find_map(|event| match event {
             Event::RunStarted(started) => Some((**started).clone()),
@@ -51,7 +53,7 @@ impl Begun {
             ))
         })?;
         let begun = Begun { folder, journal, events: read.events, started };
-        begun.tell_differences();
+        begun.tell_differences(watcher);
         Ok(begun)
     }
 
@@ -126,38 +128,38 @@ impl Begun {
     }
 
     /// Says what is not as it was when the run was started.
-    fn tell_differences(&self) {
+    fn tell_differences(&self, watcher: &dyn Watcher) {
         let started = &self.started;
         let own = env!("CARGO_PKG_VERSION");
         if started.version != own {
-            eprintln!(
-                "weigh: the run was started by weigh {}, and this is weigh {own}: its trials are \
+            watcher.say(&format!(
+                "the run was started by weigh {}, and this is weigh {own}: its trials are \
                  not all of one version",
                 started.version
-            );
+            ));
         }
         let host = weigh_observe::host::facts();
         if started.host != host {
-            eprintln!(
-                "weigh: the machine is not what it was when the run was started: do not compare \
+            watcher.say(&format!(
+                "the machine is not what it was when the run was started: do not compare \
                  trials from before with those from now"
-            );
+            ));
         }
         let path = self.folder.path().join("plan.toml");
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         if toml::from_str(&text).ok().as_ref() != Some(&started.plan) {
-            eprintln!(
-                "weigh: {} is not the plan that the run was started with: going on with the plan \
+            watcher.say(&format!(
+                "{} is not the plan that the run was started with: going on with the plan \
                  in its journal",
                 path.display()
-            );
+            ));
         }
         let here = std::env::current_dir().ok().map(|folder| folder.display().to_string());
         if started.setup.folder.is_some() && started.setup.folder != here {
-            eprintln!(
-                "weigh: the run was started in {}: relative paths of its plan lead from there",
+            watcher.say(&format!(
+                "the run was started in {}: relative paths of its plan lead from there",
                 started.setup.folder.as_deref().unwrap_or_default()
-            );
+            ));
         }
     }
 }

@@ -25,7 +25,7 @@ pub struct Sitting<'s> {
     scales: Scales<'s>,
     chronicle: &'s mut Chronicle,
     trials: Trials,
-    targets: Targets<'s>,
+    targets: Targets,
     began: Instant,
     /// What the run's clock showed when the sitting began.
     before: Nanos,
@@ -48,14 +48,15 @@ impl<'s> Sitting<'s> {
             before: chronicle.sequence.elapsed(),
             chronicle,
             trials: Trials::new(&experiment.plan, &experiment.cases),
-            targets: Targets::new(life, experiment.catalogue, experiment.shards, logs)
-                .asking(experiment.plan.observe.sys),
-            scales: Scales {
-                experiment,
-                folder,
-                interrupts,
-                display: (experiment.watch)(experiment.is_quiet),
-            },
+            targets: Targets::new(
+                life,
+                experiment.catalogue,
+                experiment.shards,
+                logs,
+                &experiment.program,
+            )
+            .asking(experiment.plan.observe.sys),
+            scales: Scales { experiment, folder, interrupts, display: &*experiment.watcher },
             began: Instant::now(),
             first_failure: None,
             shown: BTreeSet::new(),

@@ -7,7 +7,7 @@ use weigh_study::search::SearchAsked;
 
 use crate::case::Case;
 use crate::exit::Stop;
-use crate::search::axis_load as limit_load;
+use crate::search::axis_load;
 use crate::search::goals::GoalsAsked;
 use crate::search::length::check_length;
 
@@ -21,8 +21,8 @@ pub fn of_plan(asked: &SearchAsked, cases: &[Case]) -> Result<Vec<Search>, Stop>
     let search = |case: &Case| {
         let (load, kind) = (&case.load, asked.kind());
         let protocol = case.lane.protocol.name();
-        limit_load::check(kind, protocol, load.pattern, Some(load.topology))?;
-        limit_load::check_free(kind, load)?;
+        axis_load::check(kind, protocol, load.pattern, Some(load.topology))?;
+        axis_load::check_free(kind, load)?;
         let mut search = Search::new(asked.axis, goals.goals(load)?);
         search.budget = share;
         check_length(&search, load, asked.budget)?;
@@ -45,7 +45,7 @@ pub fn largest(cases: &[Case], searches: &[Search]) -> Vec<Case> {
             AxisKind::Connections | AxisKind::Subscribers => {
                 let longest = search.goals.iter().map(|goal| goal.final_trial_duration).max();
                 let longest = longest.unwrap_or_default();
-                let load = limit_load::at(kind, &case.load, search.axis.max(), longest);
+                let load = axis_load::at(kind, &case.load, search.axis.max(), longest);
                 Case { load, ..case.clone() }
             }
             _ => case.clone(),

@@ -12,7 +12,7 @@ use weigh_model::ledger::NotSentCause;
 use weigh_model::protocol::Guarantee;
 use weigh_model::{Load, Nanos, Pattern};
 
-use crate::search::axis_load as limit_load;
+use crate::search::axis_load;
 use crate::search::length::messages_needed;
 
 /// A trial that is over.
@@ -199,7 +199,7 @@ pub fn backlog_ratio(load: &Load, finished: &TrialFinished, intervals: &[Interva
     let under_way = (u64::from(load.connections) * load.copies()) as f64;
     let allowance = |due: f64, cover: f64| lost * cover + under_way.max(due * UNDER_WAY);
     let due = finished.ledger.scheduled as f64;
-    match counted(finished).filter(|_| limit_load::can_pile_up(load) && due > 0.0) {
+    match counted(finished).filter(|_| axis_load::can_pile_up(load) && due > 0.0) {
         Some(out) => ((due - out - allowance(due, 1.0)) / due).max(0.0),
         None => missing_ratio(load, finished, intervals, done, allowance),
     }
@@ -227,7 +227,7 @@ fn missing_ratio(
     done: impl Fn(&Interval) -> u64,
     allowance: impl Fn(f64, f64) -> f64,
 ) -> f64 {
-    if !limit_load::can_pile_up(load) {
+    if !axis_load::can_pile_up(load) {
         return 0.0;
     }
     let (Some(duration), measured) = (load.duration, intervals.iter().filter(|own| !own.warmup))

@@ -18,7 +18,7 @@ use weigh_stage::pinning::{CoreSet, Pinning};
 use crate::case::Case;
 use crate::case::lanes::{self, Against};
 use crate::exit::{Exit, Stop};
-use crate::search::axis_load as limit_load;
+use crate::search::axis_load;
 use crate::targets::kept::Targets;
 use crate::targets::stage::Stage;
 use crate::trial::followed::Scales;
@@ -59,7 +59,7 @@ pub fn ask(
                 scales.display.say(&format!("{}: {generators}, {load}{unit}", case.title()));
             }
             let files = folder.join(format!("{run}-{count}"));
-            let load = limit_load::at(answer.axis, &case.load, load, DURATION);
+            let load = axis_load::at(answer.axis, &case.load, load, DURATION);
             let together = Together { scales, case, load: &load, sets: &sets, folder: &files };
             match together.run(count, run) {
                 Ok(Some(outs)) => note(&mut found, &outs),
@@ -131,6 +131,7 @@ impl Together<'_> {
             experiment.catalogue,
             experiment.shards,
             self.folder.to_owned(),
+            &experiment.program,
         );
         let loopback = Stage { share: self.case.share, ..Stage::default() };
         let cores = &experiment.pinning.target;
@@ -194,7 +195,7 @@ impl Together<'_> {
 
     /// A child takes the cores of the thread that starts it.
     fn start(&self, plan: &Path, cores: &CoreSet) -> Result<Child, Stop> {
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(&self.scales.experiment.program);
         let shards = self.scales.experiment.shards.to_string();
         command.arg("run").arg(plan).args(["--json", "-Q", "--shards", &shards]);
         command.arg("--runs").arg(self.folder).stdin(Stdio::null());

@@ -16,10 +16,11 @@ use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
 use crate::run::chronicle::Chronicle;
 use crate::run::experiment::Experiment;
-use crate::search::axis_load as limit_load;
+use crate::search::axis_load;
 use crate::search::result::Over;
 use crate::search::second_generator;
-use crate::targets::kept::{Await, Targets};
+use crate::targets::behind::Await;
+use crate::targets::kept::Targets;
 use crate::trial::followed::{Followed, Scales};
 use crate::trial::identity::Trials;
 use crate::watcher::Standing;
@@ -58,13 +59,19 @@ pub fn go_on(
     let mut lanes = lanes(experiment, &events)?;
     let logs = folder.path().join("targets");
     let life = experiment.plan.repeat.target;
-    let display = (experiment.watch)(experiment.is_quiet);
+    let display = &*experiment.watcher;
     let mut sitting = Sitting {
         scales: Scales { experiment, folder, interrupts, display },
         chronicle,
         trials: Trials::new(&experiment.plan, &[]),
-        targets: Targets::new(life, experiment.catalogue, experiment.shards, logs)
-            .asking(experiment.plan.observe.sys),
+        targets: Targets::new(
+            life,
+            experiment.catalogue,
+            experiment.shards,
+            logs,
+            &experiment.program,
+        )
+        .asking(experiment.plan.observe.sys),
         tags: HashSet::new(),
         began: Instant::now(),
         before: clock(&events),
@@ -182,7 +189,7 @@ struct Sitting<'s> {
     scales: Scales<'s>,
     chronicle: &'s mut Chronicle,
     trials: Trials,
-    targets: Targets<'s>,
+    targets: Targets,
     /// Tags of the marks so far: a target that serves several trials hears them all.
     tags: HashSet<u16>,
     began: Instant,
@@ -215,8 +222,8 @@ impl Sitting<'_> {
         (spare, began): (u32, Instant),
     ) -> Result<Attempt, Stop> {
         let kind = lane.search.axis.kind();
-        let load = limit_load::at(kind, &lane.case.load, request.load, request.duration);
-        let point = limit_load::point(kind, &lane.case.point, &load);
+        let load = axis_load::at(kind, &lane.case.load, request.load, request.duration);
+        let point = axis_load::point(kind, &lane.case.point, &load);
         let case = Case { load, point, ..lane.case.clone() };
         let trial = self.identify(lane, &case);
         let id = trial.id.clone();

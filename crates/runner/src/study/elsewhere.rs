@@ -8,7 +8,7 @@ use weigh_model::Endpoint;
 use weigh_model::plan::Plan;
 use weigh_stage::catalogue::Catalogue;
 
-use crate::case::Secrets;
+use crate::case::secrets::Secrets;
 use crate::exit::Stop;
 
 /// Servers that run elsewhere, by the name of the target that plans use.
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn the_url_takes_the_place_of_the_name_and_no_plan_holds_a_password() {
         let catalogue = Catalogue::load(None).unwrap();
-        let world = crate::case::known::Known::new(&catalogue);
+        let world = crate::case::known::Known::new(&catalogue, &crate::watcher::Silent);
         let text = "protocol = \"mqtt\"\nvary.target = [\"emqx\"]\nload.messages = 10\n\
                     load.warmup = \"0s\"\n\
                     observe.emulate = [\"htop\", \"mqtt-stresser\"]\n\

@@ -9,6 +9,7 @@ use weigh_study::{Study, StudyTexts};
 
 use crate::case::known::Known;
 use crate::exit::Stop;
+use crate::watcher::Watcher;
 
 /// The texts of every study there is, by name.
 pub struct Studies {
@@ -61,8 +62,12 @@ impl Studies {
 ///
 /// # Errors
 /// Everything that is wrong with them, as compilers say it.
-pub fn read(texts: &StudyTexts, catalogue: &Catalogue) -> Result<Study, Stop> {
-    Study::read(texts, &Known::new(catalogue)).map_err(|problems| {
+pub fn read(
+    texts: &StudyTexts,
+    catalogue: &Catalogue,
+    watcher: &dyn Watcher,
+) -> Result<Study, Stop> {
+    Study::read(texts, &Known::new(catalogue, watcher)).map_err(|problems| {
         let has_colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let count = problems.len();
         let errors = if count == 1 { "1 error".to_owned() } else { format!("{count} errors") };

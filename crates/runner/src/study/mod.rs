@@ -1,5 +1,6 @@
 //! The run of a study: the runs of its plans in one folder, and what comes of them together.
 
+pub mod context;
 pub mod elsewhere;
 pub mod judged;
 pub mod kept;

@@ -17,17 +17,17 @@ use weigh_study::study::Experiment;
 use weigh_study::{Scale, Study, Way};
 
 use crate::case::lanes::Against;
+use crate::case::secrets::Secrets;
 use crate::case::share::{StandIns, TargetShare};
-use crate::case::{Case, Secrets, decide};
+use crate::case::{Case, decide};
 use crate::energy;
 use crate::exit::Stop;
 use crate::preflight;
 use crate::preflight::forecast;
 use crate::preflight::overhead;
-use crate::search::asked as searches;
+use crate::search::asked;
 use crate::study::elsewhere::Elsewhere;
-use crate::study::tool_parts::ToolPart;
-use crate::targets::stage::Footing;
+use crate::targets::stage::Privileges;
 use crate::watcher::rough;
 
 /// What of a study is asked for.
@@ -150,7 +150,7 @@ impl Part {
             decide(&plan, ground.catalogue, &secrets).map_err(|wrong| said(wrong.into()))?;
         preflight::may_load(&cases, ground.may_load).map_err(said)?;
         let asked = planned.search.as_ref();
-        let searches = asked.map(|asked| searches::of_plan(asked, &cases)).transpose();
+        let searches = asked.map(|asked| asked::of_plan(asked, &cases)).transpose();
         let searches = searches.map_err(said)?;
         let (trials, time) = expected(&plan, &cases, searches.as_deref(), ground.catalogue);
         let needs = own.needs.iter().filter(|need| !ground.elsewhere.has(need)).cloned().collect();
@@ -173,7 +173,7 @@ impl Part {
     /// The cases that the machine must bear.
     pub fn largest(&self) -> Vec<Case> {
         match &self.searches {
-            Some(searches) => searches::largest(&self.cases, searches),
+            Some(searches) => asked::largest(&self.cases, searches),
             None => self.cases.clone(),
         }
     }
@@ -211,8 +211,8 @@ impl Part {
     }
 
     /// Why it cannot be run here; `None` where it can.
-    pub fn obstacle(&self, catalogue: &Catalogue, footing: &Footing) -> Option<String> {
-        let missing = |need: &String| missing(need, catalogue, footing);
+    pub fn obstacle(&self, catalogue: &Catalogue, privileges: &Privileges) -> Option<String> {
+        let missing = |need: &String| missing(need, catalogue, privileges);
         let managed = self.cases.iter().filter_map(|case| match &case.lane.against {
             Against::Managed(name) => Some(name.clone()),
             _ => None,
@@ -225,25 +225,11 @@ impl Part {
     }
 }
 
-/// The footing of all parts together. To be called while there is one thread.
-///
-/// # Errors
-/// If it is too late.
-pub fn footing<'p>(
-    parts: impl IntoIterator<Item = &'p Part>,
-    tools: impl IntoIterator<Item = &'p ToolPart>,
-) -> Result<Footing, Stop> {
-    let cases = parts.into_iter().flat_map(|part| part.cases.clone());
-    let cases: Vec<Case> =
-        cases.chain(tools.into_iter().filter_map(|tool| tool.case.clone())).collect();
-    Footing::take(&cases)
-}
-
 /// Why something that a plan needs is not there; `None` where it is.
-pub fn missing(need: &str, catalogue: &Catalogue, footing: &Footing) -> Option<String> {
+pub fn missing(need: &str, catalogue: &Catalogue, privileges: &Privileges) -> Option<String> {
     match need {
-        NEEDS_WIRE => match footing {
-            Footing::Forbidden(reason, mend) => {
+        NEEDS_WIRE => match privileges {
+            Privileges::Forbidden(reason, mend) => {
                 Some(format!("it needs hosts of their own to listen on the wire: {reason}; {mend}"))
             }
             _ => None,

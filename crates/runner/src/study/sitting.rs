@@ -9,33 +9,21 @@ use weigh_model::event::Setup;
 use weigh_stage::catalogue::Catalogue;
 use weigh_study::{Outcome, Study};
 
-use crate::case::{Secrets, decide};
+use crate::case::secrets::Secrets;
+use crate::case::{Case, decide};
 use crate::exit::{Exit, Stop};
-use crate::interrupts::Interrupts;
 use crate::preflight;
-use crate::run::experiment::{Circumstances, Experiment, Finished, Place};
+use crate::run::experiment::{Experiment, Finished, Place, RunContext};
 use crate::run::resumption::{self, Begun};
-use crate::search::trials as limit_search;
+use crate::search::trials;
+use crate::study::context::{StudyContext, graver};
 use crate::study::kept::{DONE, FAILED, INTERRUPTED, Kept, RUNNING, has_begun};
-use crate::study::parts::{Ground, Part};
-use crate::study::tools::LookedTool;
+use crate::study::parts::Part;
+use crate::study::tool_parts::ToolPart;
+use crate::study::tools::CheckedTool;
 use crate::study::tried::Tried;
-use crate::targets::stage::Footing;
-use crate::watcher::{Watch, rough};
-
-/// What all sittings of a command line have in common.
-pub struct Around<'a> {
-    /// The real servers that there are, and whose.
-    pub ground: Ground<'a>,
-    /// Whether generator and target can be hosts.
-    pub footing: Footing,
-    /// Signals that may end it early.
-    pub interrupts: Arc<Interrupts>,
-    /// Says nothing on the way.
-    pub is_quiet: bool,
-    /// Who is told how its plans go.
-    pub watch: Watch,
-}
+use crate::targets::stage::Privileges;
+use crate::watcher::{Watcher, rough};
 
 /// Where a sitting stands among all that was asked for.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +37,7 @@ pub struct Progress {
 }
 
 /// What a sitting came to.
-pub struct Sat {
+pub struct SittingEnd {
     /// What came of the study.
     pub outcome: Outcome,
     /// How the program ends if nothing else was done.
@@ -59,18 +47,33 @@ pub struct Sat {
 }
 
 /// A part of a study, and why it is not run here, if it is not.
-pub type Looked = (Part, Option<String>);
+pub type CheckedPart = (Part, Option<String>);
 
-impl Around<'_> {
+/// The privileges of all parts together. To be called while there is one thread.
+///
+/// # Errors
+/// If it is too late.
+pub fn privileges<'p>(
+    parts: impl IntoIterator<Item = &'p Part>,
+    tools: impl IntoIterator<Item = &'p ToolPart>,
+    watcher: &dyn Watcher,
+) -> Result<Privileges, Stop> {
+    let cases = parts.into_iter().flat_map(|part| part.cases.clone());
+    let cases: Vec<Case> =
+        cases.chain(tools.into_iter().filter_map(|tool| tool.case.clone())).collect();
+    Privileges::take(&cases, watcher)
+}
+
+impl StudyContext<'_> {
     /// Does what is left of a study's run, and says what came of it: also where the record could
     /// not be written any more.
     pub fn sit(
         &self,
         study: &Study,
-        (parts, tools): (&[Looked], &[LookedTool]),
+        (parts, tools): (&[CheckedPart], &[CheckedTool]),
         kept: &mut Kept,
         progress: Progress,
-    ) -> Sat {
+    ) -> SittingEnd {
         let carried_out = self.carry_out(study, (parts, tools), kept, progress);
         let interrupted = self.interrupts.exit();
         let (exit, unrecorded) = match carried_out {
@@ -89,14 +92,14 @@ impl Around<'_> {
             outcome.state = FAILED.to_owned();
         }
         let exit = unwritten.as_ref().map_or(exit, Stop::exit);
-        Sat { outcome, exit, unrecorded: unrecorded.or(unwritten) }
+        SittingEnd { outcome, exit, unrecorded: unrecorded.or(unwritten) }
     }
 
     /// Plan after plan. One that fails is noted, and ends nothing.
     fn carry_out(
         &self,
         study: &Study,
-        (parts, tools): (&[Looked], &[LookedTool]),
+        (parts, tools): (&[CheckedPart], &[CheckedTool]),
         kept: &mut Kept,
         progress: Progress,
     ) -> Result<Exit, Stop> {
@@ -124,7 +127,7 @@ impl Around<'_> {
                 self.announce(study, parts, number, progress);
                 let folder = kept.place(&format!("{}-start", part.name));
                 if let Some(why) = tried.obstacle(self, part, &folder) {
-                    eprintln!("weigh: {} is not run: {why}", part.name);
+                    self.say(&format!("{} is not run: {why}", part.name));
                     if !kept.take(&part.name)? {
                         kept.skip(&part.name, &why);
                     }
@@ -152,7 +155,7 @@ impl Around<'_> {
     /// One plan: begun, gone on with, or done already.
     fn part(&self, study: &Study, part: &Part, kept: &mut Kept) -> Result<Exit, Stop> {
         let place = kept.place(&part.name);
-        let finished = match begun(&place)? {
+        let finished = match self.begun(&place)? {
             Some(begun) => self.go_on(part, begun)?,
             None => self.begin(study, part, &place)?,
         };
@@ -161,18 +164,34 @@ impl Around<'_> {
         finished.unrecorded.map_or(Ok(exit), Err)
     }
 
+    /// The run in this folder, if it was begun. What was left before its first line was whole is no
+    /// run: it makes room.
+    fn begun(&self, place: &Path) -> Result<Option<Begun>, Stop> {
+        if !has_begun(place) {
+            if place.is_dir() {
+                std::fs::remove_dir_all(place).map_err(|error| {
+                    let place = place.display();
+                    Stop::new(Exit::Record, format!("{place}: cannot be removed: {error}"))
+                })?;
+            }
+            return Ok(None);
+        }
+        let runs = place.parent().unwrap_or(place);
+        Begun::open(runs, &place.display().to_string(), &*(self.watch)(self.is_quiet)).map(Some)
+    }
+
     fn begin(&self, study: &Study, part: &Part, place: &Path) -> Result<Finished, Stop> {
         let (shards, data) = (part.shards(), self.ground.data);
         let setup = resumption::setup(shards, data, &part.secrets, &part.cases)?;
         // Which conditions there were when it began stands in its journal.
         let setup = Setup { study_hash: Some(study.hash.clone()), ..setup };
         let (plan, cases) = (part.plan.clone(), part.cases.clone());
-        let around = self.circumstances(part, place);
-        let experiment = Experiment::new(plan, cases, setup, around)?;
+        let context = self.run_context(part, place);
+        let experiment = Experiment::new(plan, cases, setup, context)?;
         let experiment = Experiment { energy: part.energy.clone(), ..experiment };
         let Some(searches) = &part.searches else { return experiment.run() };
         experiment.run_with(|experiment: &_, folder: &_, interrupts: &_, chronicle: &mut _| {
-            limit_search::begin(experiment, searches, false, folder, interrupts, chronicle)
+            trials::begin(experiment, searches, false, folder, interrupts, chronicle)
         })
     }
 
@@ -185,42 +204,43 @@ impl Around<'_> {
         let shards = begun.shards().unwrap_or_else(|| part.shards());
         preflight::examine(self.ground.catalogue, &cases, shards)?;
         let place = begun.folder.path().to_owned();
-        let around = self.circumstances(part, &place);
-        Experiment::new(plan, cases, Setup { shards, ..setup }, around)?.resume(begun)
+        let context = self.run_context(part, &place);
+        Experiment::new(plan, cases, Setup { shards, ..setup }, context)?.resume(begun)
     }
 
-    fn circumstances<'p>(&'p self, part: &Part, place: &'p Path) -> Circumstances<'p> {
+    fn run_context<'p>(&'p self, part: &Part, place: &'p Path) -> RunContext<'p> {
         let has_hosts = part.cases.iter().any(|case| case.has_hosts);
         let catalogue: &'p Catalogue = self.ground.catalogue;
-        Circumstances {
+        RunContext {
             catalogue,
             place: Place::At(place),
             interrupts: Arc::clone(&self.interrupts),
-            footing: if has_hosts { self.footing.clone() } else { Footing::Loopback },
+            privileges: if has_hosts { self.privileges.clone() } else { Privileges::Loopback },
             is_quiet: self.is_quiet,
             watch: self.watch,
+            program: self.program.clone(),
         }
     }
 
     /// A plan that could not be done: what its journal has is used, and where there is nothing the
     /// reason stands in its place.
     fn note_failure(&self, part: &Part, kept: &mut Kept, stop: &Stop) {
-        eprintln!("weigh: {}: {stop}", part.name);
+        self.say(&format!("{}: {stop}", part.name));
         if !kept.take(&part.name).is_ok_and(|is_there| is_there) {
             let mend = "mend that, and go on with weigh study run --resume";
             kept.skip(&part.name, &format!("it could not be run: {stop}; {mend}"));
         }
     }
 
-    fn announce(&self, study: &Study, parts: &[Looked], number: usize, progress: Progress) {
+    fn announce(&self, study: &Study, parts: &[CheckedPart], number: usize, progress: Progress) {
         if self.is_quiet {
             return;
         }
         let left = parts[number..].iter().filter(|(_, obstacle)| obstacle.is_none());
         let left = left.fold(progress.after, |sum, (part, _)| sum + part.time);
         let part = &parts[number].0;
-        eprintln!(
-            "weigh: study {} of {} ({}), plan {} of {}: {}, {}; about {} left in all",
+        self.say(&format!(
+            "study {} of {} ({}), plan {} of {}: {}, {}; about {} left in all",
             progress.study,
             progress.studies,
             study.name,
@@ -229,56 +249,6 @@ impl Around<'_> {
             part.name,
             part.length(),
             rough(left),
-        );
-    }
-}
-
-/// The run in this folder, if it was begun. What was left before its first line was whole is no
-/// run: it makes room.
-fn begun(place: &Path) -> Result<Option<Begun>, Stop> {
-    if !has_begun(place) {
-        if place.is_dir() {
-            std::fs::remove_dir_all(place).map_err(|error| {
-                let place = place.display();
-                Stop::new(Exit::Record, format!("{place}: cannot be removed: {error}"))
-            })?;
-        }
-        return Ok(None);
-    }
-    let runs = place.parent().unwrap_or(place);
-    Begun::open(runs, &place.display().to_string()).map(Some)
-}
-
-/// Which of two ends of a plan the program tells: our own fault before a target that was not there,
-/// that before a threshold.
-pub fn graver(one: Exit, other: Exit) -> Exit {
-    let order = [
-        Exit::Record,
-        Exit::Interrupted,
-        Exit::Terminated,
-        Exit::Internal,
-        Exit::Usage,
-        Exit::Target,
-        Exit::Finding,
-        Exit::Undecided,
-        Exit::Done,
-    ];
-    let place = |exit: Exit| order.iter().position(|known| *known == exit);
-    if place(one) <= place(other) { one } else { other }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_graver_end_is_told() {
-        assert_eq!(graver(Exit::Done, Exit::Finding), Exit::Finding);
-        assert_eq!(graver(Exit::Finding, Exit::Undecided), Exit::Finding);
-        assert_eq!(graver(Exit::Undecided, Exit::Done), Exit::Undecided);
-        assert_eq!(graver(Exit::Target, Exit::Finding), Exit::Target);
-        assert_eq!(graver(Exit::Target, Exit::Internal), Exit::Internal);
-        assert_eq!(graver(Exit::Interrupted, Exit::Internal), Exit::Interrupted);
-        assert_eq!(graver(Exit::Record, Exit::Terminated), Exit::Record);
+        ));
     }
 }

@@ -7,10 +7,11 @@ use weigh_stage::find::on_path;
 use weigh_study::tools::{Tool, ToolPlanned};
 use weigh_study::{Study, Way};
 
-use crate::case::{Case, Secrets, decide};
+use crate::case::secrets::Secrets;
+use crate::case::{Case, decide};
 use crate::exit::Stop;
 use crate::study::parts::{Asked, Ground, missing};
-use crate::targets::stage::Footing;
+use crate::targets::stage::Privileges;
 use crate::watcher::rough;
 
 /// A tool of a study that can be run.
@@ -72,12 +73,12 @@ impl ToolPart {
     }
 
     /// Why it cannot be run here; `None` where it can.
-    pub fn obstacle(&self, catalogue: &Catalogue, footing: &Footing) -> Option<String> {
+    pub fn obstacle(&self, catalogue: &Catalogue, privileges: &Privileges) -> Option<String> {
         let absent = self.tool.programs().into_iter().find(|program| on_path(program).is_none());
         if let Some(program) = absent {
             return Some(format!("{program} is not on PATH: {}", self.tool.install));
         }
-        self.tool.needs.iter().find_map(|need| missing(need, catalogue, footing))
+        self.tool.needs.iter().find_map(|need| missing(need, catalogue, privileges))
     }
 }
 

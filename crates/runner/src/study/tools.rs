@@ -13,16 +13,16 @@ use weigh_study::Study;
 use weigh_study::tools::{TOOL_SCHEMA, ToolBegun, ToolLine, ToolMade};
 
 use crate::exit::{Exit, Stop};
+use crate::study::context::{StudyContext, graver};
 use crate::study::kept::Kept;
-use crate::study::sitting::{Around, graver};
 use crate::study::tool_parts::ToolPart;
 use crate::study::tools::journal::ToolJournal;
 use crate::study::tools::repetition::{Failed, Repeater};
 
 /// A tool of a study, and why it is not run here, if it is not.
-pub type LookedTool = (ToolPart, Option<String>);
+pub type CheckedTool = (ToolPart, Option<String>);
 
-impl Around<'_> {
+impl StudyContext<'_> {
     /// Runs what is left of each tool. One that fails is noted and ends nothing.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl Around<'_> {
     pub fn carry_out_tools(
         &self,
         study: &Study,
-        tools: &[LookedTool],
+        tools: &[CheckedTool],
         kept: &mut Kept,
     ) -> Result<Exit, Stop> {
         let mut exit = Exit::Done;
@@ -65,7 +65,7 @@ impl Around<'_> {
         journal.write(&ToolLine::ToolStarted(Box::new(begun(part))))?;
         let all = part.planned.repetitions;
         let left = earlier.as_ref().map_or((0..all).collect(), |made| ToolMade::left(made, all));
-        let repeater = Repeater { around: self, part, folder: &folder };
+        let repeater = Repeater { context: self, part, folder: &folder };
         let (mut exit, mut failures) = (Exit::Done, 0);
         for number in left {
             if self.interrupts.exit().is_some() {
@@ -76,15 +76,15 @@ impl Around<'_> {
                 Err(Failed::Interrupted) => return Ok(exit),
                 Err(Failed::Record(stop)) => return Err(stop),
                 Err(Failed::Told(error)) => {
-                    eprintln!("weigh: {name}, repetition {}: {error}", number + 1);
+                    self.say(&format!("{name}, repetition {}: {error}", number + 1));
                     let at = rfc3339(SystemTime::now());
                     journal.write(&ToolLine::RepetitionFailed { repetition: number, at, error })?;
                     exit = Exit::Target;
                     failures += 1;
                     if failures == FAILURES_MAX {
-                        eprintln!(
-                            "weigh: {name} is given up: {failures} of its repetitions failed"
-                        );
+                        self.say(&format!(
+                            "{name} is given up: {failures} of its repetitions failed"
+                        ));
                         return Ok(exit);
                     }
                 }
@@ -101,7 +101,7 @@ impl Around<'_> {
             return;
         }
         let (name, length) = (&part.tool.name, part.length());
-        eprintln!("weigh: {}, tool {} of {tools}: {name}, {length}", study.name, number + 1);
+        self.say(&format!("{}, tool {} of {tools}: {name}, {length}", study.name, number + 1));
     }
 }
 

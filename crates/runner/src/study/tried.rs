@@ -9,8 +9,8 @@ use weigh_stage::pinning::CoreSet;
 
 use crate::case::lanes::{Against, Lane};
 use crate::exit::Stop;
+use crate::study::context::StudyContext;
 use crate::study::parts::Part;
-use crate::study::sitting::Around;
 use crate::targets::kept::Targets;
 use crate::targets::running::Running;
 use crate::targets::stage::Stage;
@@ -22,22 +22,32 @@ pub struct Tried(BTreeMap<String, Option<String>>);
 impl Tried {
     /// Why a server of this plan does not start; `None` where all do. Their files lie in `folder`
     /// meanwhile.
-    pub fn obstacle(&mut self, around: &Around<'_>, part: &Part, folder: &Path) -> Option<String> {
+    pub fn obstacle(
+        &mut self,
+        context: &StudyContext<'_>,
+        part: &Part,
+        folder: &Path,
+    ) -> Option<String> {
         let is_managed = |lane: &&Lane| matches!(lane.against, Against::Managed(_));
         let lanes = part.cases.iter().map(|case| &case.lane).filter(is_managed);
         lanes.into_iter().find_map(|lane| {
             let key = Running::key(lane, 1);
-            let tried = self.0.entry(key).or_insert_with(|| start(around, lane, folder).err());
+            let tried = self.0.entry(key).or_insert_with(|| start(context, lane, folder).err());
             tried.clone()
         })
     }
 }
 
 /// Starts a server and stops it again.
-fn start(around: &Around<'_>, lane: &Lane, folder: &Path) -> Result<(), String> {
+fn start(context: &StudyContext<'_>, lane: &Lane, folder: &Path) -> Result<(), String> {
     let said = |stop: Stop| stop.to_string();
-    let mut targets =
-        Targets::new(TargetLife::Fresh, around.ground.catalogue, 1, folder.to_owned());
+    let mut targets = Targets::new(
+        TargetLife::Fresh,
+        context.ground.catalogue,
+        1,
+        folder.to_owned(),
+        &context.program,
+    );
     let started = CoreSet::allowed().map_err(|error| error.to_string()).and_then(|cores| {
         let lease = targets.lease(lane, &Stage::default(), &cores, "tried").map_err(said)?;
         targets.give_back(lease, None);

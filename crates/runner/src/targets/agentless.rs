@@ -15,7 +15,7 @@ use crate::trial::news::Since;
 pub enum Remote {}
 
 /// What came of it.
-pub struct Told {
+pub struct AgentReport {
     /// What was seen.
     pub recording: Option<Recording>,
     /// Words for the record, by key.
@@ -46,7 +46,7 @@ impl Remote {
     }
 
     /// There is nobody.
-    pub fn stop(self) -> Told {
+    pub fn stop(self) -> AgentReport {
         match self {}
     }
 }

@@ -19,7 +19,7 @@ pub struct Remote {
 }
 
 /// What came of it.
-pub struct Told {
+pub struct AgentReport {
     /// What was seen, on our clock.
     pub recording: Option<Recording>,
     /// Words for the record, by key.
@@ -63,7 +63,7 @@ impl Remote {
     }
 
     /// Ends the watch.
-    pub fn stop(self) -> Told {
+    pub fn stop(self) -> AgentReport {
         let seen = self.watch.stop();
         let mut words = vec![("target.watched".to_owned(), self.what)];
         let bound = seen.clock_bound_ns.map(|bound| format!("{:.3}ms", bound as f64 / 1e6));
@@ -71,7 +71,7 @@ impl Remote {
         let share = seen.agent_share.map(|share| format!("{:.2}% of a core", 100.0 * share));
         words.extend(share.map(|share| ("target.watched.agent_cpu".to_owned(), share)));
         let failure = seen.failure.map(|failure| failure.to_string());
-        Told { recording: seen.recording, words, failure }
+        AgentReport { recording: seen.recording, words, failure }
     }
 }
 

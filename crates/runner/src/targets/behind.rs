@@ -9,17 +9,16 @@ use weigh_engine::outcome::Outcome;
 use weigh_model::counters::SysChoice;
 use weigh_model::ledger::Cause;
 use weigh_model::trial::{Point, Settings};
-use weigh_model::{Endpoint, Trial};
+use weigh_model::{Endpoint, Ledger, Trial};
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::counter::{Counter, CounterKind};
 use weigh_stage::target::Target;
 
 use crate::case::lanes::Lane;
 use crate::exit::{Exit, Stop};
-use crate::probes::layers;
 use crate::targets::counter_watch::{Expected, Watch};
 use crate::targets::counters;
-use crate::targets::kept::Await;
+use crate::targets::layers;
 use crate::targets::secured::Vault;
 use crate::targets::shown;
 
@@ -29,6 +28,27 @@ pub struct Behind {
     /// Absent where nobody wants to know: nothing is asked, and nothing said of it.
     choice: Option<SysChoice>,
     servers: BTreeMap<String, Server>,
+}
+
+/// After which trials the counters of a real server are waited for, where it can be chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Await {
+    /// After every trial.
+    #[default]
+    Always,
+    /// After those that lost a larger share of their messages.
+    LossAbove(f64),
+}
+
+impl Await {
+    /// Whether they are waited for after a trial with this ledger.
+    pub fn is_met(self, ledger: &Ledger) -> bool {
+        let lost = ledger.lost.unwrap_or(0) as f64;
+        match self {
+            Await::Always => true,
+            Await::LossAbove(share) => lost / ledger.sent.max(1) as f64 > share,
+        }
+    }
 }
 
 /// One of them.
@@ -65,7 +85,7 @@ struct Since {
 
 /// What a trial learns.
 #[derive(Default)]
-pub struct Told {
+pub struct CountersRead {
     /// Counters over the trial.
     pub counters: BTreeMap<String, f64>,
     /// Who was asked and what came of it, for the scene of the trial.
@@ -133,9 +153,10 @@ impl Behind {
     }
 
     /// What the server has counted over the trial, once the trial has settled.
-    pub fn after(&mut self, asking: &Asking<'_>, outcome: &Outcome, awaits: Await) -> Told {
-        let said = |words: &str| Told { words: words.to_owned(), ..Told::default() };
-        let Some(choice) = self.choice else { return Told::default() };
+    pub fn after(&mut self, asking: &Asking<'_>, outcome: &Outcome, awaits: Await) -> CountersRead {
+        let said =
+            |words: &str| CountersRead { words: words.to_owned(), ..CountersRead::default() };
+        let Some(choice) = self.choice else { return CountersRead::default() };
         if choice == SysChoice::Off {
             return said("not asked (--sys off)");
         }
@@ -156,7 +177,7 @@ impl Behind {
                 };
                 let words = format!("$SYS as {like} has it: {words}");
                 server.since = server.since + now;
-                Told { words, ..Told::default() }
+                CountersRead { words, ..CountersRead::default() }
             }
         }
     }
@@ -176,8 +197,8 @@ impl Server {
     }
 
     /// The counters of topics, from a report that shows the whole trial or came after it.
-    fn listen(&mut self, asking: &Asking<'_>, now: Since) -> Told {
-        let Offers::Topics(like, own) = &self.offers else { return Told::default() };
+    fn listen(&mut self, asking: &Asking<'_>, now: Since) -> CountersRead {
+        let Offers::Topics(like, own) = &self.offers else { return CountersRead::default() };
         let all = self.since + now;
         let base = |name: &str| self.baseline.get(name).copied().unwrap_or(0.0);
         let expected = Expected {
@@ -195,19 +216,22 @@ impl Server {
         if heard.is_none() || !watch.has_reported() {
             let words = format!("$SYS as {like} has it: no report came in time");
             self.since = all;
-            return Told { words, ..Told::default() };
+            return CountersRead { words, ..CountersRead::default() };
         }
         let told = attributed(own, (&self.baseline, &watch.values), (self.since, now), "$SYS");
         let words = format!("{} (as {like} has it)", told.words);
         (self.baseline, self.since) = (watch.values, Since::default());
-        Told { words, ..told }
+        CountersRead { words, ..told }
     }
 
     /// The counters of a page, which are of the moment.
-    fn look_at_page(&mut self, now: Since) -> Told {
-        let Offers::Page(like, url, own) = &self.offers else { return Told::default() };
+    fn look_at_page(&mut self, now: Since) -> CountersRead {
+        let Offers::Page(like, url, own) = &self.offers else { return CountersRead::default() };
         let Some(values) = shown::look_once(url).map(|text| values_in(own, &text)) else {
-            return Told { words: format!("{url}: did not answer"), ..Told::default() };
+            return CountersRead {
+                words: format!("{url}: did not answer"),
+                ..CountersRead::default()
+            };
         };
         // The look itself is a request, and a connection.
         let mut baseline = self.baseline.clone();
@@ -217,7 +241,7 @@ impl Server {
         let told = attributed(own, (&baseline, &values), (self.since, now), url);
         let words = format!("{} (as {like} has it)", told.words);
         (self.baseline, self.since) = (values, Since::default());
-        Told { words, ..told }
+        CountersRead { words, ..told }
     }
 }
 
@@ -228,16 +252,16 @@ fn attributed(
     (before, after): (&BTreeMap<String, f64>, &BTreeMap<String, f64>),
     (earlier, now): (Since, Since),
     of: &str,
-) -> Told {
+) -> CountersRead {
     let difference = |name: &str| Some(after.get(name)? - before.get(name)?);
     let ours = (earlier.sent + now.sent) as f64;
     if let Some(received) = difference("received").filter(|received| *received > ours) {
-        return Told {
+        return CountersRead {
             words: format!(
                 "{of} counts {received:.0} messages taken in, of which {ours:.0} are of this run: \
                  others used the server, so nothing is attributed"
             ),
-            ..Told::default()
+            ..CountersRead::default()
         };
     }
     let mut counters = BTreeMap::new();
@@ -253,7 +277,7 @@ fn attributed(
         };
         counters.extend(value.map(|value| (counter.name.clone(), value)));
     }
-    Told { counters, words: format!("{of}, which counts all clients") }
+    CountersRead { counters, words: format!("{of}, which counts all clients") }
 }
 
 impl Since {
@@ -398,7 +422,7 @@ mod tests {
             .into()
     }
 
-    fn told(received: f64, dropped: f64, earlier: Since) -> Told {
+    fn told(received: f64, dropped: f64, earlier: Since) -> CountersRead {
         let own = [
             counter("received", CounterKind::Total),
             counter("dropped", CounterKind::Total),

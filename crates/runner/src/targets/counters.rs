@@ -16,8 +16,8 @@ use weigh_stage::hosts::Scene;
 use weigh_stage::managed::ManagedServer;
 use weigh_stage::patience;
 
-use crate::probes::layers;
 use crate::targets::counter_watch::{Expected, Watch};
+use crate::targets::layers;
 use crate::targets::secured::Vault;
 use crate::targets::shown;
 use crate::targets::stage::TARGET;

@@ -2,7 +2,7 @@
 //! counted before a trial is taken off what it counted in it.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weigh_engine::outcome::Outcome;
@@ -19,17 +19,19 @@ use weigh_stage::site::Site;
 use crate::case::lanes::Lane;
 use crate::exit::{Exit, Stop};
 use crate::targets::addresses;
-use crate::targets::behind::{Asking, Behind, Told};
+use crate::targets::behind::{Asking, Await, Behind, CountersRead};
 use crate::targets::relayed::Relayed;
 use crate::targets::running::{READY_WITHIN, Running};
 use crate::targets::secured::Vault;
 use crate::targets::stage::{RELAY, Stage, TARGET};
 
 /// Starts targets, and keeps those that are to be kept. Dropping it stops them.
-pub struct Targets<'t> {
+pub struct Targets {
     life: TargetLife,
-    catalogue: &'t Catalogue,
+    catalogue: Catalogue,
     shards: u32,
+    /// The program `weigh`, of which reference servers and relays are made.
+    program: PathBuf,
     /// Where targets keep their files and logs.
     folder: PathBuf,
     /// Their certificates, beside those.
@@ -40,27 +42,6 @@ pub struct Targets<'t> {
     /// The counters of those that are given by URL.
     behind: Behind,
     awaits: Await,
-}
-
-/// After which trials the counters of a real server are waited for, where it can be chosen.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Await {
-    /// After every trial.
-    #[default]
-    Always,
-    /// After those that lost a larger share of their messages.
-    LossAbove(f64),
-}
-
-impl Await {
-    /// Whether they are waited for after a trial with this ledger.
-    pub fn is_met(self, ledger: &Ledger) -> bool {
-        let lost = ledger.lost.unwrap_or(0) as f64;
-        match self {
-            Await::Always => true,
-            Await::LossAbove(share) => lost / ledger.sent.max(1) as f64 > share,
-        }
-    }
 }
 
 /// What is known of a kept target between two trials.
@@ -112,27 +93,41 @@ pub struct Lease {
     /// How its predecessor ended, where it had to be started anew.
     pub restarted: Option<String>,
     /// What the server behind a URL has told of the trial.
-    pub told: Told,
+    pub told: CountersRead,
     /// By which it is kept.
     key: String,
     awaits: Await,
 }
 
-impl<'t> Targets<'t> {
-    /// Targets that live so long, with their files below `folder`.
+impl Targets {
+    /// Targets that live so long, with their files below `folder`. Reference servers and relays are
+    /// made of `program`, which is `weigh`.
     pub fn new(
         life: TargetLife,
-        catalogue: &'t Catalogue,
+        catalogue: &Catalogue,
         shards: u32,
         folder: PathBuf,
-    ) -> Targets<'t> {
+        program: &Path,
+    ) -> Targets {
         let (vault, kept) = (Vault::new(folder.join("tls")), BTreeMap::new());
         let (behind, awaits) = (Behind::default(), Await::default());
-        Targets { life, catalogue, shards, folder, vault, kept, started: 0, behind, awaits }
+        let (catalogue, program) = (catalogue.clone(), program.to_owned());
+        Targets {
+            life,
+            catalogue,
+            shards,
+            program,
+            folder,
+            vault,
+            kept,
+            started: 0,
+            behind,
+            awaits,
+        }
     }
 
     /// The same, where those given by URL are asked so for their counters.
-    pub fn asking(mut self, sys: SysChoice) -> Targets<'t> {
+    pub fn asking(mut self, sys: SysChoice) -> Targets {
         self.behind = Behind::new(sys);
         self
     }
@@ -155,7 +150,7 @@ impl<'t> Targets<'t> {
         if !lane.is_foreign() {
             return Ok(());
         }
-        self.behind.before(&Asking { lane, trial, vault: &self.vault, say }, self.catalogue)
+        self.behind.before(&Asking { lane, trial, vault: &self.vault, say }, &self.catalogue)
     }
 
     /// After such a trial has settled.
@@ -165,7 +160,7 @@ impl<'t> Targets<'t> {
         trial: &Trial,
         outcome: &Outcome,
         say: &dyn Fn(&str),
-    ) -> Told {
+    ) -> CountersRead {
         let asking = Asking { lane, trial, vault: &self.vault, say };
         self.behind.after(&asking, outcome, self.awaits)
     }
@@ -205,7 +200,7 @@ impl<'t> Targets<'t> {
     }
 
     fn first(&self, target: Started, key: String, restarted: Option<String>) -> Lease {
-        let (before, told, awaits) = (Counted::default(), Told::default(), self.awaits);
+        let (before, told, awaits) = (Counted::default(), CountersRead::default(), self.awaits);
         Lease { target, before, is_used: false, restarted, told, key, awaits }
     }
 
@@ -226,6 +221,21 @@ impl<'t> Targets<'t> {
         self.kept.insert(key, kept);
     }
 
+    /// The real servers that can be started.
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    /// The program `weigh`.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// Where targets keep their files and logs.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The certificates of the run.
     pub fn vault(&self) -> &Vault {
         &self.vault
@@ -244,14 +254,15 @@ impl<'t> Targets<'t> {
         let enclosure = if lane.is_foreign() { None } else { stage.share.enclose(cores) };
         let site = Site { cores: Some(cores), host, enclosure: enclosure.as_ref() };
         let beside = (&*folder, &self.vault);
-        let running = Running::start(lane, self.catalogue, &site, self.shards, beside)?;
+        let running =
+            Running::start(&self.program, lane, &self.catalogue, &site, self.shards, beside)?;
         let mut relay = None;
         if stage.has_relay {
             let to = addresses::resolve(running.endpoint())?;
             let host = scene.as_ref().and_then(|scene| scene.host(RELAY).ok());
             // Where the scheduler puts it: on the target's cores it would take the target's time.
             let site = Site { cores: None, host, enclosure: None };
-            relay = Some(Relayed::start(to, &site, &folder)?);
+            relay = Some(Relayed::start(&self.program, to, &site, &folder)?);
         }
         Ok(Started { running, relay, enclosure, scene })
     }
@@ -281,7 +292,7 @@ impl<'t> Targets<'t> {
     }
 }
 
-impl Drop for Targets<'_> {
+impl Drop for Targets {
     fn drop(&mut self) {
         for kept in std::mem::take(&mut self.kept).into_values() {
             if let Kept::Alive(kept) = kept {

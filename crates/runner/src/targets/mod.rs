@@ -7,7 +7,9 @@ pub mod agents;
 pub mod behind;
 pub mod counter_watch;
 pub mod counters;
+pub mod handshakes;
 pub mod kept;
+pub mod layers;
 pub mod relayed;
 pub mod running;
 #[cfg_attr(not(feature = "tls"), path = "unsecured.rs")]

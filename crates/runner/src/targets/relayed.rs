@@ -26,11 +26,15 @@ impl Relayed {
     ///
     /// # Errors
     /// If it does not start.
-    pub fn start(to: SocketAddr, site: &Site<'_>, folder: &Path) -> Result<Relayed, Stop> {
-        let program = std::env::current_exe()?;
+    pub fn start(
+        program: &Path,
+        to: SocketAddr,
+        site: &Site<'_>,
+        folder: &Path,
+    ) -> Result<Relayed, Stop> {
         let arguments = ["relay".into(), "--control".into(), "--to".into(), to.to_string().into()];
         let folder = folder.join("relay");
-        let server = ReferenceServer::start_in(&program, &arguments, &folder, site, READY_WITHIN)
+        let server = ReferenceServer::start_in(program, &arguments, &folder, site, READY_WITHIN)
             .map_err(|error| Stop::new(Exit::Target, error))?;
         let address = server.endpoint().address;
         let address = address.ok_or_else(|| Stop::new(Exit::Internal, "no address"))?;

@@ -32,6 +32,7 @@ pub enum Running {
 impl Running {
     /// Starts it, or finds out where it is.
     pub fn start(
+        program: &Path,
         lane: &Lane,
         catalogue: &Catalogue,
         site: &Site<'_>,
@@ -40,10 +41,9 @@ impl Running {
     ) -> Result<Running, Stop> {
         match &lane.against {
             Against::Reference => {
-                let program = std::env::current_exe()?;
                 let mut arguments = serve_arguments(lane, shards);
                 arguments.extend(vault.serve_arguments(lane)?);
-                ReferenceServer::start_in(&program, &arguments, folder, site, READY_WITHIN)
+                ReferenceServer::start_in(program, &arguments, folder, site, READY_WITHIN)
                     .map(Running::Reference)
                     .map_err(|error| {
                         let process = match &error {
@@ -69,7 +69,6 @@ impl Running {
                     })
             }
             Against::Pipeline(pipeline) => {
-                let program = std::env::current_exe()?;
                 let assembly = &pipeline.assembly;
                 let broker = assembly.broker.as_deref().map(|name| catalogue.choose(name));
                 let broker = broker.transpose().map_err(Stop::usage)?;
@@ -78,7 +77,7 @@ impl Running {
                 let is_entry = lane.protocol.name() == SPOKEN_BY_BROKERS;
                 let qos = if is_entry { lane.settings.integer("qos") as u8 } else { 2 };
                 let broker = (broker, &words[..], qos);
-                PipelineServer::start_in(&program, assembly, broker, folder, site, READY_WITHIN)
+                PipelineServer::start_in(program, assembly, broker, folder, site, READY_WITHIN)
                     .map(|server| Running::Pipeline(Box::new(server)))
                     .map_err(|error| not_started(error.process(), &error))
             }

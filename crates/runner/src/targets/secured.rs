@@ -18,7 +18,7 @@ use weigh_stage::managed::TlsFiles;
 
 use crate::case::lanes::{Against, Lane};
 use crate::exit::{Exit, Stop};
-use crate::probes::crossing::Handshakes;
+use crate::targets::handshakes::Handshakes;
 
 /// What the TLS of a trial is counted in; `None` without TLS.
 pub type Counted = Option<(Arc<Tally>, bool)>;

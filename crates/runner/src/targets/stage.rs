@@ -12,10 +12,11 @@ use weigh_stage::hosts::{Door, Ground, Host, HostSpec, HostsError, Offloads, Sce
 use crate::case::Case;
 use crate::case::share::TargetShare;
 use crate::exit::{Exit, Stop};
+use crate::watcher::Watcher;
 
 /// Whether generator and target can be hosts of their own in this run.
 #[derive(Clone, Debug, Default)]
-pub enum Footing {
+pub enum Privileges {
     /// Nobody asks for it: plain loopback.
     #[default]
     Loopback,
@@ -25,20 +26,20 @@ pub enum Footing {
     Forbidden(String, String),
 }
 
-impl Footing {
+impl Privileges {
     /// Takes the ground if a case asks for it. To be called while there is one thread.
     ///
     /// # Errors
     /// If it is too late. That the machine forbids it is no error but a doubt.
-    pub fn take(cases: &[Case]) -> Result<Footing, Stop> {
+    pub fn take(cases: &[Case], watcher: &dyn Watcher) -> Result<Privileges, Stop> {
         if !cases.iter().any(|case| case.has_hosts) {
-            return Ok(Footing::Loopback);
+            return Ok(Privileges::Loopback);
         }
         match Ground::take() {
-            Ok(ground) => Ok(Footing::Ground(ground)),
+            Ok(ground) => Ok(Privileges::Ground(ground)),
             Err(HostsError::Forbidden { reason, mend, .. }) => {
-                eprintln!("weigh: no hosts, so no path and no wire: {reason}; {mend}");
-                Ok(Footing::Forbidden(reason, mend))
+                watcher.say(&format!("no hosts, so no path and no wire: {reason}; {mend}"));
+                Ok(Privileges::Forbidden(reason, mend))
             }
             Err(error) => Err(Stop::new(Exit::Internal, error)),
         }
@@ -49,7 +50,7 @@ impl Footing {
 #[derive(Clone, Debug, Default)]
 pub struct Stage {
     /// What it stands on.
-    pub footing: Footing,
+    pub privileges: Privileges,
     /// The path.
     pub path: Option<Path>,
     /// Whether a relay stands between generator and target.
@@ -87,7 +88,7 @@ impl Stage {
 
     /// Sets the scene; `None` where generator and target stay on loopback.
     pub fn set(&self) -> Result<Option<Scene>, Stop> {
-        let Footing::Ground(ground) = self.footing else { return Ok(None) };
+        let Privileges::Ground(ground) = self.privileges else { return Ok(None) };
         if !self.has_hosts() {
             return Ok(None);
         }

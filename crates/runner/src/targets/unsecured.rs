@@ -12,7 +12,7 @@ use weigh_stage::managed::TlsFiles;
 
 use crate::case::lanes::Lane;
 use crate::exit::Stop;
-use crate::probes::crossing::Handshakes;
+use crate::targets::handshakes::Handshakes;
 
 /// Nothing is counted.
 pub type Counted = ();

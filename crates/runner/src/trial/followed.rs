@@ -12,14 +12,14 @@ use weigh_stage::pinning::{CoreSet, Pinning};
 use crate::case::Case;
 use crate::exit::Stop;
 use crate::interrupts::Interrupts;
-use crate::probes::background;
 use crate::run::chronicle::{Chronicle, not_recorded};
 use crate::run::experiment::Experiment;
 use crate::run::null_path::Bench;
 use crate::targets::kept::Targets;
 use crate::targets::stage::Stage;
+use crate::trial::context::TrialOptions;
 use crate::trial::live::{Heard, Live};
-use crate::trial::measure::{self as trial_run, Surroundings, Weighed};
+use crate::trial::measure::{self, Weighed};
 use crate::trial::series::Series;
 use crate::trial::ticks::Ticks;
 use crate::watcher::Watcher;
@@ -33,7 +33,7 @@ pub struct Scales<'s> {
     /// Signals that may end a trial early.
     pub interrupts: &'s Interrupts,
     /// Who watches.
-    pub display: Box<dyn Watcher>,
+    pub display: &'s dyn Watcher,
 }
 
 /// A trial that is over.
@@ -80,7 +80,7 @@ impl Scales<'_> {
         &self,
         case: &Case,
         trial: Trial,
-        targets: &mut Targets<'_>,
+        targets: &mut Targets,
         shows_session: bool,
         chronicle: &mut Chronicle,
     ) -> Result<Followed, Stop> {
@@ -90,7 +90,7 @@ impl Scales<'_> {
         let messages =
             observe.messages.then(|| exports::message_files::path(self.folder, &trial.id));
         let pinning = self.pinning(case)?;
-        let around = Surroundings {
+        let options = TrialOptions {
             pinning: &pinning,
             shards: self.experiment.shards,
             every: observe.every,
@@ -98,7 +98,7 @@ impl Scales<'_> {
             progress,
             messages,
             stage: Stage {
-                footing: self.experiment.footing.clone(),
+                privileges: self.experiment.privileges.clone(),
                 path: case.path.clone(),
                 has_relay: case.has_relay,
                 offloads: case.offloads,
@@ -114,24 +114,20 @@ impl Scales<'_> {
             lookouts: &self.experiment.lookouts,
             say: &|text| self.display.note(text),
             emulate: &observe.emulate,
-            background: case.background.as_deref().map(|own| background::Asked {
-                case: own,
-                catalogue: self.experiment.catalogue,
-                folder: self.folder.path().join("targets").join(format!("{id}-background")),
-            }),
+            background: case.background.clone(),
         };
         let mut sink = |interval| chronicle.note_interval(interval);
         let live = Live {
             trial: id,
-            watcher: &*self.display,
+            watcher: self.display,
             sink: &mut sink,
             ticks: Ticks::new(self.experiment.shards),
             series: Series::new(&trial.load, observe.every),
         };
         let (result, followed) = std::thread::scope(|scope| {
             let follower = scope.spawn(move || live.follow(&heard));
-            let result = trial_run::run(&case.lane, trial, &case.material, &around, targets);
-            drop(around);
+            let result = measure::run(&case.lane, trial, &case.material, &options, targets);
+            drop(options);
             (result, follower.join().unwrap_or_default())
         });
         let Weighed { mut finished, mut told, unwritten, observed, .. } = result?;

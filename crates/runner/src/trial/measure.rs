@@ -1,203 +1,99 @@
-//! One trial from beginning to end: the target is started and watched, the load is made, the
-//! record is put together.
+//! One trial from beginning to end: the target is started and observed, the load is made, the
+//! record is put together. What is observed is a list of probes, called phase by phase.
 
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use weigh_engine::generator::{Attendant, Generator};
 use weigh_engine::job::{Failure, Job, Progress, Shared};
-use weigh_engine::message_log::MessageLog;
+use weigh_engine::object::ObjectFile;
 use weigh_engine::outcome::Outcome;
-use weigh_limit::attribution::{Observed, Use};
-use weigh_model::background::Background;
-use weigh_model::body::Composer;
-use weigh_model::energy::Span;
+use weigh_engine::pace;
+use weigh_engine::record::{self, Beside};
+use weigh_limit::attribution::Observed;
 use weigh_model::event::{Event, TrialFinished};
-use weigh_model::protocol::{Dial, Invalid};
-use weigh_model::{Arrival, Doubt, Emulation, Endpoint, Load, Nanos, Trial};
-use weigh_observe::cpu::{HostCpu, monotonic_ns};
-use weigh_observe::process::Tree;
-use weigh_observe::room;
-use weigh_observe::sampler::{Recording, Usage};
+use weigh_model::{Arrival, Doubt, Endpoint, Nanos, Trial};
 use weigh_path::urgency;
 use weigh_report::RecordError;
-use weigh_stage::hosts::Scene;
 use weigh_stage::pinning::Pinning;
 
-use crate::case::lanes::{Against, Lane};
+use crate::case::lanes::Lane;
 use crate::case::material::{self, Material, composer};
-use crate::case::pipeline;
 use crate::exit::{Exit, Stop};
-use crate::interrupts::Interrupts;
-use crate::probes::background;
-use crate::probes::crossing::{Crossed, Crossing};
-use crate::probes::emulated::{Emulated, Screen};
-use crate::probes::layers;
-use crate::probes::messages::{MessageRecording, Noted, Recorded};
-use crate::probes::metering::{self, MeteredTrial, Metering};
-use crate::probes::staged::{self, Arrived, Staged};
-use crate::probes::taken::{self, Bell, Taken};
-use crate::probes::watched;
+use crate::probe::{Edge, Entry, Phase, Probes};
+use crate::probes::PROBES;
 use crate::targets::addresses::{resolve, sources};
-use crate::targets::kept::{Lease, Targets};
-use crate::targets::secured::{self, Vault};
-use crate::targets::stage::{self, Stage};
-use crate::targets::watching::{Lookouts, Outlook, Sighted};
-use crate::trial::news::{TrialNews, Watched};
-use crate::trial::record;
+use crate::targets::kept::{Counted, Lease, Targets};
+use crate::targets::stage;
+use crate::trial::context::{Client, Clock, Findings, TrialContext, TrialOptions, Window};
+use crate::trial::news::TrialNews;
 use crate::trial::series::reported_every;
 use crate::trial::unanswered::{check_answered, failure, unreached};
-
-/// What a trial needs from its surroundings.
-pub struct Surroundings<'s> {
-    /// Who runs where.
-    pub pinning: &'s Pinning,
-    /// Shards of the generator.
-    pub shards: u32,
-    /// How long the plan wants the intervals of the time series to be.
-    pub every: Option<Nanos>,
-    /// Signals that may end it early.
-    pub interrupts: &'s Interrupts,
-    /// Who hears how it goes.
-    pub progress: Sender<TrialNews>,
-    /// The file that keeps every single message, where that is asked for.
-    pub messages: Option<PathBuf>,
-    /// What lies between generator and target, and who listens there.
-    pub stage: Stage,
-    /// How energy is measured.
-    pub metering: &'s Metering,
-    /// What is watched of targets that somebody else runs.
-    pub lookouts: &'s Lookouts,
-    /// What a user is told while something is waited for.
-    pub say: &'s (dyn Fn(&str) + Sync),
-    /// Whose figures are told beside the exact ones.
-    pub emulate: &'s [Emulation],
-    /// The second workload beneath it.
-    pub background: Option<background::Asked<'s>>,
-}
 
 /// What a trial came to.
 pub struct Weighed {
     /// Its result.
     pub finished: TrialFinished,
-    /// What was heard of its wire: its connections, one session packet by packet, and what TCP knew
-    /// of the path over time.
+    /// Events of its probes: its connections, one session packet by packet, what TCP knew of the
+    /// path over time, its background, its energy.
     pub told: Vec<Event>,
     /// Why its single messages could not be kept.
     pub unwritten: Option<RecordError>,
-    /// How much of what ends was used at the window's end.
+    /// Use of resources that can run out, at the end of the window.
     pub observed: Observed,
-    /// What the monotonic clock showed when the trial's stood at 0, nanoseconds.
+    /// The monotonic clock when that of the trial stood at 0, nanoseconds.
     pub epoch_ns: u64,
 }
 
-/// Checks what can be checked of a trial without starting anything.
+/// Runs one trial on a target that `targets` starts or has kept, with all probes there are.
 ///
 /// # Errors
-/// If it cannot work. Otherwise says whether the target confirms its messages.
-pub fn check(lane: &Lane, trial: &Trial, material: &Material, shards: u32) -> Result<bool, Stop> {
-    let is_marked = composer(trial, material, 0)?.0.is_marked();
-    if !is_marked && shards > 1 && trial.load.delivers() {
-        return Err(Stop::usage(format!(
-            "--shards {shards}: bodies too small for a mark are told apart by connection and \
-             order, which one thread must see; type --shards 1 or -s 64B"
-        )));
-    }
-    if lane.stores() {
-        pipeline::check_marked(is_marked)?;
-    }
-    Ok(check_protocol(lane, trial)?)
-}
-
-/// Asks the protocol whether it can do the trial; true if the target confirms its messages.
-pub fn check_protocol(lane: &Lane, trial: &Trial) -> Result<bool, Invalid> {
-    let mut trial = trial.clone();
-    let unspecified = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
-    trial.endpoint = Some(match &lane.against {
-        Against::Foreign(endpoint) => endpoint.clone(),
-        _ => Endpoint::at(lane.protocol.scheme(), unspecified),
-    });
-    let dial = lane.protocol.dial(&trial)?;
-    if let Some(endpoint) = &trial.endpoint {
-        secured::check(lane, endpoint)?;
-    }
-    if matches!(lane.against, Against::Reference) {
-        lane.protocol.host(&lane.settings)?;
-    }
-    Ok(dial.confirms)
-}
-
-/// Runs one trial on a target that `targets` starts or has kept.
+/// If the trial could not take place, or has no result.
 pub fn run(
+    lane: &Lane,
+    trial: Trial,
+    material: &Material,
+    options: &TrialOptions<'_>,
+    targets: &mut Targets,
+) -> Result<Weighed, Stop> {
+    run_with(PROBES, lane, trial, material, options, targets)
+}
+
+/// Runs one trial with the probes of a list.
+///
+/// # Errors
+/// If the trial could not take place, or has no result.
+pub fn run_with(
+    entries: &[Entry],
     lane: &Lane,
     mut trial: Trial,
     material: &Material,
-    around: &Surroundings<'_>,
-    targets: &mut Targets<'_>,
+    options: &TrialOptions<'_>,
+    targets: &mut Targets,
 ) -> Result<Weighed, Stop> {
-    let mut lease = targets.lease(lane, &around.stage, &around.pinning.target, &trial.id)?;
-    let result = locate(lane, &lease).and_then(|endpoint| {
+    let cores = &options.pinning.target;
+    let mut lease = targets.lease(lane, &options.stage, cores, &trial.id)?;
+    let probes = Probes::of(entries);
+    let weighed = locate(lane, &lease).and_then(|endpoint| {
         trial.endpoint = Some(endpoint);
-        targets.ask_before(lane, &trial, around.say)?;
-        metering::rested(around, &trial.load, |metered| {
-            let beneath = around.background.as_ref();
-            let beneath =
-                beneath.map(|own| own.begin(&trial, around, (&lease.target, targets.vault())));
-            let beneath = beneath.transpose()?;
-            let with = (&mut lease, targets.vault(), metered);
-            let measured = measure(lane, &trial, material, around, with)?;
-            let window = measured.0.seen.window;
-            Ok((measured, beneath.map(|beneath| beneath.end(&trial, window))))
-        })
+        let context = context(lane, &trial, options, targets, &mut lease)?;
+        weigh(context, material, &probes)
     });
-    let (((mut measured, recorded), beneath), metered) = match result {
-        Ok(result) => result,
-        Err(stop) => {
-            targets.give_back(lease, None);
-            return Err(stop);
-        }
+    // What still runs beside the target after a failure ends before it.
+    drop(probes);
+    let (weighed, counted) = match weighed {
+        Ok((weighed, counted)) => (Ok(weighed), counted),
+        Err(stop) => (Err(stop), None),
     };
-    let observed = std::mem::take(&mut measured.seen.observed);
-    let mut told = std::mem::take(&mut measured.seen.told);
-    let (window, epoch_ns) = (measured.seen.window, measured.seen.epoch_ns);
-    measured.seen.aside_cpu_ns += beneath.as_ref().map_or(0, |over| over.cpu_ns);
-    let drawn = metered.as_ref().and_then(|metered| metered.end(&mut measured.seen.aside_cpu_ns));
-    let arrived = measured.seen.arrived.take();
-    let is_urgent = around.interrupts.are_urgent();
-    if lane.is_foreign() && !is_urgent {
-        lease.told = targets.ask_after(lane, &trial, &measured.outcome, around.say);
-    }
-    let beside = (targets.vault(), is_urgent, around.say);
-    let (mut finished, heard, counted) =
-        record::put_together(lane, &trial, measured, &mut lease, beside);
-    if let Some(relay) = &mut lease.target.relay {
-        relay.tell(&mut finished);
-    }
-    arrived.iter().for_each(|arrived| arrived.tell(&mut finished));
-    let library = lane.protocol.library(&lane.settings);
-    let library = library.map(|name| ("library".to_owned(), name.to_owned()));
-    finished.scene.extend(library);
-    let Recorded { doubts, unwritten, .. } = recorded;
-    finished.doubts.extend(doubts.iter().map(Doubt::record));
-    if let Some(enclosure) = &lease.target.enclosure {
-        around.stage.share.tell(&around.pinning.target, enclosure, &mut finished);
-    }
     targets.give_back(lease, counted);
-    told.extend(heard);
-    let ran = beneath.map(|over| over.tell(&mut finished));
-    told.extend(ran.map(|ran| Event::BackgroundRan(Box::new(ran))));
-    told.extend(metered.map(|metered| metered.tell(&trial, window, drawn, &mut finished)));
-    Ok(Weighed { finished, told, unwritten, observed, epoch_ns })
+    weighed
 }
 
-/// Where the target listens, and who we are to it.
+/// Where the target listens, and the credentials of the clients.
 fn locate(lane: &Lane, lease: &Lease) -> Result<Endpoint, Stop> {
     let mut endpoint = lease.target.running.endpoint().clone();
     endpoint.address = match &lease.target.relay {
-        // To whom it is said stays the same: the relay only carries it.
+        // The host that the clients name stays the same: the relay only carries it.
         Some(relay) => Some(relay.address()),
         None => Some(resolve(&endpoint)?),
     };
@@ -205,188 +101,140 @@ fn locate(lane: &Lane, lease: &Lease) -> Result<Endpoint, Stop> {
     Ok(endpoint)
 }
 
-/// What was measured, before it is put together.
-pub struct Measured {
-    /// What the generator recorded.
-    pub outcome: Outcome,
-    /// What was seen beside it.
-    pub seen: Seen,
+fn context<'t>(
+    lane: &'t Lane,
+    trial: &'t Trial,
+    options: &'t TrialOptions<'t>,
+    targets: &'t mut Targets,
+    lease: &'t mut Lease,
+) -> Result<TrialContext<'t>, Stop> {
+    let client = Client::of(lane, trial)?;
+    let mut beside = Beside::unwatched(lane.protocol.guarantee(&lane.settings), "");
+    beside.carries = lane.protocol.carries(&lane.settings);
+    beside.shared_cores = options.pinning.shared;
+    beside.asked_terms = lane.protocol.asks(&lane.settings);
+    let window = trial.load.window.map(|window| ("receive_maximum", u64::from(window)));
+    beside.asked_terms.extend(window);
+    Ok(TrialContext {
+        lane,
+        trial,
+        options,
+        targets,
+        lease,
+        clock: Clock::start(),
+        client,
+        window: Window::default(),
+        beside,
+        found: Findings::default(),
+    })
 }
 
-/// What was seen beside the generator's own record.
-pub struct Seen {
-    /// What the target used; unknown for a server that somebody else runs and nobody watches.
-    pub usage: Option<(Usage, HostCpu)>,
-    /// Who looked at it, and whether that could be done.
-    pub sighted: Sighted,
-    /// True if the protocol confirms messages.
-    pub confirms: bool,
-    /// True if generator and target shared cores.
-    pub shared_cores: bool,
-    /// How much the generator's memory grew, to the end of the window.
-    pub generator_bytes: Option<u64>,
-    /// Memory of the target before the first connection and at the end of the window.
-    pub target_bytes: Option<(u64, u64)>,
-    /// Processor time of threads of ours that make no load.
-    pub aside_cpu_ns: u64,
-    /// What was heard of its wire while it ran.
-    pub told: Vec<Event>,
-    /// What the trial did on wire and path.
-    pub crossed: Crossed,
-    /// What TLS, WebSocket and sealing were counted in.
-    pub layers: layers::Counted,
-    /// How much of what ends was used at the window's end.
-    pub observed: Observed,
-    /// The window on the monotonic clock.
-    pub window: Span,
-    /// What that clock showed when the trial's stood at 0.
-    pub epoch_ns: u64,
-    /// True if the target worked for somebody else too, so that its own counts are of both.
-    pub is_mixed: bool,
-    /// What came out of the pipeline, where the target is one.
-    pub arrived: Option<Arrived>,
-    /// What a reference server had taken in when the load ended, where only it knows.
-    pub taken: Option<Taken>,
-    /// What other tools would have told of it.
-    pub emulated: Emulated,
-}
-
-fn measure(
-    lane: &Lane,
-    trial: &Trial,
+/// The trial, phase by phase, and what its target has counted since it was started.
+fn weigh(
+    mut trial: TrialContext<'_>,
     material: &Material,
-    around: &Surroundings<'_>,
-    (lease, vault, metered): (&mut Lease, &Vault, Option<Arc<MeteredTrial>>),
-) -> Result<(Measured, Recorded), Stop> {
-    let (target, scene) = (&mut lease.target.running, lease.target.scene.as_ref());
-    let screen = Screen::open(around, trial, lane.is_foreign());
-    let (epoch, epoch_monotonic_ns) = (Instant::now(), monotonic_ns());
-    let unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    let (composer, sealer) = composer(trial, material, unix_ns as u64)?;
-    let dial = lane.protocol.dial(trial)?;
-    let (endpoint, address) = located(trial)?;
-    let (dial, layers) = layers::dial(lane, dial, (endpoint, trial.seed), vault)?;
-    let pids = target.pids();
-    let outlook = look_out(lane, around, &pids, &trial.load, epoch_monotonic_ns);
-    let staged = Staged::begin(target, trial, (around.pinning, mixed(around)));
-    let before = outlook.look();
-    let own_before = own_resident_bytes();
-    let departures = staged.as_ref().map(|staged| staged.departures(epoch_monotonic_ns));
-    let (log, noted) = Noted::open(around.messages.as_deref(), departures);
-    let made = (dial, composer, address, log);
-    let job = Arc::new(job(trial, material, around, scene, made)?);
-    let messages = noted.map(|noted| MessageRecording::start(noted, unix_ns as u64, &job));
-    let messages = messages.transpose()?;
-    let watch = Arc::new(Watch::new(around, &trial.load, (outlook, &pids), metered));
-    let relay = watched::start_relay(lease.target.relay.as_ref(), &trial.load);
-    let crossing = Crossing::begin(scene, trial, address.port(), (&around.stage, relay))?;
-    let generating = || generate(&job, epoch, &watch, &crossing, around.interrupts);
-    let (mut outcome, taken) = taken::beside(target, &job, &watch.bell, generating);
-    let mut crossed = crossing.end();
-    let accounts = outcome.as_mut().ok().map(|outcome| &mut outcome.accounts);
-    let recorded = messages.map(|messages| messages.finish(accounts)).unwrap_or_default();
-    let mut outcome = outcome
-        .map_err(|error| target.died(lane).unwrap_or_else(|| unreached(error, lane, &crossed)))?;
-    if target.ended().is_none() {
-        check_answered(&outcome, &job).map_err(|error| failure(error, lane))?;
+    probes: &Arc<Probes>,
+) -> Result<(Weighed, Option<Counted>), Stop> {
+    probes.try_each(Phase::Prepare, |probe| probe.prepare(&mut trial))?;
+    trial.clock = Clock::start();
+    let (composer, sealer) = composer(trial.trial, material, trial.clock.unix_ns)?;
+    (trial.client.composer, trial.client.sealer) = (Some(composer), sealer);
+    let object = material::object(trial.load())?;
+    probes.try_each(Phase::Begin, |probe| probe.begin(&mut trial))?;
+    let job = Arc::new(job(&mut trial, material, object)?);
+    let watch = Arc::new(Watch::new(&trial, probes));
+    let mut outcome = generate(&job, &trial, &watch);
+    trial.window = watch.window.lock().map(|window| *window).unwrap_or_default();
+    probes.each(Phase::End, |probe| probe.end(&mut trial, outcome.as_mut().ok()));
+    let running = &mut trial.lease.target.running;
+    let mut outcome = outcome.map_err(|error| {
+        let hindrance = trial.found.hindrance.as_deref();
+        running.died(trial.lane).unwrap_or_else(|| unreached(error, trial.lane, hindrance))
+    })?;
+    if running.ended().is_none() {
+        check_answered(&outcome, &job).map_err(|error| failure(error, trial.lane))?;
     }
-    let (from, to, at_end, own_end) = watch.window.lock().map(|window| *window).unwrap_or_default();
-    recorded.check()?;
-    let at = scene.and_then(|scene| scene.host(stage::TARGET).ok());
-    let clock = (epoch_monotonic_ns, (from, to));
-    let ended = (clock, at, around.interrupts);
-    let (arrived, to) = staged::end(staged, &mut outcome, target, trial, ended)?;
-    crossed.weigh_between(epoch_monotonic_ns + from.0, epoch_monotonic_ns + to.0);
-    let (sighted, recording) = watch.sighted(lane.is_foreign(), epoch_monotonic_ns + to.0);
-    let usage = watched::usage(recording.as_ref(), &outcome, epoch_monotonic_ns, (from, to));
-    let seen = Seen {
-        usage,
-        sighted,
-        confirms: job.dial.confirms,
-        shared_cores: around.pinning.shared,
-        generator_bytes: own_before.zip(own_end).map(|(before, end)| end.saturating_sub(before)),
-        target_bytes: before.zip(at_end).filter(|_| recording.is_some()),
-        aside_cpu_ns: recorded.cpu_ns + crossed.cpu_ns(),
-        told: crossed.tcp(&trial.id, unix_ns as u64),
-        crossed,
-        layers: layers.sealed_by(sealer),
-        observed: watch.observed(&job, scene.is_some()),
-        window: Span::of(epoch_monotonic_ns + from.0, epoch_monotonic_ns + to.0),
-        arrived,
-        epoch_ns: epoch_monotonic_ns,
-        is_mixed: mixed(around).is_some(),
-        taken,
-        emulated: screen.end(&outcome, trial, epoch_monotonic_ns),
+    probes.try_each(Phase::Settle, |probe| probe.settle(&mut trial, &mut outcome))?;
+    probes.each(Phase::Leave, |probe| probe.leave(&mut trial, &mut outcome));
+    let finished = put_together(&mut trial, outcome, probes);
+    let found = trial.found;
+    let weighed = Weighed {
+        finished,
+        told: found.events,
+        unwritten: found.unwritten,
+        observed: found.observed,
+        epoch_ns: trial.clock.monotonic_ns,
     };
-    Ok((Measured { outcome, seen }, recorded))
+    Ok((weighed, found.counted))
+}
+
+/// The record of the trial: the engine's own, with what the probes have found.
+fn put_together(trial: &mut TrialContext<'_>, outcome: Outcome, probes: &Probes) -> TrialFinished {
+    let running = &mut trial.lease.target.running;
+    let beside = Beside {
+        target: running.title(trial.lane),
+        target_ended: running.ended(),
+        aside_cpu_ns: trial.found.aside_cpu_ns,
+        ..trial.beside.clone()
+    };
+    let mut finished = record::put_together(trial.trial, outcome, beside);
+    probes.each(Phase::Record, |probe| probe.record(trial, &mut finished));
+    finished.doubts.extend(trial.found.doubts.iter().map(Doubt::record));
+    // Only now it is known how full the path was.
+    pace::diagnose(&mut finished, trial.load());
+    let library = trial.lane.protocol.library(&trial.lane.settings);
+    finished.scene.extend(library.map(|name| ("library".to_owned(), name.to_owned())));
+    probes.each(Phase::Amend, |probe| probe.amend(trial, &mut finished));
+    finished
 }
 
 /// What the shards work on.
 fn job(
-    trial: &Trial,
+    trial: &mut TrialContext<'_>,
     material: &Material,
-    around: &Surroundings<'_>,
-    scene: Option<&Scene>,
-    (dial, composer, address, messages): (Dial, Composer, SocketAddr, Option<MessageLog>),
+    object: Option<ObjectFile>,
 ) -> Result<Job, Stop> {
+    let (options, scene) = (trial.options, trial.lease.target.scene.as_ref());
+    let client = &mut trial.client;
+    let taken = client.dial.take().zip(client.composer.take());
+    let (dial, composer) = taken.ok_or_else(|| Stop::new(Exit::Internal, "no client"))?;
+    trial.beside.confirms = dial.confirms;
     Ok(Job {
-        object: material::object(&trial.load)?,
-        sources: sources(trial, address),
+        object,
+        sources: sources(trial.trial, client.address),
         consumers: scene.and_then(stage::subscribers),
-        trial: trial.clone(),
+        trial: trial.trial.clone(),
         dial,
         composer,
-        address,
+        address: client.address,
         trace: material.trace.clone(),
-        shards: around.shards,
-        every: reported_every(&trial.load, around.every),
-        messages,
-        is_metered: scene.is_some() && around.stage.is_heard,
-        may_be_cut_off: scene.is_some() && around.stage.path.is_some(),
+        shards: options.shards,
+        every: reported_every(&trial.trial.load, options.every),
+        messages: client.log.clone(),
+        is_metered: scene.is_some() && options.stage.is_heard,
+        may_be_cut_off: scene.is_some() && options.stage.path.is_some(),
         shared: Shared::default(),
     })
-}
-
-/// The background at the measured target, where there is one.
-fn mixed<'a>(around: &'a Surroundings<'_>) -> Option<&'a Background> {
-    let asked = around.background.as_ref().map(|own| &own.case.asked)?;
-    asked.is_at_same().then_some(asked)
-}
-
-/// Where the trial's target was found.
-fn located(trial: &Trial) -> Result<(&Endpoint, SocketAddr), Stop> {
-    let known = trial.endpoint.as_ref().and_then(|own| Some((own, own.address?)));
-    known.ok_or_else(|| Stop::new(Exit::Internal, "no address"))
-}
-
-/// Watches the target from now on, where that can be, and lets who follows the trial know.
-fn look_out(
-    lane: &Lane,
-    around: &Surroundings<'_>,
-    pids: &[u32],
-    load: &Load,
-    epoch_ns: u64,
-) -> Outlook {
-    let cores = around.pinning.target.count();
-    let outlook = around.lookouts.begin(lane, (pids, cores), watched::sample_every(load));
-    if let Some(since) = outlook.so_far() {
-        let watched = Watched { since, epoch_ns, is_foreign: lane.is_foreign() };
-        let _ = around.progress.send(TrialNews::Target(watched));
-    }
-    outlook
 }
 
 /// Makes the load, from the generator's host where it has one.
 fn generate(
     job: &Arc<Job>,
-    epoch: Instant,
+    trial: &TrialContext<'_>,
     watch: &Arc<Watch>,
-    crossing: &Crossing<'_>,
-    interrupts: &Interrupts,
 ) -> Result<Outcome, Failure> {
     let attendant: Arc<dyn Attendant> = Arc::clone(watch) as Arc<dyn Attendant>;
+    let epoch = trial.clock.epoch;
     let start = || Generator::start(Arc::clone(job), epoch, &attendant);
-    let generator = crossing.on_generator(start)?;
+    let generator = match &trial.lease.target.scene {
+        None => start()?,
+        Some(scene) => {
+            let ourselves = |error: &dyn std::fmt::Display| Failure::Ourselves(error.to_string());
+            let host = scene.host(stage::GENERATOR).map_err(|error| ourselves(&error))?;
+            host.inside(|| Ok(start())).map_err(|error| ourselves(&error))??
+        }
+    };
+    let interrupts = trial.options.interrupts;
     interrupts.arm(generator.stopper());
     let outcome = generator.finish();
     interrupts.disarm();
@@ -400,71 +248,55 @@ struct Watch {
     /// target's.
     is_urgent: bool,
     progress: Mutex<Sender<TrialNews>>,
-    outlook: Mutex<Option<Outlook>>,
     window: Mutex<Window>,
-    /// Ourselves and the target's processes as they were before the load.
-    processes: Vec<u32>,
-    room: Mutex<Room>,
-    /// Who measures energy.
-    metered: Option<Arc<MeteredTrial>>,
-    /// Rung when the load has ended.
-    bell: Bell,
+    probes: Arc<Probes>,
 }
 
-/// What was seen of what ends, when the window began and when it ended.
-#[derive(Default)]
-struct Room {
-    began: Option<room::Network>,
-    ports: Option<u64>,
-    ended: Option<room::Network>,
-    descriptors: Option<room::Used>,
-}
+impl Watch {
+    fn new(trial: &TrialContext<'_>, probes: &Arc<Probes>) -> Watch {
+        let (options, arrival) = (trial.options, &trial.load().arrival);
+        let sleeps = arrival.is_open() && *arrival != Arrival::Burst;
+        Watch {
+            pinning: options.pinning.clone(),
+            is_urgent: sleeps && !options.pinning.shared,
+            progress: Mutex::new(options.progress.clone()),
+            window: Mutex::default(),
+            probes: Arc::clone(probes),
+        }
+    }
 
-/// Begin and end of the window on the trial's clock, and the memory of target and generator in
-/// bytes at its end.
-type Window = (Nanos, Nanos, Option<u64>, Option<u64>);
+    fn reached(&self, edge: Edge, now: Nanos) {
+        self.probes.each(Phase::Window, |probe| probe.window(edge, now));
+        if let Ok(mut window) = self.window.lock() {
+            match edge {
+                Edge::Began => window.from = now,
+                Edge::LoadEnded => {}
+                Edge::Ended => window.to = now,
+            }
+        }
+    }
+}
 
 impl Attendant for Watch {
     fn thread_started(&self, shard: u32) {
         // An affinity that cannot be set leaves the thread where the scheduler puts it.
         let _ = self.pinning.generator_core(shard as usize).pin_this_thread();
         if self.is_urgent {
-            // Without the right to, the lag gate judges what comes of it.
+            // Without the right to, the lag gate judges the result.
             let _ = urgency::before_others(urgency::Rank::Generator);
         }
     }
 
     fn window_began(&self, now: Nanos) {
-        self.sample();
-        if let Ok(mut room) = self.room.lock() {
-            (room.began, room.ports) = (room::network(), room::local_ports());
-        }
-        if let Ok(mut window) = self.window.lock() {
-            window.0 = now;
-        }
+        self.reached(Edge::Began, now);
     }
 
-    fn load_ended(&self, _now: Nanos) {
-        self.bell.ring();
-        // The processor time of the window is read where it ends, not guessed between two looks.
-        if let Ok(outlook) = self.outlook.lock()
-            && let Some(outlook) = outlook.as_ref()
-        {
-            let _ = outlook.look();
-        }
+    fn load_ended(&self, now: Nanos) {
+        self.reached(Edge::LoadEnded, now);
     }
 
     fn window_ended(&self, now: Nanos) {
-        self.bell.ring();
-        let memory = self.sample();
-        let own = own_resident_bytes();
-        if let Ok(mut window) = self.window.lock() {
-            (window.1, window.2, window.3) = (now, memory, own);
-        }
-        if let Ok(mut room) = self.room.lock() {
-            room.ended = room::network();
-            room.descriptors = room::descriptors(self.processes.iter().copied());
-        }
+        self.reached(Edge::Ended, now);
     }
 
     fn progress(&self, shard: u32, progress: Progress) {
@@ -472,73 +304,4 @@ impl Attendant for Watch {
             let _ = sender.send(TrialNews::Shard(shard, progress));
         }
     }
-}
-
-impl Watch {
-    fn new(
-        around: &Surroundings<'_>,
-        load: &Load,
-        (outlook, target): (Outlook, &[u32]),
-        metered: Option<Arc<MeteredTrial>>,
-    ) -> Watch {
-        let sleeps = load.arrival.is_open() && load.arrival != Arrival::Burst;
-        let tree = Tree::of(target).ok();
-        let members = tree.map(|mut tree| tree.look()).unwrap_or_default();
-        let members = members.into_iter().map(|stat| stat.pid);
-        let processes = std::iter::once(std::process::id()).chain(members).collect();
-        Watch {
-            pinning: around.pinning.clone(),
-            is_urgent: sleeps && !around.pinning.shared,
-            progress: Mutex::new(around.progress.clone()),
-            outlook: Mutex::new(Some(outlook)),
-            window: Mutex::new((Nanos(0), Nanos(0), None, None)),
-            processes,
-            room: Mutex::new(Room::default()),
-            metered,
-            bell: Bell::default(),
-        }
-    }
-
-    /// How much of what ends was used. A connection that is over keeps its port for a minute, so
-    /// where every message has one of its own, those that wait count too. The generator counts for
-    /// its own host: what the kernel drops at a target that `has_hosts` apart from it is not seen.
-    fn observed(&self, job: &Job, has_hosts: bool) -> Observed {
-        let Ok(room) = self.room.lock() else { return Observed::default() };
-        let of = |used: room::Used| Use { used: used.used, available: used.available, failures: 0 };
-        let load = job.load();
-        let standing = u64::from(load.connections) + u64::from(load.subscribers);
-        let both = room.began.zip(room.ended);
-        let waiting = both.map_or(0, |(from, to)| to.waiting.saturating_sub(from.waiting));
-        let addresses = job.sources.len().max(1) as u64;
-        let ports = room.ports.filter(|_| job.address.is_ipv4());
-        Observed {
-            descriptors: room.descriptors.map(of),
-            ports: ports.map(|of_one| Use {
-                used: standing + waiting,
-                available: of_one * addresses,
-                failures: 0,
-            }),
-            kernel_drops: both
-                .filter(|_| !has_hosts)
-                .map(|(from, to)| to.drops.saturating_sub(from.drops)),
-        }
-    }
-
-    /// All that was seen of the target, once nothing more is to come.
-    fn sighted(&self, is_foreign: bool, ended_ns: u64) -> (Sighted, Option<Recording>) {
-        let outlook = self.outlook.lock().ok().and_then(|mut outlook| outlook.take());
-        let sighted = outlook.map(|outlook| outlook.end(is_foreign, ended_ns));
-        let mut sighted = sighted.unwrap_or_default();
-        let recording = sighted.recording.take();
-        (sighted, recording)
-    }
-
-    fn sample(&self) -> Option<u64> {
-        self.metered.iter().for_each(|metered| metered.poke());
-        self.outlook.lock().ok()?.as_ref()?.look()
-    }
-}
-
-fn own_resident_bytes() -> Option<u64> {
-    Some(weigh_observe::memory::resident([std::process::id()]).bytes())
 }

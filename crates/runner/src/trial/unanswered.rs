@@ -9,11 +9,10 @@ use weigh_model::{Nanos, Pattern, tls};
 
 use crate::case::lanes::Lane;
 use crate::exit::{Exit, Stop};
-use crate::probes::crossing::Crossed;
 
 /// Why there is no outcome; where the path has gone, that is why.
-pub fn unreached(error: Failure, lane: &Lane, crossed: &Crossed) -> Stop {
-    match crossed.hindrance() {
+pub fn unreached(error: Failure, lane: &Lane, hindrance: Option<&str>) -> Stop {
+    match hindrance {
         Some(hindrance) => Stop::new(Exit::Target, format!("{error}: {hindrance}")),
         None => failure(error, lane),
     }

@@ -19,8 +19,8 @@ use weigh_wire::account::Notes;
 
 use crate::case::Case;
 use crate::exit::{Exit, Stop};
-use crate::probes::hearing::{Hearing, missed};
-use crate::study::sitting::Around;
+use crate::probes::hearing::{Hearing, Listened, missed};
+use crate::study::context::StudyContext;
 use crate::study::tool_parts::ToolPart;
 use crate::study::tools::emulation;
 use crate::targets::addresses::resolve;
@@ -31,7 +31,7 @@ use crate::trial::identity::Trials;
 /// What all repetitions of a tool have in common.
 pub struct Repeater<'r> {
     /// What a study is run under.
-    pub around: &'r Around<'r>,
+    pub context: &'r StudyContext<'r>,
     /// The tool.
     pub part: &'r ToolPart,
     /// The folder of its run, absolute.
@@ -73,8 +73,9 @@ impl Repeater<'_> {
     pub fn repeat(&self, number: u32) -> Result<ToolRepetition, Failed> {
         let folder = self.folder.join(format!("repetition-{number}"));
         let targets = self.folder.join("targets");
-        let catalogue = self.around.ground.catalogue;
-        let mut targets = Targets::new(TargetLife::Fresh, catalogue, 1, targets);
+        let catalogue = self.context.ground.catalogue;
+        let mut targets =
+            Targets::new(TargetLife::Fresh, catalogue, 1, targets, &self.context.program);
         let pinning = self.pinning()?;
         let mut ready = self.ready(number, &folder, &pinning, &mut targets)?;
         let measured = self.measured(number, &folder, &pinning, &ready);
@@ -137,7 +138,7 @@ impl Repeater<'_> {
         number: u32,
         folder: &Path,
         pinning: &Pinning,
-        targets: &mut Targets<'_>,
+        targets: &mut Targets,
     ) -> Result<Ready, Failed> {
         let planned = &self.part.planned;
         let each = planned.messages / u64::from(planned.clients.max(1));
@@ -239,9 +240,9 @@ impl Repeater<'_> {
         let trial = Trials::new(plan, std::slice::from_ref(case)).trial(0, case, number);
         scene.begin(trial.seed);
         let is_secured = weigh_model::tls::is_on(&case.lane.settings);
-        let asked = (is_secured, Notes::default(), &trial.load);
+        let listened = Listened { is_secured, notes: Notes::default(), load: &trial.load };
         let stage = self.stage(case);
-        let begin = || Hearing::begin(scene, ready.port, &stage, asked);
+        let begin = || Hearing::begin(scene, ready.port, &stage, listened);
         stage.is_heard.then(begin).transpose().map_err(failed)
     }
 
@@ -257,7 +258,7 @@ impl Repeater<'_> {
             return Ok(Vec::new());
         }
         let runs = folder.join("emulated");
-        let program = std::env::current_exe().map_err(|error| failed(error.into()))?;
+        let program = self.context.program.clone();
         let own = words.iter().map(|word| filled(word, &ready.values));
         let own =
             own.chain(["--quiet".to_owned(), "--runs".to_owned(), runs.display().to_string()]);
@@ -303,12 +304,12 @@ impl Repeater<'_> {
         pinning: &Pinning,
         ready: &Ready,
     ) -> Result<ProgramUse, Failed> {
-        let executable = std::env::current_exe().map_err(|error| failed(error.into()))?;
+        let executable = &self.context.program;
         let scene = ready.lease.as_ref().and_then(|lease| lease.target.scene.as_ref());
         let door = scene.and_then(|scene| Some(scene.host(GENERATOR).ok()?.door()));
-        let run = ProgramRun::start(&executable, order, Some(&pinning.generator), door);
+        let run = ProgramRun::start(executable, order, Some(&pinning.generator), door);
         let within = Duration::from_nanos(self.part.planned.within.0);
-        let is_over = || self.around.interrupts.exit().is_some();
+        let is_over = || self.context.interrupts.exit().is_some();
         run.and_then(|run| run.wait(within, is_over)).map_err(|error| match error {
             ProgramError::Interrupted => Failed::Interrupted,
             error @ ProgramError::Unwritable { .. } => {
@@ -321,7 +322,7 @@ impl Repeater<'_> {
     fn stage(&self, case: &Case) -> Stage {
         let resolved = self.part.planned.resolved.as_ref();
         Stage {
-            footing: self.around.footing.clone(),
+            privileges: self.context.privileges.clone(),
             path: case.path.clone(),
             offloads: case.offloads,
             is_heard: resolved.is_some_and(|resolved| resolved.plan.observe.wire),

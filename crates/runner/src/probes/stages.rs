@@ -7,26 +7,80 @@ use std::time::{Duration, Instant};
 use weigh_engine::outcome::{After, Outcome};
 use weigh_engine::record;
 use weigh_engine::ways::{Route, Traced, Ways};
-use weigh_model::background::Background;
 use weigh_model::event::TrialFinished;
 use weigh_model::hop::HopStage;
 use weigh_model::tally::Bits;
-use weigh_model::{Doubt, Endpoint, Nanos, Trial};
+use weigh_model::{Doubt, Endpoint, Load, Nanos};
 use weigh_observe::cpu::monotonic_ns;
 use weigh_observe::sampler::{Recording, Sampler};
 use weigh_stage::hosts::Host;
 use weigh_stage::patience;
-use weigh_stage::pinning::Pinning;
 use weigh_stage::pipeline::{PipelineServer, Written};
 
+use crate::exit::Stop;
 use crate::interrupts::Interrupts;
+use crate::probe::Probe;
 use crate::probes::departures::Departures;
 use crate::probes::hop_files::{HopFile, join};
 use crate::probes::watched;
 use crate::targets::running::{READY_WITHIN, Running};
+use crate::targets::stage::TARGET;
+use crate::trial::context::{Clock, TrialContext, Window};
+
+/// Samples the stages of a pipeline, and follows every message through them.
+#[derive(Default)]
+pub struct Stages {
+    staged: Option<Staged>,
+    arrived: Option<Arrived>,
+}
+
+impl Probe for Stages {
+    fn begin(&mut self, trial: &mut TrialContext<'_>) -> Result<(), Stop> {
+        self.staged = Staged::begin(trial);
+        let epoch_ns = trial.clock.monotonic_ns;
+        trial.client.departures = self.staged.as_ref().map(|staged| staged.departures(epoch_ns));
+        Ok(())
+    }
+
+    /// Waits until everything that was sent is kept, for Tmax after the last due time at most, and
+    /// puts into `outcome` what was. The window ends when the last message was kept, if that is
+    /// later.
+    fn settle(&mut self, trial: &mut TrialContext<'_>, outcome: &mut Outcome) -> Result<(), Stop> {
+        let target = &mut trial.lease.target;
+        let (Some(staged), Running::Pipeline(server)) = (self.staged.take(), &mut target.running)
+        else {
+            return Ok(());
+        };
+        let end = End {
+            clock: trial.clock,
+            window: trial.window,
+            host: target.scene.as_ref().and_then(|scene| scene.host(TARGET).ok()),
+            interrupts: trial.options.interrupts,
+        };
+        let arrived = staged.end(outcome, server, &trial.trial.load, &end)?;
+        let until = Nanos(arrived.window_ns.1.saturating_sub(trial.clock.monotonic_ns));
+        trial.window.to = trial.window.to.max(until);
+        self.arrived = Some(arrived);
+        Ok(())
+    }
+
+    fn amend(&mut self, _trial: &mut TrialContext<'_>, finished: &mut TrialFinished) {
+        self.arrived.iter().for_each(|arrived| arrived.tell(finished));
+    }
+}
+
+/// What is known when the generator is done.
+struct End<'e> {
+    clock: Clock,
+    window: Window,
+    /// The host of the stages, if that is not this one.
+    host: Option<&'e Host>,
+    /// Signals that end the waiting.
+    interrupts: &'e Interrupts,
+}
 
 /// A pipeline while a trial runs on it.
-pub struct Staged {
+struct Staged {
     samplers: Vec<(&'static str, Sampler)>,
     /// Where each stage writes, and how long the file was when the trial began.
     hops: Vec<(HopStage, PathBuf, u64)>,
@@ -43,7 +97,7 @@ pub struct Staged {
 }
 
 /// What a pipeline's trial came to beside its ledger and its times.
-pub struct Arrived {
+struct Arrived {
     traced: Traced,
     recordings: Vec<(&'static str, Recording)>,
     /// The window, with what came after it until all had arrived, on the monotonic clock.
@@ -57,15 +111,13 @@ pub struct Arrived {
 }
 
 impl Staged {
-    /// Watches the stages of a pipeline from now on; `None` where the target is none.
-    /// What a broker drops is told only if nobody else publishes there: no background `beside`.
-    pub fn begin(
-        target: &mut Running,
-        trial: &Trial,
-        (pinning, beside): (&Pinning, Option<&Background>),
-    ) -> Option<Staged> {
-        let Running::Pipeline(server) = target else { return None };
-        let (cores, every) = (pinning.target.count(), watched::sample_every(&trial.load));
+    /// Samples the stages of a pipeline from now on; `None` where the target is none. What a broker
+    /// drops is counted only if no background publishes there.
+    fn begin(trial: &mut TrialContext<'_>) -> Option<Staged> {
+        let beside = trial.options.mixed();
+        let (cores, every) =
+            (trial.options.pinning.target.count(), watched::sample_every(trial.load()));
+        let Running::Pipeline(server) = &mut trial.lease.target.running else { return None };
         let start = |(name, pid): (&'static str, u32)| {
             Some((name, Sampler::start(pid, cores, every).ok()?))
         };
@@ -77,18 +129,18 @@ impl Staged {
         Some(Staged {
             samplers: server.pids().into_iter().filter_map(start).collect(),
             hops: hops.collect(),
-            departures: server.folder().join(format!("{}.departures", trial.id)),
+            departures: server.folder().join(format!("{}.departures", trial.trial.id)),
             has_broker: server.assembly().entry == HopStage::Gateway,
             dropped: beside.is_none().then(|| dropped(server)),
             is_beneath: beside.is_some(),
             is_loaded_on: beside.is_some_and(|own| own.load.messages.is_none()),
-            tag: trial.tag(),
-            timeout: trial.load.timeout,
+            tag: trial.trial.tag(),
+            timeout: trial.trial.load.timeout,
         })
     }
 
     /// Begins the generator's file; the trial's clock stands at 0 at `epoch_ns`.
-    pub fn departures(&self, epoch_ns: u64) -> Departures {
+    fn departures(&self, epoch_ns: u64) -> Departures {
         Departures::create(&self.departures, Nanos(epoch_ns))
     }
 
@@ -97,9 +149,10 @@ impl Staged {
         self,
         outcome: &mut Outcome,
         server: &mut PipelineServer,
-        trial: &Trial,
-        ((epoch_ns, window), host, interrupts): Ended<'_>,
+        load: &Load,
+        ended: &End<'_>,
     ) -> std::io::Result<Arrived> {
+        let (epoch_ns, interrupts) = (ended.clock.monotonic_ns, ended.interrupts);
         let last_due = outcome.recorder.due_span.map_or(Nanos(0), |(_, last)| last);
         let deadline_ns = epoch_ns + (last_due + self.timeout).0;
         let written = self.write_down(outcome, server, interrupts);
@@ -118,7 +171,7 @@ impl Staged {
         let (ways, damaged) = self.ways(until)?;
         // Whoever hears of the broker is the gateway: without it messages end there.
         let was_cut_off = server.ended().is_some_and(|part| part.name == HopStage::Gateway.name());
-        let mut traced = ways.finish(&outcome.accounts, &trial.load, was_cut_off);
+        let mut traced = ways.finish(&outcome.accounts, load, was_cut_off);
         record::attribute_server_drops(&mut traced.ledger, dropped);
         // Who is killed takes along what it had not written down yet, of what it had kept too.
         let keeper = self.hops.last().map(|(stage, ..)| stage.name());
@@ -127,10 +180,10 @@ impl Staged {
             true => 0,
             false => traced.ledger.acked_not_delivered,
         };
-        let from_ns = epoch_ns + window.0.0;
-        let until_ns = traced.last_kept.map_or(0, |last| last.0).max(epoch_ns + window.1.0);
+        let from_ns = epoch_ns + ended.window.from.0;
+        let until_ns = traced.last_kept.map_or(0, |last| last.0).max(epoch_ns + ended.window.to.0);
         apply(outcome, &traced, epoch_ns);
-        let rows = is_at_rest.then(|| rows(server, &self.hops, host)).flatten();
+        let rows = is_at_rest.then(|| rows(server, &self.hops, ended.host)).flatten();
         let stopped = self.samplers.into_iter();
         let recordings = stopped.filter_map(|(name, sampler)| Some((name, sampler.stop().ok()?)));
         Ok(Arrived {
@@ -226,35 +279,9 @@ impl Staged {
     }
 }
 
-/// The monotonic clock when the trial's stood at 0, and the window on the trial's; the host of the
-/// stages, if that is not where we are; signals that end the waiting.
-type Ended<'e> = ((u64, (Nanos, Nanos)), Option<&'e Host>, &'e Interrupts);
-
-/// The generator is done: where the target is a pipeline, waits until everything that it sent is
-/// kept, for Tmax after the last due time at most, and puts into `outcome` what was. Beside it is
-/// the end of the window, which is when the last message was kept if that is later.
-///
-/// # Errors
-/// If what the generator or a stage wrote cannot be read.
-pub fn end(
-    staged: Option<Staged>,
-    outcome: &mut Outcome,
-    target: &mut Running,
-    trial: &Trial,
-    ended: Ended<'_>,
-) -> std::io::Result<(Option<Arrived>, Nanos)> {
-    let (epoch_ns, (_, to)) = ended.0;
-    let (Some(staged), Running::Pipeline(server)) = (staged, target) else {
-        return Ok((None, to));
-    };
-    let arrived = staged.end(outcome, server, trial, ended)?;
-    let until = Nanos(arrived.window_ns.1.saturating_sub(epoch_ns));
-    Ok((Some(arrived), to.max(until)))
-}
-
 impl Arrived {
     /// Puts what was seen of the stages into the record of the trial.
-    pub fn tell(&self, finished: &mut TrialFinished) {
+    fn tell(&self, finished: &mut TrialFinished) {
         finished.scene.insert("pipeline".to_owned(), self.words.clone());
         for piece in &self.traced.times {
             record::add_hop_times(finished, piece);

@@ -13,8 +13,8 @@ use weigh_seal::BodySealer;
 
 use crate::case::lanes::Lane;
 use crate::exit::Stop;
-use crate::probes::crossing::Handshakes;
-use crate::sealed_bodies as bodies;
+use crate::sealed_bodies;
+use crate::targets::handshakes::Handshakes;
 use crate::targets::secured::{self, Vault};
 
 /// What the layers of a trial are counted in.
@@ -98,7 +98,7 @@ impl Counted {
     pub fn tell(&self, finished: &mut TrialFinished) {
         secured::tell(&self.tls, finished);
         if let Some(sealer) = &self.sealer {
-            bodies::tell(sealer, finished);
+            sealed_bodies::tell(sealer, finished);
         }
         let Some(tally) = &self.websocket else { return };
         let figures = tally.figures();

@@ -1,0 +1,53 @@
+//! What a message of a lane takes of its path: round trips of handshakes, greeting and exchange,
+//! and bytes on the line.
+
+use weigh_model::path::Path;
+use weigh_model::{Load, Pattern, tls, websocket};
+use weigh_plan::patience::{Patience, Trip, in_flight};
+
+use crate::case::lanes::Lane;
+
+/// What messages of this lane and load need on `path`; `body_bytes` is the size of the largest.
+pub fn of(lane: &Lane, load: &Load, path: &Path, body_bytes: u64) -> Patience {
+    Patience::of(path, &trip(lane, load, body_bytes))
+}
+
+fn trip(lane: &Lane, load: &Load, body_bytes: u64) -> Trip {
+    let settings = &lane.settings;
+    // Where a client comes with its load, connecting is in the time of its first messages.
+    let is_fresh = load.pattern == Pattern::Session
+        || load.join.is_some()
+        || settings.text("keep_alive") == "false";
+    let is_secure = tls::is_on(settings);
+    let handshake = match settings.text("tls") {
+        _ if !is_secure => 0,
+        "1.3" => 1,
+        // What is offered as 1.3 and 1.2 may become 1.2, with two (RFC 5246, section 7.3).
+        _ => 2,
+    };
+    let upgrade = u32::from(websocket::is_on(settings));
+    let greeting = u32::from(lane.protocol.name() == GREETS);
+    let opening = if is_fresh { 1 + handshake + upgrade + greeting } else { 0 };
+    // PUBREC and PUBCOMP: two, also until a subscriber may have it (MQTT 5.0, section 4.3.3).
+    let exchange = if settings.text("qos") == "2" { 2 } else { 1 };
+    let bodies = (body_bytes + HEAD_BYTES) * u64::from(load.batch_size()) * in_flight(load);
+    let hands_down = load.delivers();
+    let of_tls = |bytes: u64| if is_fresh && is_secure { bytes * in_flight(load) } else { 0 };
+    Trip {
+        round_trips: opening + exchange,
+        up_bytes: bodies + of_tls(TLS_UP_BYTES),
+        down_bytes: if hands_down { bodies * load.copies() } else { HEAD_BYTES * in_flight(load) }
+            + of_tls(TLS_DOWN_BYTES),
+    }
+}
+
+/// The protocol whose sessions begin with a question and its answer: CONNECT and CONNACK.
+const GREETS: &str = "mqtt";
+
+/// Headers of a packet and of a message (chosen: a request of HTTP with its packet's).
+const HEAD_BYTES: u64 = 300;
+
+/// A handshake with certificates: a ClientHello and its end one way, a chain of two the other
+/// (chosen; `tls_handshake_*_bytes` of a run has the real ones).
+const TLS_UP_BYTES: u64 = 1_000;
+const TLS_DOWN_BYTES: u64 = 3_500;

@@ -1,0 +1,164 @@
+//! A background that is over: its figures in the record of the trial, and its doubts.
+
+use weigh_model::Doubt;
+use weigh_model::background::{BackgroundRan, OVERLAP_MIN};
+use weigh_model::doubt::DoubtRecord;
+use weigh_model::event::TrialFinished;
+
+/// A background that is over.
+pub struct BackgroundEnd {
+    /// What it did.
+    pub ran: BackgroundRan,
+    /// What is doubtful about it.
+    pub doubts: Vec<Doubt>,
+    /// Load of its generator in percent of one core, and of its own target in percent of its cores.
+    pub percent: [Option<f64>; 2],
+    /// Processor time of its generator and its own target in the window, nanoseconds.
+    pub cpu_ns: u64,
+    /// Whether it loads the measured target.
+    pub is_at_same: bool,
+}
+
+impl BackgroundEnd {
+    /// Puts its figures into the record of the trial, apart from those of what was measured, and
+    /// takes out what cannot be told from its own.
+    pub fn tell(mut self, finished: &mut TrialFinished) -> BackgroundRan {
+        let ran = &self.ran;
+        let mut add = |name: &str, value: Option<f64>| {
+            let value = value.filter(|value| value.is_finite());
+            finished.metrics.extend(value.map(|value| (format!("background.{name}"), value)));
+        };
+        add("overlap_ratio", Some(ran.overlap_ratio));
+        add("sent_per_s", Some(ran.sent_per_s));
+        add("send_lag_ns.p99", ran.metrics.get("send_lag_ns.p99").copied());
+        add("lost_messages", ran.ledger.lost.map(|lost| lost as f64));
+        add("generator_cpu_percent.mean", self.percent[0]);
+        add("target_cpu_percent.mean", self.percent[1]);
+        if self.is_at_same {
+            // The target worked for both.
+            finished.metrics.retain(|name, _| !is_of_both(name));
+        }
+        let own = finished.metrics.get("generator_cpu_percent.max");
+        self.doubts.extend(crowded(ran.shares_core, own.copied(), self.percent[0]));
+        finished.doubts.extend(self.doubts.iter().map(Doubt::record));
+        self.ran
+    }
+}
+
+/// What is doubtful about a background that was not there as it should have been.
+pub fn absence(ran: &BackgroundRan, error: Option<String>) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    if ran.overlap_ratio < OVERLAP_MIN {
+        let why = error.map_or(String::new(), |error| format!(": {error}"));
+        doubts.push(Doubt::Background(
+            "background-overlap",
+            format!(
+                "the background covered {:.1} % of the measured window{why}",
+                100.0 * ran.overlap_ratio
+            ),
+            "take no difference for its effect: see what ended or delayed it, or what kept it from \
+             half its rate",
+        ));
+    }
+    if let Some(offered) = ran.offered_per_s.filter(|own| ran.sent_per_s < RATE_MIN * own) {
+        doubts.push(Doubt::Background(
+            "background-rate",
+            format!(
+                "the background offered {offered:.0}/s and sent {:.0}/s in the measured window",
+                ran.sent_per_s
+            ),
+            "lower its rate, or give it a window, connections or cores enough",
+        ));
+    }
+    doubts
+}
+
+/// What went wrong by its own record.
+pub fn troubles(finished: &TrialFinished) -> Vec<Doubt> {
+    let told = finished.doubts.iter().filter(|doubt| TROUBLES.contains(&doubt.code.as_str()));
+    let doubt = |own: &DoubtRecord| {
+        Doubt::Background(
+            "background-troubled",
+            format!("of the background: {}", own.text),
+            "read the difference as that of a background which was in trouble itself",
+        )
+    };
+    told.map(doubt).collect()
+}
+
+/// Two generators on one core take from each other what would be put down to the target.
+fn crowded(shares_core: bool, own: Option<f64>, beside: Option<f64>) -> Option<Doubt> {
+    let together = own? + beside?;
+    (shares_core && together >= CROWDED_PERCENT).then(|| {
+        Doubt::Background(
+            "background-shares-core",
+            format!(
+                "both generators shared a core and used {together:.0} % of it: what one takes from \
+                 the other looks like the target's doing"
+            ),
+            "lower one of the rates, or use a machine with one more core",
+        )
+    })
+}
+
+/// Below it a background has not done what was asked of it.
+const RATE_MIN: f64 = 0.95;
+
+/// Of a core that two generators share.
+const CROWDED_PERCENT: f64 = 80.0;
+
+/// True for a figure of a target, or of one of its stages, that says nothing of one of two loads.
+fn is_of_both(metric: &str) -> bool {
+    let is_of_stage = metric.starts_with("stage.");
+    metric == "target_cpu_us_per_message" || is_of_stage && metric.ends_with(".cpu_us_per_message")
+}
+
+/// Doubts about a background that are doubts about what lies above it.
+const TROUBLES: [&str; 3] = ["connections-lost", "error-answers", "generator-limited"];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use weigh_model::Ledger;
+
+    fn ran(overlap_ratio: f64, sent_per_s: f64) -> BackgroundRan {
+        BackgroundRan {
+            trial: String::new(),
+            point: BTreeMap::new(),
+            words: String::new(),
+            target: String::new(),
+            overlap_ratio,
+            window_ns: 1,
+            offered_per_s: Some(1_000.0),
+            sent_per_s,
+            shares_core: false,
+            ledger: Ledger::zero(),
+            metrics: BTreeMap::new(),
+            intervals: Vec::new(),
+        }
+    }
+
+    fn codes(doubts: &[Doubt]) -> Vec<String> {
+        doubts.iter().map(|doubt| doubt.record().code).collect()
+    }
+
+    #[test]
+    fn what_was_not_there_or_not_at_its_rate_is_doubtful() {
+        assert!(absence(&ran(0.995, 990.0), None).is_empty());
+        assert_eq!(codes(&absence(&ran(0.98, 990.0), None)), ["background-overlap"]);
+        assert_eq!(codes(&absence(&ran(1.0, 940.0), None)), ["background-rate"]);
+        let gone = absence(&ran(0.0, 0.0), Some("signal 9".to_owned()));
+        assert_eq!(codes(&gone), ["background-overlap", "background-rate"]);
+        assert!(gone[0].record().text.ends_with("0.0 % of the measured window: signal 9"));
+    }
+
+    #[test]
+    fn two_generators_are_crowded_on_one_full_core_only() {
+        assert!(crowded(true, Some(50.0), Some(31.0)).is_some());
+        assert!(crowded(true, Some(50.0), Some(29.0)).is_none());
+        assert!(crowded(false, Some(99.0), Some(99.0)).is_none());
+        assert!(crowded(true, None, Some(99.0)).is_none());
+    }
+}

@@ -1,0 +1,76 @@
+//! How much was used of what can run out: descriptors, ports, and room in the kernel's queues.
+
+use weigh_engine::outcome::Outcome;
+use weigh_limit::attribution::{Observed, Use};
+use weigh_model::Nanos;
+use weigh_observe::process::Tree;
+use weigh_observe::room;
+
+use crate::exit::Stop;
+use crate::probe::{Edge, Probe};
+use crate::targets::addresses::sources;
+use crate::trial::context::TrialContext;
+
+/// Reads the kernel's tables at the borders of the window.
+#[derive(Default)]
+pub struct Room {
+    /// This process and the target's, as they were before the load.
+    processes: Vec<u32>,
+    began: Option<room::Network>,
+    ports: Option<u64>,
+    ended: Option<room::Network>,
+    descriptors: Option<room::Used>,
+}
+
+impl Probe for Room {
+    fn begin(&mut self, trial: &mut TrialContext<'_>) -> Result<(), Stop> {
+        let tree = Tree::of(&trial.lease.target.running.pids()).ok();
+        let members = tree.map(|mut tree| tree.look()).unwrap_or_default();
+        let members = members.into_iter().map(|stat| stat.pid);
+        self.processes = std::iter::once(std::process::id()).chain(members).collect();
+        Ok(())
+    }
+
+    fn window(&mut self, edge: Edge, _now: Nanos) {
+        match edge {
+            Edge::Began => (self.began, self.ports) = (room::network(), room::local_ports()),
+            Edge::LoadEnded => {}
+            Edge::Ended => {
+                self.ended = room::network();
+                self.descriptors = room::descriptors(self.processes.iter().copied());
+            }
+        }
+    }
+
+    fn settle(&mut self, trial: &mut TrialContext<'_>, _out: &mut Outcome) -> Result<(), Stop> {
+        trial.found.observed = self.observed(trial);
+        Ok(())
+    }
+}
+
+impl Room {
+    /// A connection that is over keeps its port for a minute, so where every message has one of its
+    /// own, those that wait count too. The generator counts for its own host: what the kernel drops
+    /// at a target on another host is not known.
+    fn observed(&self, trial: &TrialContext<'_>) -> Observed {
+        let of = |used: room::Used| Use { used: used.used, available: used.available, failures: 0 };
+        let (load, address) = (trial.load(), trial.client.address);
+        let standing = u64::from(load.connections) + u64::from(load.subscribers);
+        let both = self.began.zip(self.ended);
+        let waiting = both.map_or(0, |(from, to)| to.waiting.saturating_sub(from.waiting));
+        let addresses = sources(trial.trial, address).len().max(1) as u64;
+        let ports = self.ports.filter(|_| address.is_ipv4());
+        let has_hosts = trial.lease.target.scene.is_some();
+        Observed {
+            descriptors: self.descriptors.map(of),
+            ports: ports.map(|of_one| Use {
+                used: standing + waiting,
+                available: of_one * addresses,
+                failures: 0,
+            }),
+            kernel_drops: both
+                .filter(|_| !has_hosts)
+                .map(|(from, to)| to.drops.saturating_sub(from.drops)),
+        }
+    }
+}

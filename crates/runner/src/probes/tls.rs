@@ -1,0 +1,36 @@
+//! What TLS, WebSocket and sealed bodies cost.
+
+use weigh_engine::outcome::Outcome;
+use weigh_model::event::TrialFinished;
+
+use crate::exit::{Exit, Stop};
+use crate::probe::Probe;
+use crate::targets::layers::{self, Counted};
+use crate::trial::context::TrialContext;
+
+/// Puts the layers that the lane asks for around the clients, and reads their counters.
+#[derive(Default)]
+pub struct Tls {
+    counted: Counted,
+}
+
+impl Probe for Tls {
+    fn begin(&mut self, trial: &mut TrialContext<'_>) -> Result<(), Stop> {
+        let internal = |text: &str| Stop::new(Exit::Internal, text);
+        let dial = trial.client.dial.take().ok_or_else(|| internal("no client"))?;
+        let endpoint = trial.trial.endpoint.as_ref().ok_or_else(|| internal("no endpoint"))?;
+        let (lane, vault) = (trial.lane, trial.targets.vault());
+        let (dial, counted) = layers::dial(lane, dial, (endpoint, trial.trial.seed), vault)?;
+        trial.client.dial = Some(dial);
+        self.counted = counted.sealed_by(trial.client.sealer.clone());
+        Ok(())
+    }
+
+    fn leave(&mut self, trial: &mut TrialContext<'_>, _outcome: &mut Outcome) {
+        trial.found.handshakes = self.counted.handshakes();
+    }
+
+    fn record(&mut self, _trial: &mut TrialContext<'_>, finished: &mut TrialFinished) {
+        self.counted.tell(finished);
+    }
+}

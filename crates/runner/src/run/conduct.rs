@@ -1,0 +1,247 @@
+//! A run from begin to end, or resumed: trials in their sequence, a journal that is written as they
+//! go, and the results from it.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use weigh_model::calibration::Calibration;
+use weigh_model::event::{Event, JOURNAL_SCHEMA, RunResumed, RunStarted};
+use weigh_report::journal::rfc3339;
+use weigh_report::{RunFolder, Summary};
+use weigh_sequence::{Sequence, Step};
+
+use crate::case::check::check_trial;
+use crate::exit::{Exit, Stop};
+use crate::interrupts::Interrupts;
+use crate::probe::Probes;
+use crate::probes::metering::Metering;
+use crate::probes::{PROBES, outside, pulses};
+use crate::run::chronicle::{Chronicle, not_recorded};
+use crate::run::experiment::{Experiment, Finished, Place};
+use crate::run::null_path::{Bench, Kind, NullPaths};
+use crate::run::resumption::Begun;
+use crate::run::run_record::RunRecord;
+use crate::run::sitting::Sitting;
+use crate::search::trials;
+use crate::targets::stage::Privileges;
+use crate::targets::watching::Lookouts;
+use crate::trial::identity::Trials;
+
+/// Does the trials of a run and writes them down; returns why the first that could not be done was
+/// not.
+pub trait Work:
+    FnOnce(&Experiment<'_>, &RunFolder, &Interrupts, &mut Chronicle) -> Result<Option<Stop>, Stop>
+{
+}
+
+impl<F> Work for F where
+    F: FnOnce(
+        &Experiment<'_>,
+        &RunFolder,
+        &Interrupts,
+        &mut Chronicle,
+    ) -> Result<Option<Stop>, Stop>
+{
+}
+
+fn follow_the_plan(
+    experiment: &Experiment<'_>,
+    folder: &RunFolder,
+    interrupts: &Interrupts,
+    chronicle: &mut Chronicle,
+) -> Result<Option<Stop>, Stop> {
+    Sitting::new(experiment, folder, interrupts, chronicle).run()
+}
+
+impl Experiment<'_> {
+    /// Runs all trials. What was measured is on the disk whatever happens.
+    pub fn run(self) -> Result<Finished, Stop> {
+        self.run_with(follow_the_plan)
+    }
+
+    /// Begins a run whose trials `work` chooses.
+    pub fn run_with(mut self, work: impl Work) -> Result<Finished, Stop> {
+        self.check()?;
+        self.metering = Metering::open(&self.plan.observe)?;
+        self.lookouts = Lookouts::open(&self.plan.observe.target, &self.cases)?;
+        let interrupts = Arc::clone(&self.interrupts);
+        let started = SystemTime::now();
+        let folder = match self.place {
+            Place::Below(runs) => RunFolder::create(runs, &self.plan.name, started),
+            Place::At(path) => RunFolder::create_at(path),
+        };
+        let folder = folder.map_err(not_recorded)?;
+        folder.write_plan(&self.plan).map_err(not_recorded)?;
+        let journal = folder.create_journal().map_err(not_recorded)?;
+        let mut chronicle = Chronicle::new(RunRecord::new(journal, &[]), Sequence::new(&self.plan));
+        self.null_paths = NullPaths::new(self.calibrate(&interrupts));
+        chronicle.note(Event::RunStarted(Box::new(RunStarted {
+            schema: JOURNAL_SCHEMA.to_owned(),
+            id: folder.id().to_owned(),
+            started: rfc3339(started),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            host: weigh_observe::host::facts(),
+            plan: self.plan.clone(),
+            setup: self.setup.clone(),
+            null_path: self.null_paths.calibrations(),
+            energy: self.energy.clone(),
+        })))?;
+        self.carry_out(folder, chronicle, &interrupts, work)
+    }
+
+    /// What this machine and this build can do at most of what is to be weighed.
+    fn calibrate(&self, interrupts: &Interrupts) -> Vec<Calibration> {
+        // On hosts of their own generator and target no longer share this loopback.
+        if !matches!(self.privileges, Privileges::Loopback) {
+            return Vec::new();
+        }
+        let kinds: Vec<Kind> = self.cases.iter().filter_map(Kind::of).collect();
+        let bench = Bench { pinning: &self.pinning, shards: self.shards, interrupts };
+        let found = bench.calibrate(&kinds, false);
+        // A study says it of every plan: once is in the record, and enough.
+        if !self.is_quiet && matches!(self.place, Place::Below(_)) {
+            found.iter().for_each(|calibration| self.watcher.say(&calibration.words()));
+        }
+        found
+    }
+
+    /// Does what a run that ended early has left to do, and nothing twice.
+    pub fn resume(mut self, begun: Begun) -> Result<Finished, Stop> {
+        self.check()?;
+        let interrupts = Arc::clone(&self.interrupts);
+        let Begun { folder, journal, events, started, .. } = begun;
+        self.null_paths = NullPaths::new(started.null_path);
+        let (mut sequence, untold) = Sequence::resume(&self.plan, &events);
+        let is_search = events.iter().any(|event| matches!(event, Event::SearchBegun { .. }));
+        let is_done =
+            matches!(events.last(), Some(Event::RunFinished { outcome }) if outcome == "done");
+        let is_over = match is_search {
+            true => trials::is_done(&self, &events)?,
+            false => sequence.next(sequence.elapsed()) == Step::Done,
+        };
+        if is_done && is_over {
+            if matches!(self.place, Place::Below(_)) {
+                self.watcher.say(&format!("{} is done: nothing is left to do", folder.id()));
+            }
+            let summary = folder.write_results(&events).map_err(not_recorded)?;
+            let finished = finished(folder, summary);
+            let record = RunRecord::new(journal, &events);
+            clear_targets(
+                &finished.folder,
+                finished.first_failure.is_some() || record.has_suspect_targets(),
+            );
+            return Ok(finished);
+        }
+        self.metering = Metering::open(&self.plan.observe)?;
+        self.lookouts = Lookouts::open(&self.plan.observe.target, &self.cases)?;
+        let mut chronicle = Chronicle::new(RunRecord::new(journal, &events), sequence);
+        chronicle.put_down(Event::RunResumed(Box::new(RunResumed {
+            at: rfc3339(SystemTime::now()),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            host: weigh_observe::host::facts(),
+            boot: weigh_observe::boot::id(),
+        })))?;
+        for decision in untold {
+            chronicle.put_down(decision)?;
+        }
+        match is_search {
+            true => self.carry_out(folder, chronicle, &interrupts, trials::go_on),
+            false => self.carry_out(folder, chronicle, &interrupts, follow_the_plan),
+        }
+    }
+
+    fn check(&self) -> Result<(), Stop> {
+        Probes::of(PROBES).check(&self.plan, &self.cases)?;
+        let trials = Trials::new(&self.plan, &self.cases);
+        self.cases.iter().enumerate().try_for_each(|(index, case)| {
+            let trial = trials.trial(index, case, 0);
+            check_trial(&case.lane, &trial, &case.material, self.shards).map(|_| ())
+        })
+    }
+
+    /// Does the work with a meter beside it, and reads the log of one outside when it is done.
+    fn metered<T>(
+        &self,
+        interrupts: &Interrupts,
+        chronicle: &mut Chronicle,
+        work: impl FnOnce(&mut Chronicle) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        if let Some(complaint) = self.metering.complaint() {
+            self.watcher.say(&complaint);
+        }
+        if let Some(notice) = self.metering.notice().filter(|_| !self.is_quiet) {
+            self.watcher.say(&notice);
+        }
+        if let Some(event) = self.metering.told() {
+            chronicle.put_down(event)?;
+        }
+        let Some((file, voltage_v)) = self.metering.log() else { return work(chronicle) };
+        chronicle.put_down(Event::LoadPulses(pulses::make(&self.metering, interrupts)))?;
+        let done = work(chronicle)?;
+        chronicle.put_down(Event::LoadPulses(pulses::make(&self.metering, interrupts)))?;
+        let told = outside::settle(&chronicle.events()?, (file, voltage_v), LOG_WITHIN);
+        if let Some(complaint) = outside::complaint(&told) {
+            self.watcher.say(&format!(
+                "no energy: {complaint}; once the log is whole type weigh meters --log {file} \
+                 --run latest"
+            ));
+        }
+        told.into_iter().try_for_each(|event| chronicle.put_down(event))?;
+        Ok(done)
+    }
+
+    fn carry_out(
+        &self,
+        folder: RunFolder,
+        mut chronicle: Chronicle,
+        interrupts: &Interrupts,
+        work: impl Work,
+    ) -> Result<Finished, Stop> {
+        let result = self.metered(interrupts, &mut chronicle, |chronicle| {
+            work(self, &folder, interrupts, chronicle)
+        });
+        let (first_failure, mut unrecorded) = match result {
+            Ok(first_failure) => (first_failure, None),
+            Err(stop) if stop.exit() == Exit::Record => (None, Some(stop)),
+            Err(stop) => return Err(stop),
+        };
+        let interrupted = interrupts.exit();
+        let outcome = match (&unrecorded, interrupted) {
+            (Some(_), _) => "failed",
+            (None, Some(_)) => "interrupted",
+            (None, None) => "done",
+        };
+        let mut unwritten =
+            chronicle.note(Event::RunFinished { outcome: outcome.to_owned() }).err();
+        let events = chronicle.events()?;
+        let summary = match interrupts.reporting(|| folder.write_results(&events)) {
+            Ok(summary) => summary,
+            Err(error) => {
+                unwritten = unwritten.or(Some(not_recorded(error)));
+                Summary::from_events(&events).map_err(|error| Stop::new(Exit::Internal, error))?
+            }
+        };
+        unrecorded = unrecorded.or(unwritten);
+        clear_targets(&folder, first_failure.is_some() || chronicle.has_suspect_targets());
+        let earlier = finished(folder, summary);
+        let first_failure = first_failure.or(earlier.first_failure);
+        Ok(Finished { first_failure, unrecorded, interrupted, ..earlier })
+    }
+}
+
+/// How long the program of a meter outside may take to write down the last pulses.
+const LOG_WITHIN: Duration = Duration::from_secs(10);
+
+/// Takes away what targets left, unless somebody may want to read their logs.
+fn clear_targets(folder: &RunFolder, has_suspects: bool) {
+    if !has_suspects {
+        let _ = std::fs::remove_dir_all(folder.path().join("targets"));
+    }
+}
+
+/// A run with these results. What failed in an earlier sitting has failed all the same.
+fn finished(folder: RunFolder, summary: Summary) -> Finished {
+    let first_failure =
+        summary.failures.first().map(|failure| Stop::new(Exit::Target, &failure.error));
+    Finished { summary, folder, first_failure, unrecorded: None, interrupted: None }
+}

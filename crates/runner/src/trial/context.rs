@@ -1,0 +1,209 @@
+//! What a trial is run with, and what its probes are given and leave.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use weigh_engine::message_log::MessageLog;
+use weigh_engine::record::Beside;
+use weigh_limit::attribution::Observed;
+use weigh_model::background::Background;
+use weigh_model::body::Composer;
+use weigh_model::energy::Span;
+use weigh_model::event::Event;
+use weigh_model::protocol::Dial;
+use weigh_model::{Doubt, Emulation, Load, Nanos, Trial};
+use weigh_observe::cpu::monotonic_ns;
+use weigh_report::RecordError;
+use weigh_seal::BodySealer;
+use weigh_stage::pinning::Pinning;
+
+use crate::case::background::BackgroundCase;
+use crate::case::lanes::Lane;
+use crate::exit::{Exit, Stop};
+use crate::interrupts::Interrupts;
+use crate::probes::carried::Carried;
+use crate::probes::departures::Departures;
+use crate::probes::hearing::Heard;
+use crate::probes::metering::Metering;
+use crate::targets::handshakes::Handshakes;
+use crate::targets::kept::{Counted, Lease, Targets};
+use crate::targets::stage::Stage;
+use crate::targets::watching::Lookouts;
+use crate::trial::news::TrialNews;
+
+/// What a trial is run with.
+pub struct TrialOptions<'s> {
+    /// The cores of generator and target.
+    pub pinning: &'s Pinning,
+    /// Shards of the generator.
+    pub shards: u32,
+    /// Length of the intervals of the time series, if the plan states it.
+    pub every: Option<Nanos>,
+    /// Signals that may end the trial early.
+    pub interrupts: &'s Interrupts,
+    /// Receives what shards and probes report while the trial runs.
+    pub progress: Sender<TrialNews>,
+    /// The file for single messages, if they are kept.
+    pub messages: Option<PathBuf>,
+    /// The hosts, the path and the relay between generator and target.
+    pub stage: Stage,
+    /// How energy is measured.
+    pub metering: &'s Metering,
+    /// What is observed of external targets.
+    pub lookouts: &'s Lookouts,
+    /// Shows the user a line while the trial waits.
+    pub say: &'s (dyn Fn(&str) + Sync),
+    /// The tools whose figures are computed in addition.
+    pub emulate: &'s [Emulation],
+    /// The second workload, if there is one.
+    pub background: Option<Arc<BackgroundCase>>,
+}
+
+/// A trial as its probes see it.
+pub struct TrialContext<'t> {
+    /// Protocol, settings and target.
+    pub lane: &'t Lane,
+    /// The trial; its endpoint is known.
+    pub trial: &'t Trial,
+    /// What it is run with.
+    pub options: &'t TrialOptions<'t>,
+    /// The targets of the run.
+    pub targets: &'t mut Targets,
+    /// The target of this trial.
+    pub lease: &'t mut Lease,
+    /// When the clock of the trial stood at 0; of [`Probe::prepare`](crate::probe::Probe::prepare),
+    /// when the target was up.
+    pub clock: Clock,
+    /// What the generator starts with.
+    pub client: Client,
+    /// Begin and end of the measurement window on the clock of the trial, known once the generator
+    /// is done.
+    pub window: Window,
+    /// What the engine needs for its record.
+    pub beside: Beside,
+    /// What the probes have found so far.
+    pub found: Findings,
+}
+
+/// When the clock of a trial stood at 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// As an instant.
+    pub epoch: Instant,
+    /// On the monotonic clock, nanoseconds.
+    pub monotonic_ns: u64,
+    /// Since 1970-01-01, nanoseconds.
+    pub unix_ns: u64,
+}
+
+/// What the generator starts with.
+pub struct Client {
+    /// Makes connections. Absent only once the generator has taken it.
+    pub dial: Option<Dial>,
+    /// Makes bodies.
+    pub composer: Option<Composer>,
+    /// Seals them, if they are sealed.
+    pub sealer: Option<Arc<BodySealer>>,
+    /// Where the target, or the relay before it, listens.
+    pub address: SocketAddr,
+    /// Takes what happens to every single message, if a probe reads it.
+    pub log: Option<Arc<MessageLog>>,
+    /// Takes the departures of messages, if a probe needs them.
+    pub departures: Option<Departures>,
+}
+
+/// The measurement window on the clock of the trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// It begins.
+    pub from: Nanos,
+    /// It ends.
+    pub to: Nanos,
+}
+
+/// What probes leave for each other, and for whoever runs the trial.
+#[derive(Default)]
+pub struct Findings {
+    /// Events for the journal, in their order.
+    pub events: Vec<Event>,
+    /// Warnings that stand behind those of the probes that warn in the record itself.
+    pub doubts: Vec<Doubt>,
+    /// Processor time of threads and processes of Weighbridge that make no load, nanoseconds.
+    pub aside_cpu_ns: u64,
+    /// What the kernel and the clients carried, for the capture.
+    pub carried: Carried,
+    /// Handshakes as TLS counted them.
+    pub handshakes: Option<Handshakes>,
+    /// Why the path is gone, if it is.
+    pub hindrance: Option<String>,
+    /// Packets that the path dropped, if it counts them.
+    pub dropped: Option<u64>,
+    /// What captures and kernels observed.
+    pub heard: Option<Heard>,
+    /// Use of resources that can run out.
+    pub observed: Observed,
+    /// Why single messages could not be kept.
+    pub unwritten: Option<RecordError>,
+    /// What the target has counted since it was started; absent if that is not known.
+    pub counted: Option<Counted>,
+}
+
+impl TrialOptions<'_> {
+    /// The background at the measured target, if there is one.
+    pub fn mixed(&self) -> Option<&Background> {
+        let asked = self.background.as_ref().map(|own| &own.asked)?;
+        asked.is_at_same().then_some(asked)
+    }
+}
+
+impl TrialContext<'_> {
+    /// The load of the trial.
+    pub fn load(&self) -> &Load {
+        &self.trial.load
+    }
+
+    /// Whether the server confirms messages.
+    pub fn confirms(&self) -> bool {
+        self.client.dial.as_ref().map_or(self.beside.confirms, |dial| dial.confirms)
+    }
+
+    /// A moment of the trial on the monotonic clock, nanoseconds.
+    pub fn monotonic_ns(&self, at: Nanos) -> u64 {
+        self.clock.monotonic_ns + at.0
+    }
+
+    /// The measurement window on the monotonic clock.
+    pub fn span(&self) -> Span {
+        Span::of(self.monotonic_ns(self.window.from), self.monotonic_ns(self.window.to))
+    }
+}
+
+impl Clock {
+    /// A clock that stands at 0 now.
+    pub fn start() -> Clock {
+        let (epoch, monotonic_ns) = (Instant::now(), monotonic_ns());
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Clock { epoch, monotonic_ns, unix_ns: unix.as_nanos() as u64 }
+    }
+}
+
+impl Client {
+    /// A client of the target of this trial, before the probes have begun.
+    ///
+    /// # Errors
+    /// If the protocol cannot do the trial.
+    pub fn of(lane: &Lane, trial: &Trial) -> Result<Client, Stop> {
+        let address = trial.endpoint.as_ref().and_then(|endpoint| endpoint.address);
+        Ok(Client {
+            dial: Some(lane.protocol.dial(trial)?),
+            composer: None,
+            sealer: None,
+            address: address.ok_or_else(|| Stop::new(Exit::Internal, "no address"))?,
+            log: None,
+            departures: None,
+        })
+    }
+}
