@@ -123,7 +123,7 @@ fn hold(connections: u32, version: &str) -> [i64; 2] {
     let weigher = Arc::new(Weigher::default());
     let attendant: Arc<dyn Attendant> = Arc::clone(&weigher) as Arc<dyn Attendant>;
     let outcome = Generator::start(job, Instant::now(), &attendant).unwrap().finish().unwrap();
-    assert_eq!((outcome.held, outcome.lost_links), (u64::from(connections), 0));
+    assert_eq!((outcome.shards.held, outcome.shards.lost_links), (u64::from(connections), 0));
     serving.stop();
     let [generator, broker] = *weigher.0.lock().unwrap();
     [generator - before[0], broker - before[1]]

@@ -10,11 +10,11 @@ use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use weigh_clocks::one_way::ClockReport;
+use weigh_clocks::pair::Exchange;
 use weigh_clocks::records::{ExchangeFile, read_exchanges, read_messages};
 use weigh_clocks::{Asked, Asker, Direction, OneWay, OneWayRefusal, RecordsError, Responder};
 use weigh_model::Nanos;
 use weigh_model::units::parse_duration;
-use weigh_stats::clocks::Exchange;
 
 use crate::numbers::clocks as clock_text;
 use crate::show::output;

@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
+use weigh_runner::exit::{Exit, Stop};
 use weigh_stage::catalogue::{Catalogue, Choice};
 use weigh_stage::find;
 use weigh_stage::install::{InstallError, Installation};
 use weigh_stage::managed::ManagedServer;
 use weigh_stage::process::ProcessError;
 
-use crate::commands::targets::temporary_folder;
+use crate::commands::started::temporary_folder;
 use crate::show::output;
-use weigh_runner::exit::{Exit, Stop};
 
 /// What changes the machine is run only when it was asked for by name and by flag.
 ///

@@ -27,9 +27,13 @@ pub mod runs;
 pub mod seal;
 pub mod serve;
 #[cfg(feature = "pipeline")]
+mod serve_flags;
+#[cfg(feature = "pipeline")]
 pub mod serve_pipeline;
 #[cfg(feature = "pipeline")]
 pub mod serve_stage;
+mod serve_words;
+mod started;
 pub mod stats;
 pub mod study;
 pub mod targets;

@@ -18,15 +18,15 @@ use weigh_plan::world::REFERENCE;
 use weigh_probe::abilities::{Abilities, Ability, SCHEMA};
 use weigh_probe::{Bounds, Reach, Unusable};
 use weigh_protocols as registry;
-use weigh_stage::catalogue::Catalogue;
-
-use crate::commands::targets::Started;
-use crate::output_file;
-use crate::show::output;
 use weigh_runner::case::lanes::Given;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::preflight;
 use weigh_runner::targets::addresses;
+use weigh_stage::catalogue::Catalogue;
+
+use crate::commands::started::Started;
+use crate::output_file;
+use crate::show::output;
 
 /// The flags of `weigh targets probe`.
 #[derive(Args)]

@@ -1,7 +1,7 @@
 //! `weigh serve`: a reference server in the foreground, or a service of the storage pipeline.
 
 use std::io::BufRead;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -13,11 +13,11 @@ use weigh_model::endpoint::{secure_scheme, websocket_scheme};
 use weigh_model::trial::Settings;
 use weigh_model::{Endpoint, Protocol, tls, websocket};
 use weigh_protocols as registry;
-use weigh_stage::serve_lines::{Request, error_line, listening_line, report_line};
+use weigh_stage::serve_lines::{listening_line, report_line};
 
 #[cfg(feature = "pipeline")]
 use super::serve_stage::Stage;
-use crate::show::output;
+use super::serve_words::{address, answer, say};
 use weigh_runner::case::lanes::Given;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::targets::layers;
@@ -175,21 +175,6 @@ fn last_words(serving: &Serving) -> Result<(), Stop> {
     say(&line)
 }
 
-/// Reads where to listen.
-pub fn address(text: &str) -> Result<SocketAddr, String> {
-    if let Ok(address) = text.parse() {
-        return Ok(address);
-    }
-    // A name such as localhost stands for addresses; IPv4 first, as elsewhere.
-    let found = text.to_socket_addrs().map(Iterator::collect::<Vec<SocketAddr>>);
-    let mut found = found.unwrap_or_default();
-    found.sort_by_key(SocketAddr::is_ipv6);
-    found.first().copied().ok_or_else(|| {
-        "no address with a port: type 127.0.0.1:1883, [::1]:1883, or 127.0.0.1:0 for a free port"
-            .to_owned()
-    })
-}
-
 /// Answers requests until stdin ends.
 fn obey(count: impl Fn() -> Result<String, String>) {
     for line in std::io::stdin().lock().lines() {
@@ -198,19 +183,6 @@ fn obey(count: impl Fn() -> Result<String, String>) {
             return;
         }
     }
-}
-
-/// The answer to a request.
-pub fn answer(request: &str, count: impl Fn() -> Result<String, String>) -> String {
-    match Request::parse(request) {
-        Ok(Request::Report) => count().unwrap_or_else(|error| error_line(&error)),
-        Err(error) => error_line(&error),
-    }
-}
-
-/// Whoever started us may read line by line, so every line is flushed.
-pub fn say(line: &str) -> Result<(), Stop> {
-    output::put(&format!("{line}\n"))
 }
 
 /// What is served instead of a protocol.

@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use weigh_model::Endpoint;
+use weigh_runner::exit::{Exit, Stop};
 use weigh_stage::family::{Child, Member};
 use weigh_stage::serve_lines::parse_listening;
 
-use crate::commands::serve::say;
-use crate::commands::serve_stage::{
+use crate::commands::serve_flags::{
     LOOK_EVERY, MEMORY, PASSWORD, PipelineFlags, PipelineStage, Switch,
 };
-use weigh_runner::exit::{Exit, Stop};
+use crate::commands::serve_words::say;
 
 /// The processes, from the store to the entry.
 struct Pipeline {

@@ -171,16 +171,7 @@ fn a_run_of_an_older_version_is_listed_and_judged_anew() {
 /// exit code, and in the answers. The rest is judged.
 #[test]
 fn a_server_that_does_not_start_costs_only_its_own_claims() {
-    let place = Place::with_study("judged-failing", |file, text| match file {
-        "plan-published.toml" => text.replace("\"mosquitto\"", "\"never-starts\""),
-        _ => text.to_owned(),
-    });
-    fs::create_dir_all(place.folder().join("data/targets")).expect("a folder");
-    let mosquitto = include_str!("../../targets/mosquitto.toml");
-    let own = mosquitto
-        .replace("name = \"mosquitto\"", "name = \"never-starts\"")
-        .replace("binaries = [\"mosquitto\"]", "binaries = [\"false\"]");
-    place.write("data/targets/never-starts.toml", &own);
+    let place = Place::with_target("judged-failing", "never-starts", "false");
     let parts = ["published/E2 is not run", "before it was ready"];
     let ended = place.study("run", &["--json"]).with(3).saying(&parts);
     let document = ended.json();

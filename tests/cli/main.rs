@@ -48,6 +48,7 @@ mod serving;
 mod slow_paths;
 #[cfg(feature = "pipeline")]
 mod stages;
+mod stored;
 mod strangers;
 mod studies;
 mod sys;

@@ -32,6 +32,21 @@ impl Place {
         place
     }
 
+    /// A place with the tiny study, whose server is `target` in place of mosquitto: a target of the
+    /// user's own, which starts `program`.
+    pub(crate) fn with_target(name: &str, target: &str, program: &str) -> Place {
+        let place = Place::with_study(name, |file, text| match file {
+            "plan-published.toml" => text.replace("\"mosquitto\"", &format!("{target:?}")),
+            _ => text.to_owned(),
+        });
+        fs::create_dir_all(place.folder().join("data/targets")).expect("a folder");
+        let own = include_str!("../../targets/mosquitto.toml")
+            .replace("name = \"mosquitto\"", &format!("name = {target:?}"))
+            .replace("binaries = [\"mosquitto\"]", &format!("binaries = [{program:?}]"));
+        place.write(&format!("data/targets/{target}.toml"), &own);
+        place
+    }
+
     pub(crate) fn tiny(name: &str) -> Place {
         Place::with_study(name, |_, text| text.to_owned())
     }
@@ -195,17 +210,7 @@ fn a_question_of_how_many_can_be_asked_for_alone() {
 /// its claims are not run, with what to type; the others have answers.
 #[test]
 fn a_server_that_is_missing_costs_only_its_own_claims() {
-    let place = Place::with_study("study-missing", |file, text| match file {
-        // A target of the user's own, which nobody can have installed.
-        "plan-published.toml" => text.replace("\"mosquitto\"", "\"nobody-has-it\""),
-        _ => text.to_owned(),
-    });
-    fs::create_dir_all(place.folder().join("data/targets")).expect("a folder");
-    let mosquitto = include_str!("../../targets/mosquitto.toml");
-    let own = mosquitto
-        .replace("name = \"mosquitto\"", "name = \"nobody-has-it\"")
-        .replace("binaries = [\"mosquitto\"]", "binaries = [\"nobody-has-it\"]");
-    place.write("data/targets/nobody-has-it.toml", &own);
+    let place = Place::with_target("study-missing", "nobody-has-it", "nobody-has-it");
     let ended = place.study("run", &["--json"]).with(0);
     let ended = ended.saying(&["published/E2 is not run", "nobody-has-it is not installed"]);
     let document = place.document();

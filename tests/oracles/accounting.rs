@@ -42,7 +42,7 @@ fn a_closed_loop_obeys_little_and_thinks_as_told() {
         let (sends, seen) = sends(setup.clone());
         let window_s = seen.outcome.window(&setup.load).unwrap().as_secs_f64();
         let x = seen.ledger().delivered.unwrap() as f64 / window_s;
-        let r = seen.outcome.recorder.response.mean().unwrap() / 1e9;
+        let r = seen.outcome.shards.recorder.response.mean().unwrap() / 1e9;
         let z = setup.load.think.as_secs_f64();
         let n = f64::from(clients * window);
         println!(
@@ -72,7 +72,7 @@ fn warm_up_is_left_out_exactly() {
     let warmups = all.iter().filter(|(_, mark)| mark.warmup).count();
     assert_eq!((warmups, all.len()), (1400, 2400));
     assert_eq!((seen.ledger().sent, seen.server.warmup), (1000, 1400));
-    assert_eq!(seen.outcome.recorder.response.count(), 1000);
+    assert_eq!(seen.outcome.shards.recorder.response.count(), 1000);
     assert_eq!(seen.server.unique, 1000);
     let mut closed = request(500).connections(3);
     closed.load.warmup = Nanos::from_millis(50);
@@ -80,7 +80,7 @@ fn warm_up_is_left_out_exactly() {
     let warmups = all.iter().filter(|(_, mark)| mark.warmup).count() as u64;
     assert!(warmups >= 3 * 49, "{warmups}");
     assert_eq!((seen.ledger().sent, seen.server.warmup), (500, warmups));
-    assert_eq!(seen.outcome.recorder.response.count(), 500);
+    assert_eq!(seen.outcome.shards.recorder.response.count(), 500);
     let mut timed = request(0).connections(2).open("constant", "1000/s");
     (timed.load.messages, timed.load.duration) = (None, Some(Nanos::from_millis(300)));
     timed.load.warmup = Nanos::from_millis(100);

@@ -47,11 +47,11 @@ fn across(mut setup: Setup) -> Setup {
 }
 
 fn quantile_ms(seen: &Seen, q: f64) -> f64 {
-    seen.outcome.recorder.response.quantile(q).unwrap() as f64 / 1e6
+    seen.outcome.shards.recorder.response.quantile(q).unwrap() as f64 / 1e6
 }
 
 fn mean_ms(seen: &Seen) -> f64 {
-    seen.outcome.recorder.response.mean().unwrap() / 1e6
+    seen.outcome.shards.recorder.response.mean().unwrap() / 1e6
 }
 
 fn at_the_gate(seconds: u64) -> Setup {
@@ -124,7 +124,10 @@ fn a_constant_queue_and_the_path_on_virtual_time() {
     let mut rebuilt = Histogram::new();
     let add = |(due, left): &(Nanos, Nanos)| rebuilt.record((*left + ONE_WAY - *due).0);
     stamps.lock().unwrap().iter().for_each(add);
-    assert!(*seen.outcome.recorder.response == rebuilt, "the record differs from the stamps");
+    assert!(
+        *seen.outcome.shards.recorder.response == rebuilt,
+        "the record differs from the stamps"
+    );
     let (mean, quantile) = theory(Service::Constant, rho);
     assert_near("mean", mean_ms(&seen), mean + ROUND_TRIP_MS, 0.02 * mean);
     for q in [0.5, 0.9, 0.99] {
@@ -152,7 +155,7 @@ fn a_constant_queue_and_the_path_between_hosts() {
         assert!(*left - *due >= ONE_WAY + Nanos::from_millis(1), "served before it arrived");
         rebuilt.record((*left - *due).0);
     }
-    let recorded = &seen.outcome.recorder.response;
+    let recorded = &seen.outcome.shards.recorder.response;
     assert_eq!(recorded.count(), rebuilt.count());
     for step in 1..100 {
         let q = f64::from(step) / 100.0;

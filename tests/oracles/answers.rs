@@ -102,7 +102,7 @@ fn check(seen: &Seen, refused: u64, no_subscriber: u64) {
     assert_eq!(ledger.lost, Some(refused));
     assert_eq!(ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0), refused);
     assert_eq!(ledger.no_subscriber, no_subscriber);
-    let recorder = &seen.outcome.recorder;
+    let recorder = &seen.outcome.shards.recorder;
     assert_eq!(recorder.error.count(), refused);
     assert_eq!(recorder.response.count(), MESSAGES - refused);
     assert_eq!(recorder.service.count(), MESSAGES - refused);

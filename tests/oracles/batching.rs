@@ -19,11 +19,11 @@ const PROTOCOLS: [(&str, &[(&str, &str)]); 4] =
     [("http1", &[]), ("mqtt", &[("qos", "1")]), ("mqtt", &[("qos", "2")]), ("tcp", &[])];
 
 fn response_ms(seen: &Seen, q: f64) -> f64 {
-    seen.outcome.recorder.response.quantile(q).unwrap() as f64 / 1e6
+    seen.outcome.shards.recorder.response.quantile(q).unwrap() as f64 / 1e6
 }
 
 fn batch_ms(seen: &Seen) -> f64 {
-    seen.outcome.recorder.batch.mean().unwrap() / 1e6
+    seen.outcome.shards.recorder.batch.mean().unwrap() / 1e6
 }
 
 /// 1,000 messages, 100 at a time, one exchange after the other: ten round trips.
@@ -36,11 +36,11 @@ fn a_batch_takes_a_round_trip_however_many_messages_are_in_it() {
         assert_eq!((seen.server.unique, seen.server.duplicates), (1000, 0), "{what}");
         // PUBLISH, PUBREC, PUBREL, PUBCOMP are two round trips.
         let trips = if settings.contains(&("qos", "2")) { 2.0 } else { 1.0 };
-        let recorder = &seen.outcome.recorder;
+        let recorder = &seen.outcome.shards.recorder;
         assert_eq!((recorder.batch.count(), recorder.response.count()), (10, 1000), "{what}");
         assert_near(&what, batch_ms(&seen), 20.0 * trips, 0.1);
         assert_near(&what, response_ms(&seen, 0.5), 20.0 * trips, 0.1);
-        let whole = recorder.last_done.unwrap() - recorder.first_sent.unwrap();
+        let whole = recorder.span.last_done.unwrap() - recorder.span.first_sent.unwrap();
         assert_near(&what, whole.as_secs_f64() * 1e3, 200.0 * trips, 1.0);
         assert_eq!(recorder.writes, 10, "{what}");
     }
@@ -54,7 +54,7 @@ fn a_total_that_does_not_divide_is_sent_all_the_same() {
         setup.load.window = Some(2);
         let seen = setup.on_virtual_time();
         assert_eq!(seen.ledger().delivered, Some(1003), "{protocol}");
-        assert_eq!(seen.outcome.recorder.batch.count(), 3 * 4, "{protocol}");
+        assert_eq!(seen.outcome.shards.recorder.batch.count(), 3 * 4, "{protocol}");
     }
 }
 
@@ -67,7 +67,7 @@ fn a_burst_leaves_in_batches() {
         setup.load.window = Some(1);
         let seen = setup.on_virtual_time();
         assert_eq!(seen.ledger().delivered, Some(1000), "{protocol}");
-        assert_eq!(seen.outcome.recorder.batch.count(), 4, "{protocol}");
+        assert_eq!(seen.outcome.shards.recorder.batch.count(), 4, "{protocol}");
     }
 }
 
@@ -80,13 +80,13 @@ fn at_a_rate_messages_wait_until_their_batch_is_full() {
         let seen = batches(protocol, settings, 1005, 100).open("constant", "1000/s");
         let seen = seen.on_virtual_time();
         assert_eq!(seen.ledger().delivered, Some(1005), "{protocol}");
-        let recorder = &seen.outcome.recorder;
+        let recorder = &seen.outcome.shards.recorder;
         assert_eq!(recorder.batch.count(), 11, "{protocol}");
         let most = recorder.response.max().unwrap() as f64 / 1e6;
         assert_near(protocol, most, 99.0 + 20.0 * trips, 0.3);
         assert_near(protocol, response_ms(&seen, 0.5), 49.5 + 20.0 * trips, 2.0);
         // That wait is no lag of the generator.
-        assert_eq!(recorder.own_lag.max(), Some(0), "{protocol}");
+        assert_eq!(recorder.lags.own.max(), Some(0), "{protocol}");
     }
 }
 
@@ -97,7 +97,7 @@ fn a_batch_goes_in_parts_where_the_server_takes_no_more() {
     setup.server_settings = vec![("broker_receive_maximum".to_owned(), "40".to_owned())];
     let seen = setup.on_virtual_time();
     assert_eq!(seen.ledger().delivered, Some(300));
-    assert_eq!(seen.outcome.recorder.batch.count(), 3);
+    assert_eq!(seen.outcome.shards.recorder.batch.count(), 3);
     // 40, 40 and 20: three round trips.
     assert_near("batch, ms", batch_ms(&seen), 60.0, 0.1);
 }

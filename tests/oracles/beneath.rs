@@ -5,9 +5,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use weigh_model::random::Random;
 use weigh_model::{Nanos, Pattern};
 use weigh_stats::paired::Paired;
+use weigh_stats::random::Random;
 
 use crate::rig::{Setup, assert_near};
 use crate::scripted::Policy;
@@ -47,7 +47,7 @@ fn means(seed: u64) -> [f64; 3] {
     // It lasts longer than what is measured.
     let beneath = stream(BENEATH, 1.05 * SECONDS, 500 + seed);
     let of = |outcome: &weigh_engine::outcome::Outcome| {
-        outcome.recorder.response.mean().unwrap() / SERVICE_NS
+        outcome.shards.recorder.response.mean().unwrap() / SERVICE_NS
     };
     let alone = measured.scripted_on_virtual_time(server(&Busy::default(), seed));
     let busy = Busy::default();

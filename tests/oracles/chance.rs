@@ -60,7 +60,7 @@ fn the_same_seed_is_the_same_trial() {
         assert_eq!(first.ledger(), again.ledger());
         assert_eq!(first.server, again.server);
         let times = |seen: &Seen| {
-            let times = seen.outcome.recorder.times();
+            let times = seen.outcome.shards.recorder.times();
             times.iter().map(|(name, times)| (*name, times.to_base64())).collect::<Vec<_>>()
         };
         assert_eq!(times(&first), times(&again));

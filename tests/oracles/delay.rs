@@ -52,7 +52,7 @@ fn check(setup: &Setup, seen: &Seen, expected: Nanos, tolerance_ns: f64) {
     let name = format!("{} {:?} {}", setup.protocol.name(), setup.settings, setup.load.arrival);
     let ledger = seen.ledger();
     assert_eq!((ledger.sent, ledger.lost), (MESSAGES, Some(0)), "{name}");
-    let recorder = &seen.outcome.recorder;
+    let recorder = &seen.outcome.shards.recorder;
     let is_delivered = setup.load.pattern == Pattern::Deliver;
     if is_delivered {
         assert_eq!(recorder.delivery.count(), MESSAGES, "{name}");
@@ -102,9 +102,11 @@ fn fifty_milliseconds_are_fifty_on_sockets() {
     for setup in setups {
         let setup = setup.connections(40).open("constant", "500/s");
         let seen = setup.scripted_on_sockets(Box::new(late));
-        assert_eq!(seen.outcome.recorder.response.count(), MESSAGES);
+        assert_eq!(seen.outcome.shards.recorder.response.count(), MESSAGES);
         assert_eq!(seen.ledger().lost, Some(0));
         // No answer can be earlier than the server made it; how much later is the machine's.
-        assert!(seen.outcome.recorder.response.min().unwrap() as f64 >= 0.999 * DELAY.0 as f64);
+        assert!(
+            seen.outcome.shards.recorder.response.min().unwrap() as f64 >= 0.999 * DELAY.0 as f64
+        );
     }
 }

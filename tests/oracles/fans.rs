@@ -34,7 +34,7 @@ fn check(what: &str, setup: &Setup, seen: &Seen) {
     assert_eq!((ledger.corrupt, ledger.foreign, ledger.not_sent), (0, 0, 0), "{what}");
     let server = &seen.server;
     assert_eq!((server.unique, server.forwarded), (messages, pairs), "{what}");
-    assert!(server.dropped.is_empty() && seen.outcome.lost_links == 0, "{what}: {server:?}");
+    assert!(server.dropped.is_empty() && seen.outcome.shards.lost_links == 0, "{what}: {server:?}");
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use weigh_model::ledger::Cause;
 use weigh_model::load::Topology;
-use weigh_model::random::Random;
 use weigh_model::{Ledger, Nanos, Pattern};
+use weigh_stats::random::Random;
 
 use crate::fault_connection::{Action, CONFIRMS, Programme, Side, name, wrap};
 use crate::rig::{Seen, Setup};
@@ -202,7 +202,7 @@ impl Case {
             assert_eq!(seen.server.duplicates, done.count("duplicate"), "{name}");
             assert_eq!(seen.server.corrupt, corrupt, "{name}");
         }
-        assert_eq!(seen.outcome.recorder.error.count(), 0, "{name}");
+        assert_eq!(seen.outcome.shards.recorder.error.count(), 0, "{name}");
     }
 
     fn on_virtual_time(&self) {

@@ -26,11 +26,11 @@ pub fn gate(service: Nanos) -> Policy {
 }
 
 fn quantile_ms(seen: &Seen, q: f64) -> f64 {
-    seen.outcome.recorder.response.quantile(q).unwrap() as f64 / 1e6
+    seen.outcome.shards.recorder.response.quantile(q).unwrap() as f64 / 1e6
 }
 
 fn mean_ms(seen: &Seen) -> f64 {
-    seen.outcome.recorder.response.mean().unwrap() / 1e6
+    seen.outcome.shards.recorder.response.mean().unwrap() / 1e6
 }
 
 /// True if the generator's own lateness makes up a tenth of what may be off, or more.
@@ -111,7 +111,7 @@ fn the_gate_is_seen_on_sockets() {
         let seen = setup.scripted_on_sockets(gate(Nanos(0)));
         assert_eq!(seen.ledger().delivered, Some(3000));
         let is_refused = is_late(&seen, &setup);
-        let lag = seen.outcome.recorder.own_lag.quantile(0.999).unwrap() as f64 / 1e6;
+        let lag = seen.outcome.shards.recorder.lags.own.quantile(0.999).unwrap() as f64 / 1e6;
         let mut outside = Vec::new();
         if (mean_ms(&seen) - 5.0).abs() > 1.05 {
             outside.push(format!("mean {:.2} ms, not 5.0", mean_ms(&seen)));

@@ -21,9 +21,9 @@ fn hold(keep_alive: &str, seconds: u64) -> Setup {
 /// What holds of every hold that nothing disturbs.
 fn check(setup: &Setup, seen: &Seen) {
     let (outcome, ledger) = (&seen.outcome, seen.ledger());
-    let alive = outcome.alive;
-    assert_eq!((outcome.opened, outcome.held), (CONNECTIONS, CONNECTIONS));
-    assert_eq!((outcome.lost_links, alive.answered), (0, alive.sent));
+    let alive = outcome.shards.alive;
+    assert_eq!((outcome.shards.opened, outcome.shards.held), (CONNECTIONS, CONNECTIONS));
+    assert_eq!((outcome.shards.lost_links, alive.answered), (0, alive.sent));
     assert_eq!((ledger.scheduled, ledger.sent, ledger.received), (0, 0, 0));
     assert_eq!((ledger.not_sent, ledger.lost.unwrap_or(0)), (0, 0));
     assert_eq!((seen.server.connections, seen.server.received), (CONNECTIONS, 0));
@@ -39,11 +39,11 @@ fn two_thousand_connections_for_five_minutes_on_virtual_time() {
     let setup = hold("60s", 300);
     let seen = setup.on_virtual_time();
     check(&setup, &seen);
-    let alive = seen.outcome.alive;
+    let alive = seen.outcome.shards.alive;
     assert_eq!((alive.sent, alive.in_window), (5 * CONNECTIONS, 5 * CONNECTIONS));
     let shorter = hold("60s", 1).on_virtual_time();
-    assert_eq!(shorter.outcome.alive.sent, 0);
-    let (long, short) = (seen.outcome.bytes, shorter.outcome.bytes);
+    assert_eq!(shorter.outcome.shards.alive.sent, 0);
+    let (long, short) = (seen.outcome.shards.bytes, shorter.outcome.shards.bytes);
     let pings = (long.0 - short.0, long.1 - short.1);
     assert_eq!(pings, (2 * alive.sent, 2 * alive.sent));
     let per_s = seen.outcome.metrics(&setup.load)["keep_alives_per_s"];
@@ -57,7 +57,7 @@ fn two_thousand_connections_on_sockets() {
     setup.shards = 2;
     let seen = setup.on_sockets();
     check(&setup, &seen);
-    assert!(seen.outcome.alive.sent >= CONNECTIONS, "{:?}", seen.outcome.alive);
+    assert!(seen.outcome.shards.alive.sent >= CONNECTIONS, "{:?}", seen.outcome.shards.alive);
     assert!(seen.outcome.metrics(&setup.load)["connections_per_s"] > 0.0);
 }
 
@@ -69,13 +69,13 @@ fn pings_without_an_answer_are_told() {
     setup.load.connections = 20;
     setup.wrap = Some(Arc::new(|_, connection| Box::new(Deaf(connection))));
     let seen = setup.on_virtual_time();
-    let alive = seen.outcome.alive;
-    assert_eq!((alive.sent, alive.answered, seen.outcome.lost_links), (20, 0, 0));
+    let alive = seen.outcome.shards.alive;
+    assert_eq!((alive.sent, alive.answered, seen.outcome.shards.lost_links), (20, 0, 0));
     assert_eq!(seen.outcome.metrics(&setup.load)["keep_alives_unanswered"], 20.0);
     setup.load.duration = Some(Nanos::from_secs(100));
     let longer = setup.on_virtual_time();
-    assert_eq!((longer.outcome.alive.sent, longer.outcome.lost_links), (20, 20));
-    assert_eq!(longer.outcome.held, 20, "they stand again");
+    assert_eq!((longer.outcome.shards.alive.sent, longer.outcome.shards.lost_links), (20, 20));
+    assert_eq!(longer.outcome.shards.held, 20, "they stand again");
 }
 
 /// A client that never hears a ping's answer.

@@ -22,7 +22,7 @@ fn late(mut setup: Setup, every: u64) -> Setup {
     setup.link = Link { delay: Nanos::from_millis(5), ..Link::default() };
     setup = setup.open("constant", "10/s");
     let on_time = setup.on_virtual_time();
-    let (first, _) = on_time.outcome.recorder.due_span.unwrap();
+    let (first, _) = on_time.outcome.shards.recorder.span.due.unwrap();
     setup.pauses = vec![Pause {
         from: first + PERIOD - EARLY,
         lasts: EARLY + LATE,
@@ -96,7 +96,7 @@ fn what_waits_for_the_window_is_not_lateness() {
         setup.load.timeout = Nanos::from_secs(60);
         setup.link = Link { delay: PERIOD, ..Link::default() };
         let seen = setup.on_virtual_time();
-        assert!(seen.outcome.recorder.send_lag.max() > Some(4_000_000_000), "{protocol}");
+        assert!(seen.outcome.shards.recorder.lags.all.max() > Some(4_000_000_000), "{protocol}");
         for (name, share) in lag_share::of(&seen.outcome, &setup.load) {
             assert_eq!(share, 0.0, "{protocol} {name}");
         }
@@ -137,8 +137,8 @@ fn a_late_request_is_lateness_of_the_messages_it_fetches() {
     setup.load.poll_limit = Some(100);
     setup.link = Link { delay: Nanos::from_millis(5), ..Link::default() };
     let seen = setup.on_virtual_time();
-    let (first, _) = seen.outcome.recorder.due_span.unwrap();
-    let wait = seen.outcome.recorder.poll_wait.quantile(0.5).unwrap();
+    let (first, _) = seen.outcome.shards.recorder.span.due.unwrap();
+    let wait = seen.outcome.shards.recorder.polls.wait.quantile(0.5).unwrap();
     setup.pauses =
         vec![Pause { from: first + Nanos(wait) - EARLY, lasts: EARLY + LATE, every: Some(PERIOD) }];
     let shares = shares_ms(&setup, 100);
@@ -154,7 +154,7 @@ fn a_late_request_is_lateness_of_the_messages_it_fetches() {
 fn the_shares_of_several_shards_are_those_of_all_their_messages() {
     let of = |every| late(Setup::new("http1", &[], Pattern::Request, 200), every);
     let (setup, mut all) = (of(1), of(1).on_virtual_time().outcome);
-    all.recorder.merge(&of(1000).on_virtual_time().outcome.recorder);
+    all.shards.recorder.merge(&of(1000).on_virtual_time().outcome.shards.recorder);
     let shares = lag_share::of(&all, &setup.load);
     let share = |part: &str| shares[&format!("response_time_lag_ns.{part}")] / 1e6;
     assert_near("p90", share("p90"), 4.0, 0.02);

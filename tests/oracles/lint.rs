@@ -87,16 +87,16 @@ fn a_closed_loop_that_does_not_add_up_breaks_littles_law() {
 fn windows_that_protocols_impose_are_seen() {
     let mut slow = small(13).connections(1).open("constant", "2000/s");
     let outcome = slow.on_virtual_time().outcome;
-    assert_eq!(outcome.granted["in_flight"], 1);
+    assert_eq!(outcome.shards.granted["in_flight"], 1);
     let held_up = |outcome: &Outcome, load: &Load| outcome.metrics(load)["held_up_ratio"];
     // Half a millisecond between messages, and two fifths to three fifths for each of them.
     assert!((0.1..0.9).contains(&held_up(&outcome, &slow.load)));
     slow = slow.open("constant", "100/s");
     assert_eq!(held_up(&slow.on_virtual_time().outcome, &slow.load), 0.0);
     let mut free = Setup::new("tcp", &[], Pattern::Request, MESSAGES).open("constant", "2000/s");
-    assert!(!free.on_virtual_time().outcome.granted.contains_key("in_flight"));
+    assert!(!free.on_virtual_time().outcome.shards.granted.contains_key("in_flight"));
     free.load.window = Some(64);
-    assert_eq!(free.on_virtual_time().outcome.granted["in_flight"], 64);
+    assert_eq!(free.on_virtual_time().outcome.shards.granted["in_flight"], 64);
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn trial(
     setup.load.messages = Some(messages);
     let mut seen = setup.on_virtual_time();
     // Virtual time costs nothing: what a quiet generator would have used.
-    (seen.outcome.cpu, seen.outcome.cpu_max) = (Nanos(1000), Nanos(1000));
+    (seen.outcome.shards.cpu, seen.outcome.cpu_max) = (Nanos(1000), Nanos(1000));
     let mut trial = setup.job(simulated_address()).trial.clone();
     trial.id = format!("{cell}-{arrival}-{repetition}");
     trial.repetition = repetition;

@@ -39,7 +39,7 @@ fn the_delay_is_half_a_period_and_the_path_on_virtual_time() {
         let setup = setup.connections(100).seed(seed);
         let seen = setup.on_virtual_time();
         assert_eq!(seen.ledger().delivered, Some(997 * 20));
-        let recorder = &seen.outcome.recorder;
+        let recorder = &seen.outcome.shards.recorder;
         let delivery = &recorder.delivery;
         // A message reaches the server after 15 ms, the request that brings it back takes 30: the
         // least is that the request comes just behind it.
@@ -61,18 +61,18 @@ fn the_three_parts_add_up_to_the_delivery() {
     let one_way = Nanos::from_millis(15);
     let seen = across(polled(3, "50/s", Nanos::from_millis(400), 10), one_way);
     let seen = seen.connections(9).on_virtual_time();
-    let recorder = &seen.outcome.recorder;
-    let parts = [&recorder.poll_wait, &recorder.poll_round_trip, &recorder.handling];
+    let recorder = &seen.outcome.shards.recorder;
+    let parts = [&recorder.polls.wait, &recorder.polls.round_trip, &recorder.polls.handling];
     let count = recorder.delivery.count();
     assert_eq!((count, seen.ledger().delivered), (1500, Some(1500)));
     let sum: f64 = parts.iter().map(|part| part.mean().unwrap()).sum();
     parts.iter().for_each(|part| assert_eq!(part.count(), count));
     assert_near("sum, ms", ms(sum), ms(recorder.delivery.mean().unwrap()), 0.3);
     // The request is 30 ms on its way, less what of it lies before the message was due.
-    assert!(recorder.poll_round_trip.max().unwrap() <= 30_020_000);
-    assert!(recorder.poll_round_trip.quantile(0.5).unwrap() >= 29_980_000);
+    assert!(recorder.polls.round_trip.max().unwrap() <= 30_020_000);
+    assert!(recorder.polls.round_trip.quantile(0.5).unwrap() >= 29_980_000);
     // Nothing takes time in the simulated world but the way.
-    assert_eq!(recorder.handling.max(), Some(0));
+    assert_eq!(recorder.polls.handling.max(), Some(0));
 }
 
 /// 10 messages a second, 100 requests a second of each consumer: 10 of them find one each.
@@ -83,12 +83,12 @@ fn answers_without_a_message_are_counted_exactly() {
         let setup = polled(consumers, "10/s", Nanos::from_millis(10), 10);
         let seen = across(setup, one_way).on_virtual_time();
         assert_eq!(seen.ledger().delivered, Some(100 * u64::from(consumers)));
-        let recorder = &seen.outcome.recorder;
-        assert_eq!(recorder.polls, 1000 * u64::from(consumers));
-        assert_eq!(recorder.empty_polls, 900 * u64::from(consumers));
-        assert_eq!((recorder.polls_skipped, recorder.polls_refused), (0, 0));
-        assert_eq!(recorder.polled_messages, 100 * u64::from(consumers));
-        assert_eq!(recorder.poll_lag.max(), Some(0));
+        let recorder = &seen.outcome.shards.recorder;
+        assert_eq!(recorder.polls.made, 1000 * u64::from(consumers));
+        assert_eq!(recorder.polls.empty, 900 * u64::from(consumers));
+        assert_eq!((recorder.polls.skipped, recorder.polls.refused), (0, 0));
+        assert_eq!(recorder.polls.messages, 100 * u64::from(consumers));
+        assert_eq!(recorder.polls.lag.max(), Some(0));
     }
 }
 
@@ -97,8 +97,8 @@ fn answers_without_a_message_are_counted_exactly() {
 fn a_request_waits_for_the_answer_to_the_last() {
     let setup = polled(1, "10/s", Nanos::from_millis(20), 5).connections(2);
     let seen = across(setup.clone(), Nanos::from_millis(15)).on_virtual_time();
-    let recorder = &seen.outcome.recorder;
-    assert_eq!((recorder.polls, recorder.polls_skipped), (125, 125));
+    let recorder = &seen.outcome.shards.recorder;
+    assert_eq!((recorder.polls.made, recorder.polls.skipped), (125, 125));
     let doubts = seen.outcome.doubts(&setup.load, true);
     assert!(doubts.iter().any(|doubt| doubt.record().code == "polls-skipped"));
     assert_eq!(seen.ledger().delivered, Some(50));
@@ -112,14 +112,14 @@ fn a_long_poll_is_as_fast_as_the_path() {
     setup.load.poll_wait = Some(Nanos::from_secs(30));
     let seen = across(setup, Nanos::from_millis(15)).on_virtual_time();
     assert_eq!(seen.ledger().delivered, Some(200));
-    let recorder = &seen.outcome.recorder;
+    let recorder = &seen.outcome.shards.recorder;
     let delivery = &recorder.delivery;
     assert_near("least, ms", ms(delivery.min().unwrap() as f64), 30.0, 0.05);
     assert_near("most, ms", ms(delivery.max().unwrap() as f64), 30.0, 0.05);
     // The request was there before the message: nothing was waited for.
-    assert_eq!(recorder.poll_wait.max(), Some(0));
-    assert!(recorder.polls < 210, "{} requests for 200 messages", recorder.polls);
-    assert_eq!(recorder.empty_polls, 0);
+    assert_eq!(recorder.polls.wait.max(), Some(0));
+    assert!(recorder.polls.made < 210, "{} requests for 200 messages", recorder.polls.made);
+    assert_eq!(recorder.polls.empty, 0);
 }
 
 /// A held request to which nothing comes is answered when its wait is over.
@@ -130,8 +130,8 @@ fn a_long_poll_ends_with_its_wait() {
     let seen = across(setup, Nanos::from_micros(100)).on_virtual_time();
     assert_eq!(seen.ledger().delivered, Some(4));
     // A second holds three waits of 300.2 ms and a bit, which ends with the next message.
-    let recorder = &seen.outcome.recorder;
-    assert_eq!((recorder.polls, recorder.empty_polls), (17, 12));
+    let recorder = &seen.outcome.shards.recorder;
+    assert_eq!((recorder.polls.made, recorder.polls.empty), (17, 12));
 }
 
 /// An answer that is full is followed by the next request at once.
@@ -141,9 +141,9 @@ fn a_limit_leaves_nothing_behind() {
     setup.load.poll_limit = Some(10);
     let seen = across(setup, Nanos::from_millis(1)).on_virtual_time();
     assert_eq!(seen.ledger().delivered, Some(500));
-    let recorder = &seen.outcome.recorder;
+    let recorder = &seen.outcome.shards.recorder;
     assert!(recorder.delivery.max().unwrap() < 1_050_000_000);
-    assert!((50..=60).contains(&recorder.polls), "{}", recorder.polls);
+    assert!((50..=60).contains(&recorder.polls.made), "{}", recorder.polls.made);
 }
 
 /// The server keeps fewer readings than come in a period: what it forgot is lost by its hand.
@@ -177,7 +177,7 @@ fn a_lost_connection_loses_no_message() {
     // Consumers connect first; after 1,500 bytes it has asked some twenty times.
     setup.cuts = vec![Cut { to, connection: 0, from_listener: false, after_bytes: 1500 }];
     let seen = across(setup, Nanos::from_millis(1)).on_virtual_time();
-    assert_eq!(seen.outcome.lost_links, 1);
+    assert_eq!(seen.outcome.shards.lost_links, 1);
     assert_eq!((seen.ledger().delivered, seen.ledger().duplicates), (Some(250), 0));
 }
 
@@ -187,10 +187,10 @@ fn the_delay_is_half_a_period_on_sockets() {
     let period = Nanos::from_millis(100);
     let seen = polled(4, "997/s", period, 3).on_sockets();
     assert_eq!(seen.ledger().delivered, Some(4 * 997 * 3));
-    let recorder = &seen.outcome.recorder;
-    assert_eq!(recorder.polls + recorder.polls_skipped, 4 * 30);
+    let recorder = &seen.outcome.shards.recorder;
+    assert_eq!(recorder.polls.made + recorder.polls.skipped, 4 * 30);
     let delay = ms(recorder.delivery.mean().unwrap());
-    let wait = ms(recorder.poll_wait.mean().unwrap());
+    let wait = ms(recorder.polls.wait.mean().unwrap());
     println!("poll on sockets: mean delay {delay:.2} ms, of which waiting {wait:.2} ms of 50");
     assert!(wait <= delay, "what is waited for is part of the delay");
 }

@@ -5,9 +5,9 @@
 use std::sync::{Arc, Mutex};
 
 use weigh_model::mark::{MARK_BYTES, Mark, Reading};
-use weigh_model::random::Random;
 use weigh_model::{Nanos, Pattern};
 use weigh_stats::histogram::Histogram;
+use weigh_stats::random::Random;
 
 use crate::rig::{Setup, assert_near};
 use crate::scripted::{EMPTY_END_BYTES, Policy};
@@ -122,7 +122,7 @@ fn weigh(setup: Setup, service: Service, rho: f64, seed: u64) {
     let setup = setup.open("poisson", &rate).seed(seed);
     let stamps = Stamps::default();
     let seen = setup.scripted_on_virtual_time(queue(service, seed, stamps.clone()));
-    let recorded = &seen.outcome.recorder.response;
+    let recorded = &seen.outcome.shards.recorder.response;
     let stamps = stamps.lock().unwrap();
     assert_eq!(seen.ledger().delivered, setup.load.messages);
     let responses: Vec<f64> =
@@ -219,7 +219,7 @@ fn every_message_is_true_on_sockets() {
         let stamps = Stamps::default();
         let seen = setup.scripted_on_sockets(queue(service, 5, stamps.clone()));
         assert_eq!(seen.ledger().delivered, Some(1500));
-        let recorded = &seen.outcome.recorder.response;
+        let recorded = &seen.outcome.shards.recorder.response;
         let stamps = stamps.lock().unwrap();
         let mut rebuilt = Histogram::new();
         stamps.iter().for_each(|(due, left)| rebuilt.record((*left - *due).0));

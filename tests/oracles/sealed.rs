@@ -74,11 +74,11 @@ fn every_delivery_opens_and_the_seed_still_decides_all_times() {
         assert_eq!(sealer.opened.load(Ordering::Relaxed), pairs, "{protocol}");
         // 20 bytes beside the mark, 40 of frame, 84 for each recipient, 84 of signature.
         let bytes = 44 + 20 + 40 + 1 + 84 * u64::from(RECIPIENTS) + 86;
-        assert_eq!(seen.outcome.recorder.body_bytes, MESSAGES * bytes, "{protocol}");
+        assert_eq!(seen.outcome.shards.recorder.body_bytes, MESSAGES * bytes, "{protocol}");
         let again = setup.on_virtual_time();
         assert_eq!(again.ledger(), seen.ledger(), "{protocol}");
-        assert_eq!(again.outcome.ended, seen.outcome.ended, "{protocol}");
-        assert_eq!(again.outcome.bytes, seen.outcome.bytes, "{protocol}");
+        assert_eq!(again.outcome.shards.ended, seen.outcome.shards.ended, "{protocol}");
+        assert_eq!(again.outcome.shards.bytes, seen.outcome.shards.bytes, "{protocol}");
         let on_sockets = setup.on_sockets();
         assert_eq!(on_sockets.ledger().delivered, Some(pairs), "{protocol}");
     }

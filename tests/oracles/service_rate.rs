@@ -190,7 +190,8 @@ fn the_round_trip_is_named_with_the_connections_that_lift_it() {
     let setup = asked(2);
     let mut seen = setup.scripted_on_virtual_time(delay());
     // A generator that spins while its slots are full is not the limit.
-    (seen.outcome.cpu, seen.outcome.window_cpu_max) = (Nanos(1_000_000_000), Nanos(1_000_000_000));
+    (seen.outcome.shards.cpu, seen.outcome.window_cpu_max) =
+        (Nanos(1_000_000_000), Nanos(1_000_000_000));
     let finished = record(&setup, seen, |_| {});
     let told: Vec<_> = finished.doubts.iter().map(|d| (d.code.as_str(), d.text.as_str())).collect();
     let short = finished.doubts.iter().find(|doubt| doubt.code == "rate-not-reached");

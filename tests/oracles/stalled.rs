@@ -39,7 +39,7 @@ fn what_is_kept_waits_for_the_end_of_the_stall() {
     let ledger = seen.ledger();
     assert_eq!((ledger.delivered, ledger.lost), (Some(MESSAGES), Some(0)));
     assert_eq!((ledger.acked_not_delivered, ledger.late), (0, 0));
-    let recorder = &seen.outcome.recorder;
+    let recorder = &seen.outcome.shards.recorder;
     let (first, last) = (recorder.delivery.max().unwrap(), recorder.delivery.min().unwrap());
     // Within the histogram's own precision of three digits.
     let exact = |value: u64, expected: u64| value.abs_diff(expected) <= expected / 500;

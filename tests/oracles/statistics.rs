@@ -125,7 +125,7 @@ fn coverage(draw: fn(&mut Random) -> f64, truth: f64, repetitions: u32) -> (u32,
 
 /// Half of the runs three standard deviations above the others, 0 on average.
 fn two_modes(random: &mut Random) -> f64 {
-    if random.uniform() < 0.5 { 1.5 } else { -1.5 }
+    if random.next_f64() < 0.5 { 1.5 } else { -1.5 }
 }
 
 /// 3 % from run to run, and the mean of 30 windows that vary by 20 %.
@@ -197,7 +197,7 @@ fn simulated(lane: &str, repetition: u32, seed: u64, factor: f64) -> TrialFinish
     setup.link.jitter = Nanos((60_000.0 * factor) as u64);
     let mut seen = setup.on_virtual_time();
     // Virtual time costs nothing: what a quiet generator would have used.
-    (seen.outcome.cpu, seen.outcome.cpu_max) = (Nanos(1000), Nanos(1000));
+    (seen.outcome.shards.cpu, seen.outcome.cpu_max) = (Nanos(1000), Nanos(1000));
     let mut trial = setup.job(simulated_address()).trial.clone();
     trial.id = format!("{lane}-{repetition}");
     trial.repetition = repetition;

@@ -5,9 +5,9 @@
 use weigh_engine::io::sim::{Cut, Link};
 use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::load::Topology;
-use weigh_model::random::Random;
 use weigh_model::units::{Rate, parse_rate};
 use weigh_model::{Arrival, Nanos, Pattern, Split};
+use weigh_stats::random::Random;
 
 use crate::rig::{Seen, Setup, simulated_address};
 
@@ -150,13 +150,17 @@ fn check(setup: &Setup, seen: &Seen) {
     assert!(arrived <= seen.server.unique * copies, "{name}\n{ledger:#?} {:?}", seen.server);
     assert!(ledger.acknowledged / copies <= seen.server.unique, "{name}\n{ledger:#?}");
     assert_eq!(seen.server.duplicates, 0, "{name}");
-    let recorder = &seen.outcome.recorder;
+    let recorder = &seen.outcome.shards.recorder;
     assert_eq!(recorder.response.count(), ledger.acknowledged / copies, "{name}\n{ledger:#?}");
     if load.pattern == Pattern::Deliver {
         assert_eq!(recorder.delivery.count(), arrived, "{name}");
     }
-    assert_eq!(recorder.send_lag.count(), sent, "{name}");
-    assert!(seen.outcome.ended < Nanos::from_secs(60), "{name}: {}", seen.outcome.ended);
+    assert_eq!(recorder.lags.all.count(), sent, "{name}");
+    assert!(
+        seen.outcome.shards.ended < Nanos::from_secs(60),
+        "{name}: {}",
+        seen.outcome.shards.ended
+    );
 }
 
 /// How many seeds are tried; `WEIGH_STORMS=5000` asks for more than the usual.

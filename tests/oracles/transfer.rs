@@ -107,11 +107,11 @@ fn sizes_are_those_of_the_specifications() {
                 setup.link.buffer_bytes = 40_000;
                 let seen = setup.on_virtual_time();
                 check_whole(&seen, 5);
-                assert_eq!(seen.outcome.bytes, expected, "{protocol} {given:?} {size} B");
+                assert_eq!(seen.outcome.shards.bytes, expected, "{protocol} {given:?} {size} B");
             }
             let (seen, relayed) = through_relay(&setup, Link::default());
             check_whole(&seen, 5);
-            assert_eq!(seen.outcome.bytes, expected, "{protocol} {given:?} {size} B, relay");
+            assert_eq!(seen.outcome.shards.bytes, expected, "{protocol} {given:?} {size} B, relay");
             assert_eq!((relayed.up_bytes, relayed.down_bytes), expected);
             assert_eq!(relayed.broken, 0);
         }
@@ -151,7 +151,7 @@ fn a_relay_costs_its_hop_and_nothing_else() {
     let second = Link { delay: Nanos::from_millis(7), ..Link::default() };
     let (relayed, _) = through_relay(&setup, second);
     // The first object waits for the second connection to be made, all others for nothing.
-    let median = |seen: &Seen| seen.outcome.recorder.response.quantile(0.5).unwrap() as f64;
+    let median = |seen: &Seen| seen.outcome.shards.recorder.response.quantile(0.5).unwrap() as f64;
     assert_near("direct, ns", median(&direct), 20e6, 20e3);
     assert_near("through the relay, ns", median(&relayed), 34e6, 34e3);
 }
@@ -164,7 +164,7 @@ fn a_relay_is_as_slow_as_its_slower_hop_and_keeps_little() {
     let (seen, counts) = through_relay(&setup, second);
     check_whole(&seen, 2);
     assert!(counts.waiting_bytes_max <= 512 * 1024, "{counts:?}");
-    let mean = seen.outcome.recorder.response.mean().unwrap();
+    let mean = seen.outcome.shards.recorder.response.mean().unwrap();
     assert_near("4 MB at 1 MB/s, ns", mean, 4e9, 0.1e9);
 }
 
@@ -181,12 +181,12 @@ fn a_relay_on_sockets_carries_every_byte() {
         };
         // The generator does not wait for its goodbye to be carried.
         for _ in 0..1000 {
-            if carried() == outcome.bytes {
+            if carried() == outcome.shards.bytes {
                 break;
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        assert_eq!(carried(), outcome.bytes, "{protocol}");
+        assert_eq!(carried(), outcome.shards.bytes, "{protocol}");
         drop(relay);
         let server = serving.stop().server;
         check_whole(&Seen { outcome, server, log_hash: 0 }, 4);
@@ -359,7 +359,7 @@ fn first_and_last_byte_come_when_the_path_says() {
     setup.link.buffer_bytes = 4 << 20;
     let seen = setup.on_virtual_time();
     check_whole(&seen, 5);
-    let recorder = &seen.outcome.recorder;
+    let recorder = &seen.outcome.shards.recorder;
     // Up and down, 20 ms each; the broker waits for the whole object, 0.1 s at 10 MB/s, and its
     // first segment of 16 KiB takes 1.6 ms on the way down.
     assert_near("first byte, ns", recorder.first_byte.mean().unwrap(), 141.6e6, 2e6);

@@ -6,6 +6,13 @@ pub const FUNCTION_LINES_MAX: usize = 70;
 /// The most fields that a struct may have.
 pub const FIELDS_MAX: usize = 20;
 
+/// Structs above [`FIELDS_MAX`] that mirror a file or a document field by field, and which one.
+pub const RECORDS: &[(&str, &str, &str)] = &[
+    ("crates/study/src/outcome.rs", "Outcome", "study.json, weigh/study/1"),
+    ("crates/study/src/tools/written.rs", "ToolFile", "[[tool]] of tools.toml"),
+    ("crates/study/src/written.rs", "ClaimFile", "[[claim]] of study.toml"),
+];
+
 /// Functions that are one table, an entry for each variant: in pieces they would be harder to
 /// read, and the compiler could no longer tell that an entry is missing.
 pub const TABLES: &[(&str, &str)] =
@@ -31,7 +38,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("engine", &["model", "stats"]),
     ("protocols", &["model", "door"]),
     ("door", &["model"]),
-    ("path", &["model"]),
+    ("path", &["model", "stats"]),
     ("stage", &["model", "path"]),
     ("observe", &["model"]),
     ("charts", &[]),
@@ -45,7 +52,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("wire", &["model"]),
     ("rundown", &["model", "stats"]),
     ("clocks", &["stats"]),
-    ("outpost", &["model", "observe", "stats"]),
+    ("outpost", &["model", "observe", "stats", "clocks"]),
     ("seal", &["model"]),
     ("pipeline", &["model", "protocols"]),
     ("study", &["model", "stats", "plan", "limit", "audit", "report", "charts"]),

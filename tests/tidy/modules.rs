@@ -14,12 +14,13 @@ pub struct Modules {
 }
 
 /// A file that needs an item of another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edge {
     pub from: usize,
     pub to: usize,
     /// The first line that says so, counted from 0.
     pub line: usize,
+    /// The items.
+    pub names: BTreeSet<String>,
 }
 
 #[derive(Default)]
@@ -47,9 +48,9 @@ struct Written {
     line: usize,
 }
 
-enum Found {
+enum Found<'a> {
     Module(usize),
-    Item { file: usize },
+    Item { file: usize, name: &'a str },
 }
 
 /// Deep enough for every chain of re-exports; ends those that lead in a circle.
@@ -65,23 +66,27 @@ impl Modules {
 
     /// Every pair of files of which one needs the other. A re-export needs nothing by itself.
     pub fn edges(&self) -> Vec<Edge> {
-        let mut lines: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+        let mut edges: BTreeMap<(usize, usize), Edge> = BTreeMap::new();
         for (at, module) in self.modules.iter().enumerate() {
-            let named = module
-                .bindings
-                .iter()
-                .filter(|binding| !binding.is_public || module.words.contains(&binding.name));
+            let is_named =
+                |binding: &&Binding| !binding.is_public || module.words.contains(&binding.name);
+            let named = module.bindings.iter().filter(is_named);
             let named = named.map(|binding| (&binding.path, binding.line));
             let written = module.paths.iter().map(|written| (&written.path, written.line));
             for (path, line) in named.chain(written) {
-                let Some(Found::Item { file }) = self.resolve(at, path, 0) else { continue };
-                if file != module.file {
-                    let first = lines.entry((module.file, file)).or_insert(line);
-                    *first = line.min(*first);
+                let Some(Found::Item { file: to, name }) = self.resolve(at, path, 0) else {
+                    continue;
+                };
+                let from = module.file;
+                if from != to {
+                    let new = || Edge { from, to, line, names: BTreeSet::new() };
+                    let edge = edges.entry((from, to)).or_insert_with(new);
+                    edge.line = edge.line.min(line);
+                    edge.names.insert(name.to_owned());
                 }
             }
         }
-        lines.into_iter().map(|((from, to), line)| Edge { from, to, line }).collect()
+        edges.into_values().collect()
     }
 
     fn read_file(&mut self, path: &Path, parent: Option<usize>) -> Option<usize> {
@@ -148,7 +153,7 @@ impl Modules {
     }
 
     /// What `path` means in the module `from`; nothing for what other crates hold.
-    fn resolve(&self, from: usize, path: &[String], depth: usize) -> Option<Found> {
+    fn resolve<'a>(&'a self, from: usize, path: &'a [String], depth: usize) -> Option<Found<'a>> {
         if depth > RE_EXPORTS_MAX {
             return None;
         }
@@ -161,14 +166,14 @@ impl Modules {
                 "self" => at,
                 "super" => module.parent?,
                 _ if is_last && module.items.contains(name) => {
-                    return Some(Found::Item { file: module.file });
+                    return Some(Found::Item { file: module.file, name });
                 }
                 _ if module.children.contains_key(name) => module.children[name],
                 _ => match self.bound(at, name, depth) {
                     Some(Found::Module(found)) => found,
                     Some(item) => return Some(item),
                     None if module.items.contains(name) => {
-                        return Some(Found::Item { file: module.file });
+                        return Some(Found::Item { file: module.file, name });
                     }
                     None => return None,
                 },
@@ -178,9 +183,9 @@ impl Modules {
     }
 
     /// What a `use` in the module `at` means by `name`.
-    fn bound(&self, at: usize, name: &str, depth: usize) -> Option<Found> {
+    fn bound<'a>(&'a self, at: usize, name: &'a String, depth: usize) -> Option<Found<'a>> {
         let module = &self.modules[at];
-        let own = module.bindings.iter().filter(|binding| binding.name == name);
+        let own = module.bindings.iter().filter(|binding| binding.name == *name);
         // `use name;` of an extern crate must not lead back to itself.
         let own = own.filter(|binding| binding.path.first().is_none_or(|first| first != name));
         let all = module.bindings.iter().filter(|binding| binding.name == "*");
@@ -193,9 +198,9 @@ impl Modules {
             let Some(Found::Module(from)) = self.resolve(at, &binding.path, depth + 1) else {
                 continue;
             };
-            let path = [name.to_owned()];
+            let path = std::slice::from_ref(name);
             if from != at
-                && let Some(found) = self.resolve(from, &path, depth + 1)
+                && let Some(found) = self.resolve(from, path, depth + 1)
             {
                 return Some(found);
             }

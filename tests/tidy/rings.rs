@@ -24,7 +24,9 @@ fn no_files_need_each_other_in_a_ring() {
             findings.0.push(format!("{} files need each other in a ring:", ring.len()));
             for edge in edges.iter().filter(|edge| within(&ring, edge)) {
                 let (from, line) = (name(edge.from), edge.line + 1);
-                findings.0.push(format!("  {from}:{line} needs {}", name(edge.to)));
+                let items: Vec<&str> = edge.names.iter().map(String::as_str).collect();
+                let text = format!("  {from}:{line} needs {} of ", items.join(", "));
+                findings.0.push(text + &name(edge.to));
             }
         }
     }
@@ -71,7 +73,7 @@ fn reached(from: usize, edges: &[Edge]) -> BTreeSet<usize> {
 
 #[test]
 fn a_ring_is_all_files_that_lead_back() {
-    let edge = |from, to| Edge { from, to, line: 0 };
+    let edge = |from, to| Edge { from, to, line: 0, names: BTreeSet::new() };
     let edges = [edge(0, 1), edge(1, 2), edge(2, 1), edge(2, 3), edge(4, 0), edge(3, 5)];
     assert_eq!(rings(6, &edges), BTreeSet::from([BTreeSet::from([1, 2])]));
 }

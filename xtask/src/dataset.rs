@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use weigh_model::random::Random;
+use weigh_stats::random::Random;
 
 /// Writes the data set below `root`.
 pub(crate) fn write(root: &Path) -> anyhow::Result<()> {

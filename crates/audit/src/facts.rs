@@ -11,8 +11,8 @@
 
 use toml::{Table, Value};
 
-use crate::Unreadable;
 use crate::figure::Fact;
+use crate::source::Unreadable;
 use crate::vocabulary::{is_known, key, known_keys};
 
 /// Reads a side file; `name` is for the messages.

@@ -8,7 +8,7 @@ use weigh_model::Rule;
 use weigh_model::doubt::Severity;
 
 use crate::figure::{Fact, Figure, Place};
-use crate::rules::needs;
+use crate::rules::needed::needs;
 
 /// The name and version of the JSON document.
 pub const AUDIT_SCHEMA: &str = "weigh/audit/1";

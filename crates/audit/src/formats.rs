@@ -13,7 +13,8 @@ mod wrk;
 use serde_json::Value;
 
 use crate::figure::Evidence;
-use crate::{Source, Unreadable, series_csv};
+use crate::series_csv;
+use crate::source::{Source, Unreadable};
 
 /// What is understood, for help and errors.
 pub const FORMATS: &str = "CSV with the columns study,table,series,x,x_unit,y,y_unit; JSON of \

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::Unreadable;
 use crate::figure::{Evidence, Fact, Figure, Place};
+use crate::source::Unreadable;
 use crate::vocabulary::{
     factor, is_known, is_limit, is_subject, key, quantity, statistic, words_of,
 };

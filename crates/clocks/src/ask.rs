@@ -4,7 +4,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use weigh_stats::clocks::Exchange;
+use crate::pair::Exchange;
 
 use crate::packet::{BYTES, Packet};
 use crate::wall_ns;

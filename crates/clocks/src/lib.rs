@@ -4,6 +4,7 @@
 pub mod ask;
 pub mod one_way;
 pub mod packet;
+pub mod pair;
 pub mod records;
 pub mod serve;
 

@@ -1,9 +1,9 @@
 //! Delays from one host to another, with how far they may be off, or the reason why there are none
 //! (methodology, section 3: a one-way figure whose effect is below the bound is refused, rule L20).
 
+use crate::pair::{ClockPair, Exchange};
 use serde::Serialize;
 use weigh_stats::Refusal;
-use weigh_stats::clocks::{ClockPair, Exchange};
 use weigh_stats::quantile::nearest_rank;
 
 use crate::RESOLUTION_NS;

@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 
+use crate::pair::Exchange;
 use serde::{Deserialize, Serialize};
-use weigh_stats::clocks::Exchange;
 
 /// A message from one host to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

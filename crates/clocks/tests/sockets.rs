@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use weigh_clocks::one_way::ClockReport;
 use weigh_clocks::packet::{BYTES, Packet};
+use weigh_clocks::pair::Exchange;
 use weigh_clocks::{Asked, Asker, Responder, wall_ns};
-use weigh_stats::clocks::Exchange;
 
 /// A responder whose clock is ahead by so much at `began`, and gains so much.
 fn responder(began: i64, offset_ns: i64, per_million: i64) -> Responder {

@@ -202,6 +202,7 @@ const GRID_BITS: u32 = 11;
 mod tests {
     use super::*;
     use crate::beside::tests::{finished, tenths};
+    use crate::figures::figures;
     use crate::told::tests::{load, with};
     use serde_json::json;
     use weigh_model::Emulation;
@@ -215,7 +216,7 @@ mod tests {
         {
             let between = (Nanos::from_millis(40), Nanos::from_millis(40 + length_ms));
             with(&load(&json!({})), (count, Nanos(50_000)), between, |told| {
-                let figures = told.figures(Emulation::Autocannon);
+                let figures = figures(told, Emulation::Autocannon);
                 assert_eq!(figures["autocannon_time_s"], time_s, "{count}");
                 assert_eq!(figures["autocannon_per_s"], per_s, "{count}");
             });
@@ -283,7 +284,7 @@ mod tests {
         let load = load(&json!({ "duration": "10s" }));
         let between = (Nanos(0), Nanos::from_millis(10_003));
         with(&load, (50_000, Nanos(50_000)), between, |told| {
-            let figures = told.figures(Emulation::Autocannon);
+            let figures = figures(told, Emulation::Autocannon);
             assert_eq!(figures["autocannon_time_s"], 10.0);
             assert_eq!(figures["autocannon_per_s"], 5_000.0);
         });

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use weigh_model::Nanos;
-use weigh_model::random::Random;
+use weigh_stats::random::Random;
 
 /// From one reading to the next.
 pub const EVERY: Nanos = Nanos::from_millis(1_500);

@@ -8,6 +8,7 @@
 pub mod autocannon;
 pub mod beside;
 mod counts;
+mod figures;
 pub mod htop;
 pub mod mqtt_stresser;
 pub mod times;
@@ -15,4 +16,5 @@ pub mod told;
 pub mod wrk;
 
 pub use beside::{Beside, Row};
+pub use figures::figures;
 pub use told::{Client, Told};

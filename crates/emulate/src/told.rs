@@ -1,12 +1,9 @@
-//! What a trial came to, as far as other tools make something of it, and the figures of all tools
-//! that a plan asks for.
+//! What a trial came to, as far as other tools make something of it.
 
-use std::collections::BTreeMap;
-
-use weigh_model::{Emulation, Load, Nanos};
+use weigh_model::{Load, Nanos};
 use weigh_stats::histogram::Histogram;
 
-use crate::{autocannon, htop, mqtt_stresser, times};
+use crate::htop;
 
 /// What is known of a trial when it is over.
 #[derive(Clone, Copy, Debug)]
@@ -56,30 +53,16 @@ impl Told<'_> {
     pub fn answers(&self) -> u64 {
         self.service.count() + self.errors.count()
     }
-
-    /// The figures of one tool, by metric name. Empty where the load is none that it could have
-    /// made, or where nothing happened.
-    pub fn figures(&self, of: Emulation) -> BTreeMap<&'static str, f64> {
-        if of.needs(self.load).is_err() {
-            return BTreeMap::new();
-        }
-        match of {
-            Emulation::Htop => self.htop.map_or_else(BTreeMap::new, |shown| shown.figures()),
-            Emulation::Autocannon => autocannon::figures(self),
-            Emulation::MqttStresser => {
-                mqtt_stresser::Printed::of(self.clients, mqtt_stresser::pause(self.load)).figures()
-            }
-            Emulation::SumOfTimes => times::sum_of_times(self),
-            Emulation::RampAverage => times::ramp_average(self),
-        }
-    }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::figures::figures;
     use serde_json::json;
-    use weigh_model::Pattern;
+    use weigh_model::{Emulation, Pattern};
 
     /// A closed loop of four connections, with these changes.
     pub fn load(changes: &serde_json::Value) -> Load {
@@ -124,7 +107,7 @@ pub(crate) mod tests {
         let load = load(&json!({ "warmup": "1s" }));
         with(&load, (100, Nanos(50_000)), between, |told| {
             for own in Emulation::ALL {
-                assert_eq!(told.figures(own), BTreeMap::new(), "{own}");
+                assert_eq!(figures(told, own), BTreeMap::new(), "{own}");
             }
         });
     }

@@ -6,8 +6,9 @@ use weigh_stats::quantile::interpolated;
 use weigh_stats::random::Random;
 
 use crate::draws::{self, Error};
+use crate::keys::Values;
 use crate::quantity::{Frame, Quantity};
-use crate::work::{Parts, Values, Work};
+use crate::work::{Parts, Work};
 
 /// A model with its coefficients drawn: the same draws for every case, so that cases can be
 /// compared although nobody knows the coefficients.

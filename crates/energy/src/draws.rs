@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use weigh_model::modelled::{EnergyBasis, EnergyPart, Processor};
 use weigh_stats::random::Random;
 
+use crate::keys::Values;
 use crate::keys::{KEYS, Key, Kind, at};
-use crate::work::Values;
 
 /// The values of all coefficients, as published; those that are not there are 0, ratios 1.
 pub fn published(basis: &EnergyBasis) -> Values {

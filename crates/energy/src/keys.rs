@@ -190,6 +190,9 @@ const SECONDS_PER_HOUR: f64 = 3600.0;
 const SECONDS_PER_YEAR: f64 = 365.25 * 24.0 * SECONDS_PER_HOUR;
 const BITS_PER_BYTE: f64 = 8.0;
 
+/// The values of all coefficients, in the order of [`KEYS`] and the units of the model.
+pub type Values = [f64; KEYS.len()];
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,8 @@
 //! What bytes take on the air: the time of sending at the radio's rate, by the power of sending;
 //! and what is left of a measured message or connection once the bytes in it are counted apart.
 
+use crate::keys::Values;
 use crate::keys::at;
-use crate::work::Values;
 
 /// Joules of a byte sent and of one received.
 ///

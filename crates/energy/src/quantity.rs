@@ -1,7 +1,8 @@
 //! The figures that a model gives. Every name begins with `modelled`: none of them was measured.
 
+use crate::keys::Values;
 use crate::keys::at;
-use crate::work::{Each, Parts, Values, Work, as_weighed, in_duty, once};
+use crate::work::{Each, Parts, Work, as_weighed, in_duty, once};
 
 /// A figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,11 +7,9 @@
 
 use weigh_model::modelled::{Activity, Pauses};
 
-use crate::keys::{KEYS, at};
+pub(crate) use super::keys::Values;
+use crate::keys::at;
 use crate::on_air::{bytes, connect, message};
-
-/// The values of all coefficients, in the order of [`KEYS`] and the units of the model.
-pub type Values = [f64; KEYS.len()];
 
 /// What the devices of one trial did, all together.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -291,6 +289,7 @@ fn tail(values: &Values, pause_s: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::KEYS;
 
     /// A radio with round numbers on a device that idles at 1 W.
     fn values() -> Values {

@@ -5,9 +5,9 @@
 use weigh_energy::Catalogue;
 use weigh_energy::answer::{Model, RUNS};
 use weigh_energy::draws::draws;
-use weigh_energy::keys::at;
+use weigh_energy::keys::{Values, at};
 use weigh_energy::quantity::{Frame, Quantity};
-use weigh_energy::work::{Values, Work};
+use weigh_energy::work::Work;
 use weigh_model::modelled::{EnergyAsked, EnergyBasis, Processor};
 use weigh_stats::random::Random;
 

@@ -3,9 +3,9 @@
 
 use weigh_energy::answer::Model;
 use weigh_energy::draws::published;
-use weigh_energy::keys::{KEYS, at};
+use weigh_energy::keys::{KEYS, Values, at};
 use weigh_energy::quantity::Quantity;
-use weigh_energy::work::{Values, Work, in_duty};
+use weigh_energy::work::{Work, in_duty};
 use weigh_energy::{Catalogue, Parts};
 use weigh_model::Nanos;
 use weigh_model::modelled::{EnergyAsked, EnergyBasis, Processor};

@@ -9,7 +9,7 @@ use weigh_stats::histogram::Histogram;
 use weigh_stats::quantile::quantile_with_loss;
 
 use crate::outcome::Outcome;
-use crate::record::lost_of;
+use crate::outcome::lost_of;
 
 /// The share of every statistic that is finite and rests on enough messages, by metric name. A
 /// loop without a schedule has no due times that the generator could be late for: it has none.
@@ -18,7 +18,7 @@ pub fn of(outcome: &Outcome, load: &Load) -> BTreeMap<String, f64> {
     if !load.arrival.has_schedule() {
         return metrics;
     }
-    let recorder = &outcome.recorder;
+    let recorder = &outcome.shards.recorder;
     let response = (&recorder.response, recorder.response_lag.of_all(&recorder.service));
     let delivery = (&recorder.delivery, recorder.delivery_lag.of_all(&recorder.one_way));
     for (name, share, (times, without)) in [

@@ -9,6 +9,7 @@ use weigh_model::{Arrival, Doubt, Ledger, Load, Nanos, Pattern, Topology};
 use crate::accounts::Accounts;
 use crate::contents::Contents;
 use crate::job::Failure;
+use crate::polls::Polls;
 use crate::recorder::Recorder;
 use crate::window::WindowCount;
 
@@ -74,38 +75,11 @@ pub struct SignsOfLife {
 /// What the whole trial left behind in the generator.
 #[derive(Debug)]
 pub struct Outcome {
+    /// What all shards left behind, added up: the books that the ledger was made from, the recorded
+    /// times, the least that was granted, the earliest beginning and the latest end.
+    pub shards: ShardOutcome,
     /// Where every message went.
     pub ledger: Ledger,
-    /// The recorded times.
-    pub recorder: Recorder,
-    /// The least that was granted to any connection, by name.
-    pub granted: BTreeMap<String, u64>,
-    /// Sessions that ever stood.
-    pub opened: u64,
-    /// Sessions that stood at the end.
-    pub held: u64,
-    /// How sessions were kept alive.
-    pub alive: SignsOfLife,
-    /// When the first connection was asked for, and when the last session stood before the load.
-    pub set_up: Option<(Nanos, Nanos)>,
-    /// Connections that failed or were lost, and the first reason.
-    pub lost_links: u64,
-    /// The first reason for that.
-    pub first_loss: Option<String>,
-    /// The status or reason of the first error answer.
-    pub first_error: Option<u16>,
-    /// The status of the first request of a consumer that was answered with an error.
-    pub first_refusal: Option<u16>,
-    /// The first thing that was wrong with the file that was sent.
-    pub object_fault: Option<String>,
-    /// True if it was cut short.
-    pub was_interrupted: bool,
-    /// When the measured window began, on the trial's clock.
-    pub measure_from: Nanos,
-    /// When the last shard was done.
-    pub ended: Nanos,
-    /// Processor time of all shards in the measured window, and of the busiest.
-    pub cpu: Nanos,
     /// Processor time of the busiest shard.
     pub cpu_max: Nanos,
     /// Processor time of the busiest shard until the measured window ended.
@@ -119,16 +93,10 @@ pub struct Outcome {
     /// Arrivals from the begin of the measured window to the end of draining, in time or late;
     /// `None` where nobody saw them.
     pub delivered_since: Option<u64>,
-    /// Bytes written and read in the whole trial.
-    pub bytes: (u64, u64),
-    /// What the codecs counted, where they were asked to.
-    pub contents: Option<Contents>,
     /// Bytes that ledger bookkeeping held at the end.
     pub ledger_bytes: u64,
     /// False if bodies were too small for a mark.
     pub is_marked: bool,
-    /// The books that the ledger was made from.
-    pub accounts: Accounts,
 }
 
 impl SignsOfLife {
@@ -147,6 +115,40 @@ fn joined(a: Option<(Nanos, Nanos)>, b: Option<(Nanos, Nanos)>) -> Option<(Nanos
     }
 }
 
+impl ShardOutcome {
+    /// This and that of another shard as one.
+    fn with(mut self, other: ShardOutcome) -> ShardOutcome {
+        self.accounts.merge(other.accounts);
+        self.recorder.merge(&other.recorder);
+        for (what, value) in other.granted {
+            let least = self.granted.entry(what).or_insert(value);
+            *least = value.min(*least);
+        }
+        self.alive.add(other.alive);
+        if let Some(contents) = other.contents {
+            self.contents.get_or_insert_default().merge(contents);
+        }
+        ShardOutcome {
+            opened: self.opened + other.opened,
+            held: self.held + other.held,
+            set_up: joined(self.set_up, other.set_up),
+            lost_links: self.lost_links + other.lost_links,
+            first_loss: self.first_loss.or(other.first_loss),
+            first_error: self.first_error.or(other.first_error),
+            first_refusal: self.first_refusal.or(other.first_refusal),
+            object_fault: self.object_fault.or(other.object_fault),
+            was_interrupted: self.was_interrupted | other.was_interrupted,
+            measure_from: self.measure_from.min(other.measure_from),
+            ended: self.ended.max(other.ended),
+            cpu: self.cpu + other.cpu,
+            window_cpu: self.window_cpu + other.window_cpu,
+            bytes: (self.bytes.0 + other.bytes.0, self.bytes.1 + other.bytes.1),
+            failure: self.failure.or(other.failure),
+            ..self
+        }
+    }
+}
+
 impl Outcome {
     /// Puts the shards' outcomes together.
     pub fn merge(
@@ -155,75 +157,33 @@ impl Outcome {
         confirms: bool,
         is_marked: bool,
     ) -> Outcome {
-        let mut accounts = Accounts::default();
+        let cpu_max = shards.iter().map(|shard| shard.cpu).max().unwrap_or_default();
+        let window_cpu_max = shards.iter().map(|shard| shard.window_cpu).max().unwrap_or_default();
+        let none = ShardOutcome { measure_from: Nanos::NEVER, ..ShardOutcome::default() };
+        let shards = shards.into_iter().fold(none, ShardOutcome::with);
+        let ledger = shards.accounts.settle(load, confirms);
+        let ledger_bytes = shards.accounts.memory_bytes();
         let mut outcome = Outcome {
-            ledger: Ledger::zero(),
-            recorder: Recorder::default(),
-            granted: BTreeMap::new(),
-            opened: 0,
-            held: 0,
-            alive: SignsOfLife::default(),
-            set_up: None,
-            lost_links: 0,
-            first_loss: None,
-            first_error: None,
-            first_refusal: None,
-            object_fault: None,
-            was_interrupted: false,
-            measure_from: Nanos::NEVER,
-            ended: Nanos(0),
-            cpu: Nanos(0),
-            cpu_max: Nanos(0),
-            window_cpu_max: Nanos(0),
+            shards,
+            ledger,
+            cpu_max,
+            window_cpu_max,
             delivered_within: None,
             after: None,
             delivered_since: None,
-            bytes: (0, 0),
-            contents: None,
-            ledger_bytes: 0,
+            ledger_bytes,
             is_marked,
-            accounts: Accounts::default(),
         };
-        for shard in shards {
-            accounts.merge(shard.accounts);
-            outcome.recorder.merge(&shard.recorder);
-            for (what, value) in shard.granted {
-                let least = outcome.granted.entry(what).or_insert(value);
-                *least = value.min(*least);
-            }
-            outcome.opened += shard.opened;
-            outcome.held += shard.held;
-            outcome.alive.add(shard.alive);
-            outcome.set_up = joined(outcome.set_up, shard.set_up);
-            outcome.lost_links += shard.lost_links;
-            outcome.first_loss = outcome.first_loss.or(shard.first_loss);
-            outcome.first_error = outcome.first_error.or(shard.first_error);
-            outcome.first_refusal = outcome.first_refusal.or(shard.first_refusal);
-            outcome.object_fault = outcome.object_fault.or(shard.object_fault);
-            outcome.was_interrupted |= shard.was_interrupted;
-            outcome.measure_from = outcome.measure_from.min(shard.measure_from);
-            outcome.ended = outcome.ended.max(shard.ended);
-            outcome.bytes.0 += shard.bytes.0;
-            outcome.bytes.1 += shard.bytes.1;
-            if let Some(contents) = shard.contents {
-                outcome.contents.get_or_insert_default().merge(contents);
-            }
-            outcome.cpu = outcome.cpu + shard.cpu;
-            outcome.cpu_max = outcome.cpu_max.max(shard.cpu);
-            outcome.window_cpu_max = outcome.window_cpu_max.max(shard.window_cpu);
-        }
-        outcome.ledger = accounts.settle(load, confirms);
-        outcome.see_window(load, &accounts, confirms);
-        outcome.ledger_bytes = accounts.memory_bytes();
-        outcome.accounts = accounts;
+        outcome.see_window(load, confirms);
         outcome
     }
 
     /// What arrived within the window and after it, by what consumers saw, or else producers.
-    fn see_window(&mut self, load: &Load, accounts: &Accounts, confirms: bool) {
-        let seen = &self.recorder.window;
+    fn see_window(&mut self, load: &Load, confirms: bool) {
+        let seen = &self.shards.recorder.window;
         if load.delivers() {
-            let unique: u64 = accounts.consumers.iter().map(|own| own.tally.unique()).sum();
+            let unique: u64 =
+                self.shards.accounts.consumers.iter().map(|own| own.tally.unique()).sum();
             // What several got that share their messages is one message; which arrival of it was
             // the first is not known once some came after the window.
             let known = self.ledger.delivered.map(|delivered| delivered + self.ledger.late);
@@ -245,15 +205,16 @@ impl Outcome {
     /// last completion.
     pub fn window(&self, load: &Load) -> Option<Nanos> {
         let done = || {
-            let (from, to) = self.recorder.first_sent.zip(self.recorder.last_done)?;
+            let (from, to) =
+                self.shards.recorder.span.first_sent.zip(self.shards.recorder.span.last_done)?;
             Some(to - from)
         };
-        let scheduled = self.recorder.window.window().map(|window| window.length());
+        let scheduled = self.shards.recorder.window.window().map(|window| window.length());
         let is_each_second = load.arrival == Arrival::EachSecond && load.duration.is_some();
         let window = match scheduled {
             Some(length) => Some(length),
             // With a share for each second the last one is waited out.
-            None if is_each_second && !self.was_interrupted => load.duration,
+            None if is_each_second && !self.shards.was_interrupted => load.duration,
             None => done(),
         };
         window.filter(|window| window.0 > 0)
@@ -261,15 +222,16 @@ impl Outcome {
 
     /// The same as a stretch of the trial's clock.
     pub fn window_between(&self) -> Option<(Nanos, Nanos)> {
-        let scheduled = self.recorder.window.window().map(|window| (window.begin, window.end));
-        scheduled.or(self.recorder.first_sent.zip(self.recorder.last_done))
+        let scheduled =
+            self.shards.recorder.window.window().map(|window| (window.begin, window.end));
+        scheduled.or(self.shards.recorder.span.first_sent.zip(self.shards.recorder.span.last_done))
     }
 
     /// Messages that were handed over within the window, and deliveries that arrived in it. Where
     /// the schedule sets none, all of them did.
     fn within(&self, load: &Load) -> (u64, Option<u64>) {
-        match self.recorder.window.window() {
-            Some(_) => (self.recorder.window.sent, self.delivered_within),
+        match self.shards.recorder.window.window() {
+            Some(_) => (self.shards.recorder.window.sent, self.delivered_within),
             None => (self.ledger.sent / load.copies().max(1), self.ledger.delivered),
         }
     }
@@ -278,7 +240,7 @@ impl Outcome {
     /// of the window until all was settled, in time or late; where nobody saw them, all that were
     /// sent.
     pub fn settled_messages(&self, copies: u64) -> u64 {
-        let known = match self.recorder.window.window() {
+        let known = match self.shards.recorder.window.window() {
             Some(_) => self.delivered_since,
             None => self.ledger.delivered.map(|delivered| delivered + self.ledger.late),
         };
@@ -288,13 +250,13 @@ impl Outcome {
     /// Mean size of the bodies that were sent, bytes; `None` if none were.
     fn body_bytes_mean(&self, load: &Load) -> Option<f64> {
         let sent = self.ledger.sent / load.copies().max(1);
-        (sent > 0).then(|| self.recorder.body_bytes as f64 / sent as f64)
+        (sent > 0).then(|| self.shards.recorder.body_bytes as f64 / sent as f64)
     }
 
     /// Mean number of messages that left in one write to a socket; `None` if none left.
     pub fn messages_per_write(&self, load: &Load) -> Option<f64> {
         let sent = self.ledger.sent / load.copies().max(1);
-        (self.recorder.writes > 0).then(|| sent as f64 / self.recorder.writes as f64)
+        (self.shards.recorder.writes > 0).then(|| sent as f64 / self.shards.recorder.writes as f64)
     }
 
     /// The metrics that follow from the generator's own record, by their flat names.
@@ -307,11 +269,13 @@ impl Outcome {
         if load.pattern != Pattern::Hold {
             put("settled_messages", self.settled_messages(load.copies()) as f64);
         }
-        let Recorder { window: WindowCount { answers, turns, .. }, .. } = self.recorder;
+        let Recorder { window: WindowCount { answers, turns, .. }, .. } = self.shards.recorder;
         if turns > 0 {
             put("answers_per_wakeup", answers as f64 / turns as f64);
         }
-        if let (Some(first), Some(last)) = (self.recorder.first_sent, self.recorder.last_done) {
+        if let (Some(first), Some(last)) =
+            (self.shards.recorder.span.first_sent, self.shards.recorder.span.last_done)
+        {
             put("transfer_time_s", (last - first).as_secs_f64());
         }
         if let Some(bytes) = self.body_bytes_mean(load) {
@@ -331,18 +295,21 @@ impl Outcome {
             let failed: u64 = failed_exchanges(&self.ledger);
             put("errors_ratio", failed as f64 / self.ledger.sent as f64);
         }
-        let lags = self.recorder.send_lag.count();
+        let lags = self.shards.recorder.lags.all.count();
         // Messages of a batch wait for each other, whatever the window allows.
         let waits_by_design = load.arrival == Arrival::Burst || load.batch_size() > 1;
         if load.arrival.is_open() && !waits_by_design && lags > 0 {
-            let held_up = lags.saturating_sub(self.recorder.own_lag.count());
+            let held_up = lags.saturating_sub(self.shards.recorder.lags.own.count());
             put("held_up_ratio", held_up as f64 / lags as f64);
         }
-        let span = self.ended - self.measure_from;
-        if self.cpu.0 > 0 && span.0 > 0 {
+        let span = self.shards.ended - self.shards.measure_from;
+        if self.shards.cpu.0 > 0 && span.0 > 0 {
             let messages = self.ledger.sent / load.copies().max(1);
             if messages > 0 {
-                put("generator_cpu_us_per_message", self.cpu.0 as f64 / 1e3 / messages as f64);
+                put(
+                    "generator_cpu_us_per_message",
+                    self.shards.cpu.0 as f64 / 1e3 / messages as f64,
+                );
             }
             put("generator_cpu_percent.max", 100.0 * self.busy_share(load));
         }
@@ -369,7 +336,7 @@ impl Outcome {
             }
             put("window_s", seconds);
         }
-        if let Some((window, after)) = self.recorder.window.window().zip(self.after) {
+        if let Some((window, after)) = self.shards.recorder.window.window().zip(self.after) {
             put("backlog_messages", after.messages as f64);
             let drained = after.last.map_or(Nanos(0), |last| last - window.end);
             put("drained_after_s", drained.as_secs_f64());
@@ -378,44 +345,47 @@ impl Outcome {
 
     /// What asking came to.
     fn add_polls(&self, put: &mut dyn FnMut(&str, f64)) {
-        let Recorder { polls, empty_polls, polled_messages, .. } = self.recorder;
-        put("polls", polls as f64);
-        put("empty_polls", empty_polls as f64);
-        put("polls_skipped", self.recorder.polls_skipped as f64);
-        put("polls_refused", self.recorder.polls_refused as f64);
-        if polls > 0 {
-            put("messages_per_poll", polled_messages as f64 / polls as f64);
+        let polls = &self.shards.recorder.polls;
+        put("polls", polls.made as f64);
+        put("empty_polls", polls.empty as f64);
+        put("polls_skipped", polls.skipped as f64);
+        put("polls_refused", polls.refused as f64);
+        if polls.made > 0 {
+            put("messages_per_poll", polls.messages as f64 / polls.made as f64);
         }
     }
 
     /// What holding connections came to.
     fn add_hold(&self, load: &Load, put: &mut dyn FnMut(&str, f64)) {
-        put("connections_held", self.held as f64);
-        if let Some((asked, stood)) = self.set_up.filter(|(asked, stood)| stood > asked) {
-            put("connections_per_s", self.opened as f64 / (stood - asked).as_secs_f64());
+        put("connections_held", self.shards.held as f64);
+        if let Some((asked, stood)) = self.shards.set_up.filter(|(asked, stood)| stood > asked) {
+            put("connections_per_s", self.shards.opened as f64 / (stood - asked).as_secs_f64());
         }
-        let whole = self.ended - self.measure_from;
+        let whole = self.shards.ended - self.shards.measure_from;
         if whole.0 > 0 {
             let window = load.duration.map_or(whole, |duration| whole.min(duration));
-            put("keep_alives_per_s", self.alive.in_window as f64 / window.as_secs_f64());
-            let busy_share = self.cpu.as_secs_f64() / whole.as_secs_f64();
+            put("keep_alives_per_s", self.shards.alive.in_window as f64 / window.as_secs_f64());
+            let busy_share = self.shards.cpu.as_secs_f64() / whole.as_secs_f64();
             put("generator_cpu_percent.all", 100.0 * busy_share);
         }
-        put("keep_alives_unanswered", self.alive.sent.saturating_sub(self.alive.answered) as f64);
+        put(
+            "keep_alives_unanswered",
+            self.shards.alive.sent.saturating_sub(self.shards.alive.answered) as f64,
+        );
     }
 
     /// The share of its core that the busiest shard used while there was something to do. What it
     /// does before and after is in its processor time too, so that a window of a few messages would
     /// seem full: it counts as [`ACTIVE_S_MIN`] at least.
     pub fn busy_share(&self, load: &Load) -> f64 {
-        if let Some(window) = self.recorder.window.window() {
+        if let Some(window) = self.shards.recorder.window.window() {
             let length = window.length().as_secs_f64().max(ACTIVE_S_MIN);
             return (self.window_cpu_max.as_secs_f64() / length).min(1.0);
         }
-        let whole = (self.ended - self.measure_from).as_secs_f64();
-        let active = match (load.duration, self.recorder.last_done) {
+        let whole = (self.shards.ended - self.shards.measure_from).as_secs_f64();
+        let active = match (load.duration, self.shards.recorder.span.last_done) {
             (Some(duration), _) => duration.as_secs_f64(),
-            (None, Some(last)) => (last - self.measure_from).as_secs_f64(),
+            (None, Some(last)) => (last - self.shards.measure_from).as_secs_f64(),
             (None, None) => whole,
         };
         let active = if active > 0.0 { active.min(whole) } else { whole };
@@ -435,19 +405,19 @@ impl Outcome {
         if is_timed && self.ledger.delivered.is_none() && !confirms {
             doubts.push(Doubt::Unconfirmed);
         }
-        if self.was_interrupted {
+        if self.shards.was_interrupted {
             doubts.push(Doubt::Interrupted);
         }
-        if self.lost_links > 0 {
-            let reason = self.first_loss.clone().unwrap_or_default();
+        if self.shards.lost_links > 0 {
+            let reason = self.shards.first_loss.clone().unwrap_or_default();
             let all = u64::from(load.connections + load.subscribers);
-            doubts.push(Doubt::ConnectionsLost(self.lost_links, all, reason));
+            doubts.push(Doubt::ConnectionsLost(self.shards.lost_links, all, reason));
         }
         let per_write = self.messages_per_write(load);
         // Messages that are to leave together are no surprise.
         let bursts = per_write.filter(|mean| *mean >= BURST_MEAN_MIN && load.batch_size() == 1);
         doubts.extend(bursts.map(Doubt::Burst));
-        doubts.extend(self.object_fault.clone().map(Doubt::ObjectFile));
+        doubts.extend(self.shards.object_fault.clone().map(Doubt::ObjectFile));
         doubts.extend(self.error_answers());
         doubts.extend(self.polls(load));
         doubts.extend(self.backlog(load));
@@ -458,7 +428,7 @@ impl Outcome {
 
     fn error_answers(&self) -> Option<Doubt> {
         let errors = *self.ledger.causes.get(&Cause::ErrorAnswer)?;
-        Some(Doubt::ErrorAnswers(errors, self.ledger.sent, self.first_error?))
+        Some(Doubt::ErrorAnswers(errors, self.ledger.sent, self.shards.first_error?))
     }
 
     /// What makes the requests of consumers doubtful.
@@ -466,13 +436,13 @@ impl Outcome {
         if load.polling().is_none() {
             return Vec::new();
         }
-        let Recorder { polls, polls_skipped, polls_refused, .. } = self.recorder;
+        let Polls { made, skipped, refused, .. } = self.shards.recorder.polls;
         let mut doubts = Vec::new();
-        if let Some(status) = self.first_refusal.filter(|_| polls_refused > 0) {
-            doubts.push(Doubt::PollsRefused(polls_refused, polls, status));
+        if let Some(status) = self.shards.first_refusal.filter(|_| refused > 0) {
+            doubts.push(Doubt::PollsRefused(refused, made, status));
         }
-        if polls_skipped > 0 {
-            doubts.push(Doubt::PollsSkipped(polls_skipped, polls_skipped + polls));
+        if skipped > 0 {
+            doubts.push(Doubt::PollsSkipped(skipped, skipped + made));
         }
         doubts
     }
@@ -483,12 +453,16 @@ impl Outcome {
         // Of an exchange of several messages some may be over before the others.
         let is_single = load.batch_size() == 1;
         let is_steady = load.arrival == Arrival::Closed && load.duration.is_some() && is_single;
-        if !is_steady || self.was_interrupted || self.lost_links > 0 || load.copies() > 1 {
+        if !is_steady
+            || self.shards.was_interrupted
+            || self.shards.lost_links > 0
+            || load.copies() > 1
+        {
             return None;
         }
-        let response = &self.recorder.response;
-        let times = if response.count() > 0 { response } else { &self.recorder.delivery };
-        let granted = self.granted.get("receive_maximum").copied().unwrap_or(u64::MAX);
+        let response = &self.shards.recorder.response;
+        let times = if response.count() > 0 { response } else { &self.shards.recorder.delivery };
+        let granted = self.shards.granted.get("receive_maximum").copied().unwrap_or(u64::MAX);
         let window = u64::from(load.window.unwrap_or(1)).min(granted);
         let in_flight = window * u64::from(load.connections);
         if times.count() < LITTLE_ROUNDS * in_flight || self.ledger.lost != Some(0) {
@@ -506,12 +480,16 @@ impl Outcome {
     /// What was still under way when the load ended, where that is more than what is under way all
     /// the time, and fewer messages came out than went in.
     fn backlog(&self, load: &Load) -> Option<Doubt> {
-        let seconds = self.recorder.window.window()?.length().as_secs_f64();
+        let seconds = self.shards.recorder.window.window()?.length().as_secs_f64();
         let (After { messages, last }, (sent, delivered)) = (self.after?, self.within(load));
         let (offered, delivered) = ((sent * load.copies()) as f64, delivered? as f64);
-        let times = if load.delivers() { &self.recorder.one_way } else { &self.recorder.service };
+        let times = if load.delivers() {
+            &self.shards.recorder.one_way
+        } else {
+            &self.shards.recorder.service
+        };
         // Behind what a warm-up left even the fastest message waits; connecting did not.
-        let unloaded = self.recorder.connect.min().filter(|_| load.warmup.0 > 0);
+        let unloaded = self.shards.recorder.connect.min().filter(|_| load.warmup.0 > 0);
         let shortest = times.min().unwrap_or(0).min(unloaded.unwrap_or(u64::MAX));
         let shortest_s = shortest as f64 / 1e9;
         let always = [
@@ -520,7 +498,7 @@ impl Outcome {
             (2 * u64::from(load.connections) * load.copies()) as f64,
         ];
         let most = always.into_iter().fold(0.0, f64::max);
-        let drained = last? - self.recorder.window.window()?.end;
+        let drained = last? - self.shards.recorder.window.window()?.end;
         let is_behind = messages as f64 > most && delivered < REACHED * offered;
         is_behind.then_some(Doubt::Backlog(messages, drained))
     }
@@ -567,3 +545,18 @@ const LITTLE_MAX: f64 = 0.02;
 
 /// Rounds of all messages in flight that a window must hold for Little's law to be asked for.
 const LITTLE_ROUNDS: u64 = 200;
+
+/// Messages that a headline time never saw because they were lost.
+pub(crate) fn lost_of(name: &str, outcome: &Outcome, copies: u64) -> u64 {
+    let ledger = &outcome.ledger;
+    let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
+    let has_deliveries = outcome.shards.recorder.delivery.count() > 0;
+    match name {
+        "delivery_time_ns" => ledger.lost.unwrap_or(0),
+        // In deliver the ledger counts pairs, and a response is one for each message.
+        _ if has_deliveries => {
+            (ledger.sent.saturating_sub(ledger.acknowledged + errors)) / copies.max(1)
+        }
+        _ => ledger.lost.unwrap_or(0).saturating_sub(errors),
+    }
+}

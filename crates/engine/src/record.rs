@@ -14,6 +14,7 @@ use weigh_stats::quantile;
 pub use crate::accounts::attribute_server_drops;
 use crate::lag_share;
 use crate::outcome::Outcome;
+use crate::outcome::lost_of;
 use crate::pace;
 use crate::ways::Piece;
 
@@ -122,15 +123,15 @@ pub fn put_together(trial: &Trial, mut outcome: Outcome, beside: Beside) -> Tria
     add_usage(&mut metrics, beside.usage.as_ref(), &outcome, load.copies());
     doubts.extend(disturbance(&outcome, &beside));
     add_hold_memory(&mut metrics, &beside, &outcome, trial);
-    if outcome.recorder.late_ns_max > 0 {
-        metrics.insert("late_time_ns.max".to_owned(), outcome.recorder.late_ns_max as f64);
+    if outcome.shards.recorder.late_ns_max > 0 {
+        metrics.insert("late_time_ns.max".to_owned(), outcome.shards.recorder.late_ns_max as f64);
     }
     add_stall(&mut metrics, &beside, load);
     let counters = beside.counters.iter();
     metrics.extend(counters.map(|(name, value)| (format!("counter.{name}"), *value)));
     let (mut samples, mut histograms) = (BTreeMap::new(), BTreeMap::new());
     let mut doubtful = Vec::new();
-    for (name, times) in outcome.recorder.times() {
+    for (name, times) in outcome.shards.recorder.times() {
         add_times(&mut metrics, &mut doubtful, (name, times), &outcome, load.copies());
         samples.insert(name.to_owned(), times.count());
         histograms.insert(name.to_owned(), times.to_base64());
@@ -138,7 +139,9 @@ pub fn put_together(trial: &Trial, mut outcome: Outcome, beside: Beside) -> Tria
     metrics.extend(lag_share::of(&outcome, load));
     doubts.extend(worst_quantiles(doubtful));
     for (what, asked) in &beside.asked_terms {
-        if let Some(granted) = outcome.granted.get(*what).filter(|granted| **granted < *asked) {
+        if let Some(granted) =
+            outcome.shards.granted.get(*what).filter(|granted| **granted < *asked)
+        {
             doubts.push(Doubt::Granted((*what).to_owned(), *asked, *granted));
         }
     }
@@ -153,7 +156,7 @@ pub fn put_together(trial: &Trial, mut outcome: Outcome, beside: Beside) -> Tria
         samples,
         ledger: outcome.ledger,
         doubts: doubts.iter().map(Doubt::record).collect(),
-        granted: outcome.granted,
+        granted: outcome.shards.granted,
         server: beside.server,
         counters: beside.counters,
         scene: BTreeMap::new(),
@@ -234,10 +237,10 @@ fn add_hold_memory(
     outcome: &Outcome,
     trial: &Trial,
 ) {
-    if trial.load.pattern != Pattern::Hold || outcome.held == 0 {
+    if trial.load.pattern != Pattern::Hold || outcome.shards.held == 0 {
         return;
     }
-    let held = outcome.held as f64;
+    let held = outcome.shards.held as f64;
     if let Some((before, end)) = beside.target_bytes {
         let each = end.saturating_sub(before) as f64 / held;
         metrics.insert("target_memory_bytes_per_connection".to_owned(), each);
@@ -326,25 +329,10 @@ fn worst_quantiles(doubts: Vec<Doubt>) -> Vec<Doubt> {
     in_loss.into_iter().chain(beyond).cloned().collect()
 }
 
-/// Messages that a headline time never saw because they were lost.
-pub(crate) fn lost_of(name: &str, outcome: &Outcome, copies: u64) -> u64 {
-    let ledger = &outcome.ledger;
-    let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
-    let has_deliveries = outcome.recorder.delivery.count() > 0;
-    match name {
-        "delivery_time_ns" => ledger.lost.unwrap_or(0),
-        // In deliver the ledger counts pairs, and a response is one for each message.
-        _ if has_deliveries => {
-            (ledger.sent.saturating_sub(ledger.acknowledged + errors)) / copies.max(1)
-        }
-        _ => ledger.lost.unwrap_or(0).saturating_sub(errors),
-    }
-}
-
 /// What neither target nor generator used of the host's processors was used by others.
 fn disturbance(outcome: &Outcome, beside: &Beside) -> Option<Doubt> {
     let usage = beside.usage.as_ref().filter(|usage| usage.wall_ns >= DISTURBANCE_WALL_NS_MIN)?;
-    let ours = if usage.is_elsewhere { 0 } else { outcome.cpu.0 + beside.aside_cpu_ns };
+    let ours = if usage.is_elsewhere { 0 } else { outcome.shards.cpu.0 + beside.aside_cpu_ns };
     let own_ns = usage.cpu_ns + ours;
     let foreign_ns = usage.host.busy_ns.saturating_sub(own_ns);
     let percent = 100.0 * foreign_ns as f64 / usage.wall_ns as f64;

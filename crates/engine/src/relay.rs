@@ -57,7 +57,7 @@ pub struct Relay {
 /// One of the two connections of a pair.
 struct End {
     /// The other one.
-    peer: Token,
+    pub(crate) peer: Token,
     /// True for the one that was made to the target.
     is_target: bool,
     /// Bytes for this end, and how many of them its socket took.

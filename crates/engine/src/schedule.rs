@@ -3,8 +3,8 @@
 //! shards. Times count from the moment the load starts; warm-up comes first.
 
 use weigh_model::arrival::Step;
-use weigh_model::random::Random;
 use weigh_model::{Arrival, Load, Nanos, Rate};
+use weigh_stats::random::Random;
 
 /// One entry of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

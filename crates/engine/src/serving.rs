@@ -1,6 +1,7 @@
 //! Reference servers: any number of shards, each a thread with its own sockets, all on one port.
 
 mod lines;
+mod report;
 mod shard;
 mod simulated;
 
@@ -11,10 +12,9 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use rustix::io::Errno;
-use serde::Serialize;
 use weigh_model::Nanos;
 use weigh_model::protocol::Host;
-use weigh_model::server::{Server, ServerReport};
+use weigh_model::server::Server;
 
 pub use shard::ServerShard;
 pub use simulated::SimulatedServing;
@@ -22,32 +22,12 @@ pub use simulated::SimulatedServing;
 use crate::io::doorbell::Doorbell;
 use crate::io::epoll::EpollIo;
 use crate::io::{Io, IoFault, Poker, descriptors};
+use report::ServingReport;
 
 /// A running reference server. Dropping it stops it.
 pub struct Serving {
     address: SocketAddr,
     shards: Vec<Running>,
-}
-
-/// What a server counted, and what its sockets saw beside.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct ServingReport {
-    /// The protocol's own count, over all shards.
-    pub server: ServerReport,
-    /// Connections closed because what came broke the protocol.
-    pub faults: u64,
-    /// The first few of those, in words.
-    pub fault_reasons: Vec<String>,
-    /// Shards that were not allowed a descriptor table of their own.
-    pub shared_tables: u16,
-    /// How often accepting paused because no descriptors were left.
-    pub accept_pauses: u64,
-    /// Connections open now.
-    pub open_connections: u64,
-    /// Bytes handed to sockets.
-    pub bytes_written: u64,
-    /// Bytes read from sockets.
-    pub bytes_read: u64,
 }
 
 /// Why a server could not start.
@@ -167,21 +147,6 @@ impl Serving {
 impl Drop for Serving {
     fn drop(&mut self) {
         self.end();
-    }
-}
-
-impl ServingReport {
-    /// Adds the report of another shard.
-    pub fn add(&mut self, other: ServingReport) {
-        self.server.add(&other.server);
-        self.faults += other.faults;
-        self.fault_reasons.extend(other.fault_reasons);
-        self.fault_reasons.truncate(shard::REASONS_KEPT);
-        self.shared_tables += other.shared_tables;
-        self.accept_pauses += other.accept_pauses;
-        self.open_connections += other.open_connections;
-        self.bytes_written += other.bytes_written;
-        self.bytes_read += other.bytes_read;
     }
 }
 

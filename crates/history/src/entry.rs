@@ -1,5 +1,7 @@
 //! A run in short, and its figures.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use weigh_model::doubt::{DoubtRecord, Severity};
 use weigh_report::{RunFolder, Summary};
@@ -150,3 +152,28 @@ fn figures(id: &str, summary: &Summary) -> Vec<(String, FigureEntry)> {
 
 /// The outcome of a run whose journal has no last line.
 pub(crate) const UNFINISHED: &str = "unfinished";
+
+/// All runs, the oldest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Listing {
+    /// Every run that can be read.
+    pub entries: Vec<RunEntry>,
+    /// Of the metric that was asked for: one figure for every run and cell that has it.
+    pub figures: Vec<FigureEntry>,
+    /// Every metric that a run has, where one was asked for.
+    pub metrics: BTreeSet<String>,
+    /// What the user should know: runs that cannot be read, an index that had to be made again.
+    pub notes: Vec<String>,
+    /// How many runs were read from their own files.
+    pub read: usize,
+}
+
+impl Listing {
+    /// Puts what was read of a run into the list.
+    pub(crate) fn take(&mut self, folder: &RunFolder, entry: Result<RunEntry, String>) {
+        match entry {
+            Ok(entry) => self.entries.push(entry),
+            Err(problem) => self.notes.push(format!("{}: {problem}", folder.path().display())),
+        }
+    }
+}

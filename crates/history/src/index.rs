@@ -10,8 +10,8 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Transaction, param
 use weigh_report::RunFolder;
 
 use crate::INDEX;
+use crate::entry::Listing;
 use crate::entry::{FigureEntry, RunEntry, RunRead, WorstDoubt};
-use crate::listing::Listing;
 use crate::stamp::Stamp;
 
 /// An open index, with the lock on the folder that it stands in.

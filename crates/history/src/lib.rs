@@ -9,8 +9,9 @@ mod index;
 mod listing;
 mod stamp;
 
+pub use entry::Listing;
 pub use entry::{FigureEntry, RunEntry, WorstDoubt};
-pub use listing::{History, Listing};
+pub use listing::History;
 
 /// The index's file in the folder of runs.
 pub const INDEX: &str = "index.sqlite";

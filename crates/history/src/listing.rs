@@ -1,13 +1,13 @@
 //! Lists runs: those that the index knows unchanged are taken from it, the others are read.
 
-use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use weigh_report::journal::JOURNAL;
 use weigh_report::{RecordError, RunFolder};
 
-use crate::entry::{FigureEntry, RunEntry, RunRead, UNFINISHED};
+use crate::entry::Listing;
+use crate::entry::{RunRead, UNFINISHED};
 #[cfg(feature = "index")]
 use crate::index::Index;
 use crate::stamp::Stamp;
@@ -16,21 +16,6 @@ use crate::stamp::Stamp;
 #[derive(Clone, Debug)]
 pub struct History {
     runs: PathBuf,
-}
-
-/// All runs, the oldest first.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Listing {
-    /// Every run that can be read.
-    pub entries: Vec<RunEntry>,
-    /// Of the metric that was asked for: one figure for every run and cell that has it.
-    pub figures: Vec<FigureEntry>,
-    /// Every metric that a run has, where one was asked for.
-    pub metrics: BTreeSet<String>,
-    /// What the user should know: runs that cannot be read, an index that had to be made again.
-    pub notes: Vec<String>,
-    /// How many runs were read from their own files.
-    pub read: usize,
 }
 
 impl History {
@@ -70,16 +55,6 @@ impl History {
     #[cfg(not(feature = "index"))]
     fn by_index(&self, stamped: &[(RunFolder, Stamp)], metric: Option<&str>) -> Listing {
         without_index(stamped, metric)
-    }
-}
-
-impl Listing {
-    /// Puts what was read of a run into the list.
-    pub(crate) fn take(&mut self, folder: &RunFolder, entry: Result<RunEntry, String>) {
-        match entry {
-            Ok(entry) => self.entries.push(entry),
-            Err(problem) => self.notes.push(format!("{}: {problem}", folder.path().display())),
-        }
     }
 }
 

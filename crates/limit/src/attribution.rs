@@ -3,9 +3,10 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use weigh_model::binding::{HELD_UP_MIN, is_amortised};
 use weigh_model::doubt::{GENERATOR_FULL_PERCENT, TARGET_FULL_PERCENT};
+use weigh_model::headroom::Use;
 use weigh_model::units::Nanos;
 
 /// What was observed in the trial (or trials) at the upper bound. `None` is "not observed", which
@@ -55,29 +56,6 @@ pub struct Evidence {
     pub descriptors: Option<Use>,
     /// Local ports of the generator.
     pub ports: Option<Use>,
-}
-
-/// What was looked at beside a trial for the sake of its attribution, as a journal holds it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Observed {
-    /// See [`Evidence::descriptors`].
-    pub descriptors: Option<Use>,
-    /// See [`Evidence::ports`].
-    pub ports: Option<Use>,
-    /// What the kernel dropped on the way during the window, connections and segments.
-    pub kernel_drops: Option<u64>,
-}
-
-/// How much of something that ends was used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Use {
-    /// In use at most.
-    pub used: u64,
-    /// There are so many.
-    pub available: u64,
-    /// Attempts that failed for want of it.
-    pub failures: u64,
 }
 
 /// What can end it.

@@ -130,7 +130,7 @@ pub fn describe(
     let at = knee(&means, shape, SENSITIVITY).ok_or(NoKnee::None)?;
     let mut random = Random::new(bootstrap.seed);
     let mut resampled = |values: &Vec<f64>| {
-        let drawn = (0..values.len()).map(|_| values[random.below(values.len())]);
+        let drawn = (0..values.len()).map(|_| values[random.index(values.len())]);
         drawn.sum::<f64>() / values.len() as f64
     };
     let resamples = bootstrap.resamples.max(1);

@@ -258,7 +258,7 @@ fn resampled(
     let mut distances = Vec::with_capacity(bootstrap.resamples);
     for _ in 0..bootstrap.resamples {
         for (point, clients) in model.points.iter_mut().zip(&clients) {
-            let residual = residuals[random.below(residuals.len())] - mean;
+            let residual = residuals[random.index(residuals.len())] - mean;
             let fitted = law.at(*clients);
             point.1 = match model.noise {
                 Noise::Constant => fitted + residual,

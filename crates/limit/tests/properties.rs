@@ -143,7 +143,7 @@ proptest! {
         let mut random = Random::new(seed);
         let second = Goal { name: "other".to_owned(), ..other.clone() };
         let search = Search::new(axis, vec![goal.clone(), second]);
-        let answer = searched(search, |request| match random.uniform() < failing {
+        let answer = searched(search, |request| match random.next_f64() < failing {
             true => result(request, 500, 500),
             false => result(request, 1000, 0),
         });

@@ -339,7 +339,7 @@ mod tests {
     /// At 20 messages a second a tenth of one holds two, or none: 13 of them make a part.
     #[test]
     fn chance_makes_no_gap_in_a_thin_load() {
-        let mut random = crate::random::Random::stream(7, 3);
+        let mut random = weigh_stats::random::Random::stream(7, 3);
         let mut thin = tenths(-20, 120, 0);
         for _ in 0..280 {
             let at = random.below(thin.len() as u64) as usize;

@@ -11,7 +11,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub use words::{SHORT, resolve};
+pub use limits::Limit;
+pub use words::{HEADLINE, LOSS_RATIO, SHORT, resolve};
 
 pub use crate::metrics::{quantile_of, quantile_word};
 
@@ -45,25 +46,8 @@ pub enum Operator {
     NotEqual,
 }
 
-/// What a figure is held against.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Limit {
-    /// A value in the metric's own unit.
-    Value(f64),
-    /// A signed change against another run, as a share: `+5%` is 0.05. Only a comparison of two
-    /// runs can decide it.
-    Change(f64),
-}
-
-/// The share of sent messages that were lost; not measured where nobody knows what arrived.
-pub const LOSS_RATIO: &str = "loss_ratio";
-
 /// The number of lost messages.
 pub const LOST: &str = "lost";
-
-/// The headline latency: the response time, or the delivery time where nothing confirms, see
-/// [`resolve`].
-pub const HEADLINE: &str = "latency_time_ns";
 
 impl Condition {
     /// Whether it holds of `figure`, in the metric's own unit. `None` for a limit that is a change
@@ -200,6 +184,7 @@ const OPERATORS: [(&str, Operator); 6] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::condition::words::LOSS_RATIO;
 
     fn read(text: &str) -> Condition {
         text.parse().unwrap_or_else(|problem| panic!("{text}: {problem}"))

@@ -1,4 +1,5 @@
 //! The words of earlier versions for warnings, until every crate has the new ones.
 
 pub use crate::binding::{GENERATOR_FULL_PERCENT, TARGET_FULL_PERCENT};
-pub use crate::warnings::{Severity, Warning as Doubt, WarningRecord as DoubtRecord};
+pub use crate::severity::Severity;
+pub use crate::warnings::{Warning as Doubt, WarningRecord as DoubtRecord};

@@ -1,4 +1,4 @@
-//! What somebody may have meant who mistyped a name.
+//! The name that was meant by a mistyped one.
 
 /// The one of `names` that `wanted` may be a misspelling of.
 pub fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
@@ -6,7 +6,8 @@ pub fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option
     let (distance, name) = names
         .map(|name| (strsim::damerau_levenshtein(&wanted, name), name))
         .min_by_key(|(distance, _)| *distance)?;
-    (distance <= (wanted.chars().count() / 3).clamp(1, 3)).then_some(name)
+    let length = wanted.chars().count();
+    (distance <= (length / 3).clamp(1, 3) && distance < length).then_some(name)
 }
 
 #[cfg(test)]
@@ -19,6 +20,7 @@ mod tests {
         assert_eq!(nearest("tail_powre", names()), Some("tail_power"));
         assert_eq!(nearest("RAMP", names()), Some("ramp"));
         assert_eq!(nearest("battery", names()), None);
+        assert_eq!(nearest("x", ["y"].into_iter()), None);
         assert_eq!(nearest("x", std::iter::empty()), None);
     }
 }

@@ -151,8 +151,8 @@ const _: () = assert!(END_BYTES == MARK_BYTES + JSON_END.len());
 mod tests {
     use super::*;
     use crate::body::{BodySource, Composer};
-    use crate::random::Random;
     use crate::units::{Bytes, Nanos};
+    use weigh_stats::random::Random;
 
     const MARK: Mark = Mark {
         tag: 7,

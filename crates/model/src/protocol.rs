@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::connection::Connection;
 use crate::load::Pattern;
 use crate::server::Server;
-use crate::trial::{Settings, Trial};
+use crate::settings::Settings;
+pub use crate::settings::{Invalid, Setting, SettingKind};
+use crate::trial::Trial;
 
 /// How often a message may arrive. Figures are compared like with like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -104,34 +106,6 @@ pub struct PacketName {
     pub subscribes: bool,
 }
 
-/// One key of a protocol's own table.
-#[derive(Clone, Copy, Debug)]
-pub struct Setting {
-    /// The key, without the protocol's name.
-    pub key: &'static str,
-    /// What values it takes.
-    pub kind: SettingKind,
-    /// The value in force if none is given, as text.
-    pub default: &'static str,
-    /// One sentence for the help.
-    pub doc: &'static str,
-}
-
-/// What values a setting takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SettingKind {
-    /// `true` or `false`.
-    Flag,
-    /// A whole number between the two, both included.
-    Integer(u64, u64),
-    /// One of these words.
-    Choice(&'static [&'static str]),
-    /// Any text.
-    Text,
-    /// A duration with its unit.
-    Duration,
-}
-
 /// Whether a connection lives for one message or for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lifetime {
@@ -182,27 +156,4 @@ pub struct Dial {
 pub struct Host {
     /// Makes the server of one shard of `shards`.
     pub make: Box<dyn Fn(u16) -> Box<dyn Server> + Send + Sync>,
-}
-
-/// A trial that this protocol cannot do: what is wrong, where, and what to type instead.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {problem}{}{mend}", if mend.is_empty() { "" } else { "; " })]
-pub struct Invalid {
-    /// The plan key or option.
-    pub place: String,
-    /// What is wrong with it.
-    pub problem: String,
-    /// What to type instead.
-    pub mend: String,
-}
-
-impl Invalid {
-    /// An error at `place`.
-    pub fn new(
-        place: impl Into<String>,
-        problem: impl Into<String>,
-        mend: impl Into<String>,
-    ) -> Invalid {
-        Invalid { place: place.into(), problem: problem.into(), mend: mend.into() }
-    }
 }

@@ -350,7 +350,7 @@ mod tests {
     /// Against a set of the standard library, at both ends of stretches and with many repeated.
     #[test]
     fn bits_are_a_set() {
-        let mut random = crate::random::Random::new(3);
+        let mut random = weigh_stats::random::Random::new(3);
         let mut sets = [BTreeSet::new(), BTreeSet::new()];
         let mut bits = [Bits::default(), Bits::default()];
         for side in 0..2 {

@@ -2,7 +2,7 @@
 //! that one may be weighed with and another without, and so that cells tell them apart.
 
 use crate::protocol::{Setting, SettingKind};
-use crate::trial::Settings;
+use crate::settings::Settings;
 
 /// How many keys there are.
 pub const KEYS: usize = 9;

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::endpoint::Endpoint;
 use crate::load::Load;
-use crate::protocol::{Invalid, Setting, SettingKind};
-use crate::units::{Nanos, parse_duration};
+pub use crate::settings::Settings;
 
 /// A point of the matrix: plan keys with dots, and their values.
 pub type Point = BTreeMap<String, serde_json::Value>;
@@ -43,83 +42,10 @@ impl Trial {
     }
 }
 
-/// The values of a protocol's own table, complete and checked.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Settings(pub BTreeMap<String, String>);
-
-impl Settings {
-    /// The defaults of `known`, changed by `given`. `protocol` is for the messages.
-    pub fn new<'a>(
-        protocol: &str,
-        known: &[Setting],
-        given: impl IntoIterator<Item = (&'a str, &'a str)>,
-    ) -> Result<Settings, Invalid> {
-        let mut values: BTreeMap<String, String> = known
-            .iter()
-            .map(|setting| (setting.key.to_owned(), setting.default.to_owned()))
-            .collect();
-        for (key, value) in given {
-            let setting = known.iter().find(|setting| setting.key == key).ok_or_else(|| {
-                let keys: Vec<&str> = known.iter().map(|setting| setting.key).collect();
-                Invalid::new(
-                    format!("{protocol}.{key}"),
-                    "there is no such key",
-                    format!("the keys of {protocol} are: {}", keys.join(", ")),
-                )
-            })?;
-            check(protocol, setting, value)?;
-            values.insert(key.to_owned(), value.to_owned());
-        }
-        Ok(Settings(values))
-    }
-
-    /// The text of `key`; empty if there is no such key.
-    pub fn text(&self, key: &str) -> &str {
-        self.0.get(key).map_or("", String::as_str)
-    }
-
-    /// The flag `key`.
-    pub fn flag(&self, key: &str) -> bool {
-        self.text(key) == "true"
-    }
-
-    /// The number `key`; 0 if it is not set.
-    pub fn integer(&self, key: &str) -> u64 {
-        self.text(key).parse().unwrap_or(0)
-    }
-
-    /// The duration `key`; 0 if it is not set.
-    pub fn duration(&self, key: &str) -> Nanos {
-        parse_duration(self.text(key)).unwrap_or_default()
-    }
-}
-
-fn check(protocol: &str, setting: &Setting, value: &str) -> Result<(), Invalid> {
-    let wrong = |mend: String| {
-        let place = format!("{protocol}.{}", setting.key);
-        Err(Invalid::new(place, format!("{value:?} is not a value it takes"), mend))
-    };
-    match setting.kind {
-        SettingKind::Flag if value == "true" || value == "false" => Ok(()),
-        SettingKind::Flag => wrong("type true or false".to_owned()),
-        SettingKind::Integer(low, high) => match value.parse::<u64>() {
-            Ok(number) if (low..=high).contains(&number) => Ok(()),
-            _ => wrong(format!("type a whole number from {low} to {high}")),
-        },
-        SettingKind::Choice(words) if words.contains(&value) => Ok(()),
-        SettingKind::Choice(words) => wrong(format!("type one of {}", words.join(", "))),
-        SettingKind::Text => Ok(()),
-        SettingKind::Duration => match parse_duration(value) {
-            Ok(_) => Ok(()),
-            Err(error) => wrong(error),
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::{Setting, SettingKind};
 
     const KNOWN: &[Setting] = &[
         Setting { key: "qos", kind: SettingKind::Integer(0, 2), default: "0", doc: "" },

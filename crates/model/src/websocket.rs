@@ -2,7 +2,7 @@
 //! as those of [`crate::tls`] do.
 
 use crate::protocol::{Setting, SettingKind};
-use crate::trial::Settings;
+use crate::settings::Settings;
 
 /// Whether there is WebSocket between the protocol and TLS or TCP.
 pub const ON: Setting = Setting {

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use weigh_model::MeterChoice;
 use weigh_model::energy::Span;
-use weigh_model::random::Random;
 use weigh_observe::energy::attribution::{Counts, Phases, measured};
 use weigh_observe::energy::{
     Meter, MeterError, MeterWatch, Reading, Refused, Sources, Track, Value, supplies, survey,
 };
 use weigh_observe::host::Roots;
+use weigh_stats::random::Random;
 
 /// A folder that stands for `/sys`.
 struct Tree(PathBuf);

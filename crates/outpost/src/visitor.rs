@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
+use weigh_clocks::pair::Exchange;
 use weigh_model::lookout::AgentAddress;
 use weigh_observe::cpu::monotonic_ns;
-use weigh_stats::clocks::Exchange;
 
 use crate::OutpostError;
 use crate::identity::{NAME, Pin, pinned};

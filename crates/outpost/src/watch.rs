@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use weigh_clocks::pair::{ClockPair, Exchange};
 use weigh_observe::memory::Memory;
 use weigh_observe::sampler::{Recording, SAMPLES_MAX, Sample, thinned};
-use weigh_stats::clocks::{ClockPair, Exchange};
 
 use crate::OutpostError;
 use crate::page::Sight;

@@ -2,8 +2,8 @@
 //! leaves, or why it does not.
 
 use weigh_model::path::{Direction, GilbertElliott, Jitter, Loss, Share};
-use weigh_model::random::Random;
 use weigh_model::units::Nanos;
+use weigh_stats::random::Random;
 
 use crate::transmitter::{Stage, Transmitter, in_force};
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 
 use crate::failed::Failed;
-use crate::keeper::{Kept, Page};
+use crate::kept::{Kept, Page};
 use crate::reading::Reading;
 
 /// What a commit promises (sqlite.org, "PRAGMA synchronous").
@@ -85,7 +85,7 @@ impl Database {
                 let reading = Reading::parse(body).ok();
                 let sensor = reading.as_ref().map(|reading| reading.sensor.as_ref());
                 let time = reading.as_ref().map(|reading| reading.time.as_ref());
-                let identity = if self.is_unique { crate::keeper::identity(body) } else { None };
+                let identity = if self.is_unique { crate::kept::identity(body) } else { None };
                 let identity = identity.as_ref().map(|identity| &identity[..]);
                 let rows = insert.execute(params![sensor, time, &body[..], identity])?;
                 if self.is_unique {

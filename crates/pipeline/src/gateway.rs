@@ -2,7 +2,6 @@
 //! broker it acknowledges only what the next stage has confirmed; as long as that takes nothing,
 //! the gateway stops reading, and the broker keeps the rest.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,59 +10,18 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{Receiver, UnboundedSender, channel, unbounded_channel};
 use tokio::sync::watch;
 use tokio::time::timeout;
-use weigh_model::Endpoint;
 use weigh_model::hop::HopStage;
 
 use crate::clock;
 use crate::failed::Failed;
+use crate::gateway_settings::GatewaySettings;
 use crate::hop_file::HopFile;
+use crate::link::Counts;
 use crate::link::{Link, Ticket};
 use crate::next::{Api, Next, Store, Untaken};
 use crate::queue::{Gathering, Parcel, Piece, gather};
 use crate::reading::Reading;
-use crate::running::{Count, GRACE, Ready, Running};
-
-/// How a gateway is set up.
-#[derive(Clone, Debug)]
-pub struct GatewaySettings {
-    /// The broker, with the credentials for it.
-    pub broker: Endpoint,
-    /// The api (`http`) or the store (`grpc`).
-    pub to: Endpoint,
-    /// What it subscribes to.
-    pub filter: String,
-    /// Highest QoS it asks for: 0, 1 or 2.
-    pub qos: u8,
-    /// Names its session at the broker, which outlives the gateway.
-    pub client_id: String,
-    /// Readings that go on in one call.
-    pub gathering: Gathering,
-    /// The file for its hops.
-    pub hops: Option<PathBuf>,
-}
-
-/// What became of the messages that came.
-#[derive(Debug, Default)]
-pub(crate) struct Counts {
-    /// Messages of the broker.
-    pub(crate) received: Count,
-    /// Of those, marked by the broker as sent before (MQTT 3.1.1, section 3.3.1.1).
-    pub(crate) redelivered: Count,
-    /// Of those, known to be under way already, and not handed on again.
-    pub(crate) known: Count,
-    /// Confirmed by the next stage.
-    pub(crate) forwarded: Count,
-    /// What is no reading, for an api, and was thrown away.
-    pub(crate) refused: Count,
-    /// Acknowledgements to the broker.
-    pub(crate) acknowledged: Count,
-    /// Calls to the next stage that confirmed.
-    pub(crate) batches: Count,
-    /// Calls to it that failed and were made again.
-    pub(crate) retries: Count,
-    /// Connections to the broker after the first.
-    pub(crate) reconnects: Count,
-}
+use crate::running::{GRACE, Ready, Running};
 
 impl GatewaySettings {
     /// Starts it: it has subscribed when this returns.

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use weigh_model::mark::{Mark, Reading as Marked};
 use weigh_protocols::grpc::shelf::Shelf;
 
 use crate::database::{Database, Durability};
 use crate::failed::Failed;
+use crate::kept::{Identity, Kept, Page, identity};
 use crate::reading::Reading;
 
 /// Which place.
@@ -39,33 +39,6 @@ pub(crate) struct Memory {
     shelf: Shelf,
     /// Who is there, where each message is kept once.
     seen: Option<HashSet<Identity>>,
-}
-
-/// What became of a batch that was kept.
-#[derive(Debug, Default)]
-pub(crate) struct Kept {
-    /// Which of them were there before and are no second row; empty where nobody looks.
-    pub(crate) repeated: Vec<bool>,
-}
-
-impl Kept {
-    /// True if the one of this number was there before.
-    pub(crate) fn is_repeated(&self, number: usize) -> bool {
-        self.repeated.get(number).copied().unwrap_or(false)
-    }
-
-    /// How many were.
-    pub(crate) fn repeats(&self) -> u64 {
-        self.repeated.iter().filter(|is_repeated| **is_repeated).count() as u64
-    }
-}
-
-/// Readings after a cursor.
-#[derive(Debug)]
-pub(crate) struct Page {
-    pub(crate) readings: Vec<Bytes>,
-    /// The cursor behind them.
-    pub(crate) next: u64,
 }
 
 impl Keeper {
@@ -151,19 +124,6 @@ impl Memory {
     }
 }
 
-/// Who a message is: the tag, the producer and the sequence of its mark.
-pub(crate) type Identity = [u8; 14];
-
-/// That of a body with a whole mark.
-pub(crate) fn identity(body: &[u8]) -> Option<Identity> {
-    let Marked::Whole(mark) = Mark::read_any(body) else { return None };
-    let mut identity = [0; 14];
-    identity[..2].copy_from_slice(&mark.tag.to_be_bytes());
-    identity[2..6].copy_from_slice(&mark.producer.to_be_bytes());
-    identity[6..].copy_from_slice(&mark.sequence.to_be_bytes());
-    Some(identity)
-}
-
 /// The database blocks, and the stage has one thread for everybody.
 async fn on_a_thread<T: Send + 'static>(
     work: impl FnOnce() -> rusqlite::Result<T> + Send + 'static,
@@ -184,6 +144,7 @@ mod tests {
     use weigh_model::mark::MARK_BYTES;
 
     use super::*;
+    use weigh_model::mark::Mark;
 
     fn marked(tag: u16, producer: u32, sequence: u64) -> Bytes {
         let mut body = vec![0; MARK_BYTES];

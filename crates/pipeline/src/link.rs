@@ -18,10 +18,34 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 
 use crate::clock;
 use crate::failed::Failed;
-use crate::gateway::{Counts, GatewaySettings};
+use crate::gateway_settings::GatewaySettings;
 use crate::next::chain;
 use crate::queue::{Parcel, Piece};
+use crate::running::Count;
 use crate::running::{GRACE, Stop};
+
+/// What became of the messages that came.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    /// Messages of the broker.
+    pub(crate) received: Count,
+    /// Of those, marked by the broker as sent before (MQTT 3.1.1, section 3.3.1.1).
+    pub(crate) redelivered: Count,
+    /// Of those, known to be under way already, and not handed on again.
+    pub(crate) known: Count,
+    /// Confirmed by the next stage.
+    pub(crate) forwarded: Count,
+    /// What is no reading, for an api, and was thrown away.
+    pub(crate) refused: Count,
+    /// Acknowledgements to the broker.
+    pub(crate) acknowledged: Count,
+    /// Calls to the next stage that confirmed.
+    pub(crate) batches: Count,
+    /// Calls to it that failed and were made again.
+    pub(crate) retries: Count,
+    /// Connections to the broker after the first.
+    pub(crate) reconnects: Count,
+}
 
 /// Names a message until it is acknowledged; nobody waits for one of QoS 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,7 +25,8 @@ use weigh_protocols::grpc::codec::{
 };
 
 use crate::failed::Failed;
-use crate::keeper::{Keeper, Kept, Page};
+use crate::keeper::Keeper;
+use crate::kept::{Kept, Page};
 use crate::queue::Piece;
 
 /// Who takes readings next.

@@ -1,11 +1,8 @@
 //! The registry of protocols: one folder and one line each.
 
-use base64::{Engine, engine::general_purpose::STANDARD};
-#[cfg(feature = "library")]
-use weigh_model::Trial;
+use weigh_model::Protocol;
 use weigh_model::endpoint::spoken_scheme;
 use weigh_model::protocol::Invalid;
-use weigh_model::{Endpoint, Protocol};
 
 pub mod census;
 pub mod fields;
@@ -20,6 +17,9 @@ mod places;
 mod requests;
 mod statuses;
 pub mod tcp;
+
+pub use requests::basic_authorization;
+pub use weigh_model::nearest::nearest;
 
 /// Every protocol there is, in the order they are listed to a user.
 pub static PROTOCOLS: &[&dyn Protocol] = &[
@@ -61,36 +61,3 @@ fn unknown(name: &str, wanted: &str) -> Invalid {
     };
     Invalid::new("protocol", format!("{name:?} is not known"), mend)
 }
-
-/// Requests in flight on a connection of HTTP/2: the window of the load where it names one, so that
-/// protocols under one load have the same, else the setting `streams`.
-#[cfg(feature = "library")]
-fn streams(trial: &Trial) -> u32 {
-    let setting = trial.settings.integer("streams").max(1) as u32;
-    trial.load.window.map_or(setting, |window| window.max(setting))
-}
-
-/// Who we are to a target, as HTTP says it (RFC 7617); `None` where we are nobody.
-pub fn basic_authorization(endpoint: &Endpoint) -> Option<String> {
-    let who = endpoint.credentials.as_ref()?;
-    let plain = format!("{}:{}", who.user, who.password);
-    Some(format!("Basic {}", STANDARD.encode(plain)))
-}
-
-/// What to say of a server whose first bytes are a record of TLS: an alert, since what we said was
-/// none (RFC 8446, section 5.1). `None` where they are not.
-fn answers_in_tls(head: &[u8]) -> Option<String> {
-    let is_record = matches!(head, [0x14..=0x17, 3, 0..=4, ..]);
-    is_record.then(|| "it answers in TLS: type the URL with TLS, or --tls on".to_owned())
-}
-
-/// The one of `names` that `wanted` may be a misspelling of.
-pub fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let (distance, name) = names.map(|name| (strsim::osa_distance(name, wanted), name)).min()?;
-    // Of a short word two edits make any other.
-    let most = (wanted.chars().count() / 2).saturating_sub(1).clamp(1, TYPO_EDITS_MAX);
-    (distance <= most && distance < wanted.chars().count()).then_some(name)
-}
-
-/// Edits within which a name counts as a slip of the fingers; swapped neighbours are one edit.
-const TYPO_EDITS_MAX: usize = 2;

@@ -4,11 +4,11 @@ mod mqtt_world;
 
 use mqtt_world::{Peer, World, hello, message};
 use weigh_model::Nanos;
-use weigh_model::random::Random;
 use weigh_protocols::mqtt::codec::{
     Ack, AckKind, Connect, Disconnect, Id, Options, Packet, Properties, Publish, Qos, Section,
     Unsubscribe, Version, Will,
 };
+use weigh_stats::random::Random;
 
 use Qos::{AtLeastOnce, AtMostOnce, ExactlyOnce};
 use Version::{V5, V311};

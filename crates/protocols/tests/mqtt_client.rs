@@ -5,10 +5,10 @@ mod mqtt_world;
 use mqtt_world::{Said, dial, keep, trial};
 use weigh_model::connection::{Connection, Fault, Op, Outbox, Ticket};
 use weigh_model::protocol::{Protocol, Role, Seat};
-use weigh_model::random::Random;
 use weigh_model::trial::Settings;
 use weigh_model::{Nanos, Pattern};
 use weigh_protocols::mqtt::Mqtt;
+use weigh_stats::random::Random;
 
 /// A connection that has heard `greeting` (CONNACK, and SUBACK for a consumer).
 fn ready(given: &[(&str, &str)], role: Role, greeting: &[u8]) -> (Box<dyn Connection>, Vec<Said>) {

@@ -6,12 +6,12 @@ mod mqtt_packets;
 use bytes::BytesMut;
 use mqtt_packets::{KINDS, sorted, with_packet};
 use proptest::prelude::*;
-use weigh_model::random::Random;
 use weigh_protocols::mqtt::codec::{
     Ack, AckKind, Connack, Connect, Disconnect, Fault, Filter, Id, Limits, Options,
     PACKET_BYTES_MAX, Packet, Properties, Publish, Qos, Section, Suback, Subscribe, Version,
     decode, varint_size,
 };
+use weigh_stats::random::Random;
 
 fn encoded(packet: &Packet<'_>, version: Version) -> Vec<u8> {
     let mut out = Vec::new();

@@ -8,10 +8,10 @@ use weigh_model::connection::{Connection, Fault, Op, Outbox, Reply, Ticket};
 use weigh_model::endpoint::Credentials;
 use weigh_model::mark::{MARK_BYTES, Mark, Reading};
 use weigh_model::protocol::{Dial, Lifetime, Protocol, Role, Seat};
-use weigh_model::random::Random;
 use weigh_model::tally::Tally;
 use weigh_model::{Nanos, Pattern, Topology};
 use weigh_protocols::mqtt::Mqtt;
+use weigh_stats::random::Random;
 
 /// A connection with its link, its unread input and what it said.
 struct Guest {

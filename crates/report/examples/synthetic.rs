@@ -18,12 +18,12 @@ use weigh_model::event::{
 };
 use weigh_model::ledger::{Cause, Ledger};
 use weigh_model::plan::Plan;
-use weigh_model::random::Random;
 use weigh_model::trial::Point;
 use weigh_model::{Guarantee, Warning};
 use weigh_report::journal::JOURNAL;
 use weigh_report::{RunFolder, Summary};
 use weigh_stats::Histogram;
+use weigh_stats::random::Random;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = env::args().skip(1);

@@ -1,7 +1,7 @@
 //! The order of a round: every case once, drawn from the plan's seed. Each round is drawn anew, so
 //! that a drift of the machine falls on all cases alike.
 
-use weigh_model::random::Random;
+use weigh_stats::random::Random;
 
 /// The indices of `levels` in the order in which round number `round` takes them: lower levels
 /// first, and cases of one level in random order. A function of its arguments alone, so that a

@@ -24,7 +24,7 @@ pub fn is_reached(until: &[Precision], results: &[&[Option<f64>]]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weigh_model::random::Random;
+    use weigh_stats::random::Random;
 
     fn is_within(within: &str, values: &[f64]) -> bool {
         let until = [within.parse().unwrap()];

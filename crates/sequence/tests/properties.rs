@@ -90,7 +90,7 @@ impl Run {
     /// Chance in 0..1000 for a trial and a purpose.
     fn draw(&self, next: Next, purpose: u64) -> u64 {
         let seed = self.chance ^ (next.case as u64) << 20 ^ u64::from(next.repetition) << 8;
-        weigh_model::random::Random::stream(seed, purpose).below(1000)
+        weigh_stats::random::Random::stream(seed, purpose).below(1000)
     }
 
     fn started(&self, next: Next, at: Nanos) -> Event {

@@ -8,7 +8,16 @@ use std::path::{Component, Path, PathBuf};
 use serde::Deserialize;
 
 use crate::cache;
-use crate::target::File;
+
+/// A file in the server's own folder.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// Its name, without a path.
+    pub name: String,
+    /// Its text with `{places}` to fill in.
+    pub text: String,
+}
 
 /// What a package client fetches.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

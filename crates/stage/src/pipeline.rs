@@ -167,6 +167,17 @@ impl fmt::Display for PartEnded {
     }
 }
 
+/// The way in: the broker in front of a gateway, and how the gateway subscribes.
+#[derive(Clone, Debug)]
+pub struct Entrance<'e> {
+    /// The real broker that the assembly names.
+    pub broker: Option<Choice<'e>>,
+    /// Arguments of the reference broker behind `serve mqtt`.
+    pub broker_words: &'e [OsString],
+    /// The gateway's QoS: 0, 1 or 2.
+    pub qos: u8,
+}
+
 /// What all stages are started with.
 struct Ground<'g> {
     executable: &'g Path,
@@ -177,9 +188,7 @@ struct Ground<'g> {
 
 impl PipelineServer {
     /// Starts the stages of `assembly` as `executable serve STAGE`, each in a folder of its own
-    /// below `folder`; all share the site. `broker` is the real broker that the assembly names,
-    /// and `broker_words` are what the reference broker is told beside `serve mqtt`. The gateway
-    /// subscribes at `qos`.
+    /// below `folder`; all share the site.
     ///
     /// # Errors
     /// See [`PipelineError`]; those of processes hold the end of their logs. What was started
@@ -187,7 +196,7 @@ impl PipelineServer {
     pub fn start_in(
         executable: &Path,
         assembly: &Assembly,
-        (broker, broker_words, qos): (Option<Choice<'_>>, &[OsString], u8),
+        entrance: Entrance<'_>,
         folder: &Path,
         site: &Site<'_>,
         within: Duration,
@@ -213,8 +222,9 @@ impl PipelineServer {
         }
         if assembly.stages.first() == Some(&HopStage::Gateway) {
             let next = parts.last().and_then(|part| part.endpoint.clone());
-            let broker = ground.broker(assembly, broker, broker_words)?;
-            let words = gateway_words(assembly, broker.endpoint.as_ref(), next.as_ref(), qos);
+            let broker = ground.broker(assembly, entrance.broker, entrance.broker_words)?;
+            let words =
+                gateway_words(assembly, broker.endpoint.as_ref(), next.as_ref(), entrance.qos);
             parts.push(broker);
             parts.push(ground.stage(HopStage::Gateway, words, false)?);
         }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use weigh_model::Nanos;
 
 use crate::counter::Counter;
+use crate::package::File;
 use crate::package::Package;
 use crate::template;
 
@@ -133,16 +134,6 @@ pub struct Version {
     pub arguments: Vec<String>,
     /// What stands before the version.
     pub after: String,
-}
-
-/// A file in the server's own folder.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct File {
-    /// Its name, without a path.
-    pub name: String,
-    /// Its text with `{places}` to fill in.
-    pub text: String,
 }
 
 /// How a server is started.

@@ -83,7 +83,7 @@ impl Bootstrap {
             .filter_map(|_| {
                 let (mut sum, mut squares) = (0.0, 0.0);
                 for _ in values {
-                    let apart = values[random.below(values.len())] - sample.mean;
+                    let apart = values[random.index(values.len())] - sample.mean;
                     sum += apart;
                     squares += apart * apart;
                 }
@@ -123,7 +123,7 @@ impl Bootstrap {
         let mut means: Vec<f64> = (0..self.resamples)
             .map(|_| {
                 let of_runs = (0..runs.len()).map(|_| {
-                    let run = runs[random.below(runs.len())].as_ref();
+                    let run = runs[random.index(runs.len())].as_ref();
                     draw_blocks(run, block, &mut random, &mut drawn);
                     statistic(&drawn)
                 });
@@ -147,7 +147,7 @@ impl Bootstrap {
         let mut drawn = vec![0.0; values.len()];
         let mut found: Vec<f64> = (0..self.resamples.max(1))
             .map(|_| {
-                drawn.fill_with(|| values[random.below(values.len())]);
+                drawn.fill_with(|| values[random.index(values.len())]);
                 statistic(&drawn)
             })
             .collect();
@@ -187,7 +187,7 @@ fn draw_blocks(run: &[f64], block: usize, random: &mut Random, drawn: &mut Vec<f
     let block = block.clamp(1, run.len());
     drawn.clear();
     while drawn.len() < run.len() {
-        let start = random.below(run.len() - block + 1);
+        let start = random.index(run.len() - block + 1);
         let length = block.min(run.len() - drawn.len());
         drawn.extend_from_slice(&run[start..start + length]);
     }

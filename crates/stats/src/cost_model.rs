@@ -267,7 +267,7 @@ impl Design {
         (0..bootstrap.resamples.max(1))
             .map(|_| {
                 for rows in &together {
-                    let sign = if random.bits() >> 63 == 0 { 1.0 } else { -1.0 };
+                    let sign = if random.next_u64() >> 63 == 0 { 1.0 } else { -1.0 };
                     rows.iter().for_each(|row| drawn[*row] = fitted[*row] + sign * spread[*row]);
                 }
                 let answers = std::iter::once(self).chain(others);

@@ -4,7 +4,6 @@
 pub mod average;
 pub mod bootstrap;
 pub mod change_point;
-pub mod clocks;
 pub mod comparison;
 pub mod cost_model;
 pub mod estimate;

@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn what_both_of_a_pair_share_cancels_out() {
         let mut random = Random::new(3);
-        let mut noise = |width: f64| width * (random.uniform() - 0.5);
+        let mut noise = |width: f64| width * (random.next_f64() - 0.5);
         let pairs: Vec<(f64, f64)> = (0..8)
             .map(|round| {
                 let state = 100.0 + 10.0 * f64::from(round);

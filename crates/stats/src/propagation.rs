@@ -86,10 +86,10 @@ impl Known {
                 if drawn * mean > 0.0 { deviation / drawn.abs() } else { f64::INFINITY }
             }),
             Known::Between(low, high) if high.is_finite() => {
-                Box::new(move || low + (high - low) * random.uniform())
+                Box::new(move || low + (high - low) * random.next_f64())
             }
             Known::Between(low, high) => {
-                Box::new(move || if random.uniform() < 0.5 { low } else { high })
+                Box::new(move || if random.next_f64() < 0.5 { low } else { high })
             }
         };
         (0..DRAWS).map(|_| draw()).collect()
@@ -116,7 +116,7 @@ pub fn interval(mut draws: Vec<f64>) -> (f64, f64) {
 fn student(freedom: usize, random: &mut Random) -> f64 {
     let freedom = freedom as f64;
     loop {
-        let (u, v) = (2.0 * random.uniform() - 1.0, 2.0 * random.uniform() - 1.0);
+        let (u, v) = (2.0 * random.next_f64() - 1.0, 2.0 * random.next_f64() - 1.0);
         let w = u * u + v * v;
         if w > 0.0 && w <= 1.0 {
             return u * (freedom * (w.powf(-2.0 / freedom) - 1.0) / w).sqrt();

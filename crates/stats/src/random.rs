@@ -1,71 +1,99 @@
-//! Numbers that look random and are the same on every machine: a bootstrap or a simulation with
-//! the same seed gives the same digits for ever.
+//! The generator of all chance: due times and bodies of a trial, bootstraps, simulations. It is not
+//! from a library, so that a seed gives the same numbers on every machine and in every version.
 
-/// The generator xoshiro256++ (D. Blackman and S. Vigna, 2019), seeded through splitmix64 as its
-/// authors advise.
+/// xoshiro256++ (Blackman and Vigna, "Scrambled Linear Pseudorandom Number Generators", ACM
+/// TOMS 47:4, 2021), seeded by SplitMix64 as its authors advise.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: [u64; 4],
 }
 
 impl Random {
-    /// Starts from `seed`; every seed is as good as any other, 0 too.
+    /// The stream of `seed`.
     pub fn new(seed: u64) -> Random {
-        let mut mixed = seed;
-        Random { state: std::array::from_fn(|_| splitmix(&mut mixed)) }
+        let mut splitmix = seed;
+        let mut next = || {
+            splitmix = splitmix.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let mut z = splitmix;
+            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            z ^ (z >> 31)
+        };
+        Random { state: [next(), next(), next(), next()] }
     }
 
-    /// The next 64 bits.
-    pub fn bits(&mut self) -> u64 {
-        let s = &mut self.state;
-        let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
-        let shifted = s[1] << 17;
-        s[2] ^= s[0];
-        s[3] ^= s[1];
-        s[1] ^= s[2];
-        s[0] ^= s[3];
-        s[2] ^= shifted;
-        s[3] = s[3].rotate_left(45);
+    /// The stream number `stream` of `seed`, independent of the others for all practical ends.
+    pub fn stream(seed: u64, stream: u64) -> Random {
+        Random::new(seed ^ stream.wrapping_mul(0xD134_2543_DE82_EF95).rotate_left(32))
+    }
+
+    /// 64 uniform bits.
+    pub fn next_u64(&mut self) -> u64 {
+        let [s0, s1, s2, s3] = self.state;
+        let result = s0.wrapping_add(s3).rotate_left(23).wrapping_add(s0);
+        let mut next = [s0, s1, s2 ^ s0, s3 ^ s1];
+        next[1] ^= next[2];
+        next[0] ^= next[3];
+        next[2] ^= s1 << 17;
+        next[3] = next[3].rotate_left(45);
+        self.state = next;
         result
     }
 
-    /// Uniform from 0 up to but not including 1.
-    pub fn uniform(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    /// Uniform in [0, 1), with 53 random bits.
+    pub fn next_f64(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// A whole number from 0 up to but not including `below`, which is at least 1: the upper half
-    /// of a product (D. Lemire, 2019), whose bias of below / 2^64 nobody can see.
-    pub fn below(&mut self, below: usize) -> usize {
-        ((u128::from(self.bits()) * below as u128) >> 64) as usize
+    /// Uniform in 0..`bound`, without bias (Lemire, "Fast Random Integer Generation in an
+    /// Interval", ACM TOMACS 29:1, 2019). `bound` must not be 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        loop {
+            let product = u128::from(self.next_u64()) * u128::from(bound);
+            // The division is needed for few draws only: its result is less than `bound`.
+            if product as u64 >= bound || product as u64 >= bound.wrapping_neg() % bound {
+                return (product >> 64) as u64;
+            }
+        }
+    }
+
+    /// Uniform index into what has `length` elements, at least one.
+    pub fn index(&mut self, length: usize) -> usize {
+        self.below(length as u64) as usize
+    }
+
+    /// Exponential with the given mean, by inversion.
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * (1.0 - self.next_f64()).ln()
     }
 
     /// A standard normal deviate (G. E. P. Box and M. E. Muller, 1958; one of the pair is used).
     pub fn normal(&mut self) -> f64 {
-        let (u, v) = (self.uniform(), self.uniform());
+        let (u, v) = (self.next_f64(), self.next_f64());
         (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
-}
-
-fn splitmix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut z = *state;
-    z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ z >> 31
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The first outputs of splitmix64 from the seed 1234567, as its published code gives them.
+    /// The state 1, 2, 3, 4 must give the first values of the authors' reference program.
     #[test]
-    fn the_seed_is_mixed_as_published() {
-        let mut state = 1_234_567;
-        let first: Vec<u64> = (0..3).map(|_| splitmix(&mut state)).collect();
-        let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973];
-        assert_eq!(first[..2], expected);
+    fn matches_the_reference_program() {
+        let mut random = Random { state: [1, 2, 3, 4] };
+        let first: Vec<u64> = (0..4).map(|_| random.next_u64()).collect();
+        assert_eq!(first, [41943041, 58720359, 3588806011781223, 3591011842654386]);
+    }
+
+    #[test]
+    fn exponential_has_its_mean_and_variance() {
+        let mut random = Random::new(7);
+        let values: Vec<f64> = (0..200_000).map(|_| random.exponential(2.0)).collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let square = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / values.len() as f64;
+        assert!((mean - 2.0).abs() < 0.03, "mean {mean}");
+        assert!((square - 4.0).abs() < 0.15, "variance {square}");
     }
 
     #[test]
@@ -77,7 +105,7 @@ mod tests {
         let variance = normal.iter().map(|z| z * z).sum::<f64>() / f64::from(n);
         assert!(mean.abs() < 0.015 && (variance - 1.0).abs() < 0.02, "{mean} {variance}");
         let mut counts = [0u32; 5];
-        (0..n).for_each(|_| counts[random.below(5)] += 1);
+        (0..n).for_each(|_| counts[random.index(5)] += 1);
         assert!(counts.iter().all(|count| count.abs_diff(20_000) < 700), "{counts:?}");
     }
 }

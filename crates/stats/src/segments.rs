@@ -104,10 +104,10 @@ mod tests {
     fn pruning_loses_nothing() {
         let mut random = Random::new(9);
         for round in 0..300 {
-            let n = 4 + random.below(60);
+            let n = 4 + random.index(60);
             let mut level = 0.0;
             let step = |_| {
-                if random.below(10) == 0 {
+                if random.index(10) == 0 {
                     level = 3.0 * random.normal();
                 }
                 level + random.normal()

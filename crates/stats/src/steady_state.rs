@@ -262,9 +262,9 @@ mod tests {
     /// A series of 20 to 60 windows about a level of 100, with noise of 0.5 to 3 and neighbours
     /// correlated by 0 or 0.3; `course` gives the distance from the level in noises.
     fn series(random: &mut Random, course: impl Fn(f64) -> f64) -> Vec<f64> {
-        let n = 20 + random.below(41);
-        let deviation = 0.5 + 2.5 * random.uniform();
-        let phi = if random.below(2) == 0 { 0.0f64 } else { 0.3 };
+        let n = 20 + random.index(41);
+        let deviation = 0.5 + 2.5 * random.next_f64();
+        let phi = if random.index(2) == 0 { 0.0f64 } else { 0.3 };
         let mut noise = random.normal();
         let window = |i| {
             noise = phi * noise + (1.0 - phi * phi).sqrt() * random.normal();
@@ -285,8 +285,8 @@ mod tests {
         let flat = right(State::Flat, |random| series(random, |_| 0.0));
         let moved = |sign: f64| {
             move |random: &mut Random| {
-                let (size, at) = (6.0 + 20.0 * random.uniform(), 0.2 + 0.4 * random.uniform());
-                let is_step = random.below(2) == 0;
+                let (size, at) = (6.0 + 20.0 * random.next_f64(), 0.2 + 0.4 * random.next_f64());
+                let is_step = random.index(2) == 0;
                 series(random, move |x| match is_step {
                     true if x < at => sign * size,
                     true => 0.0,
@@ -297,8 +297,8 @@ mod tests {
         let warm = right(State::WarmUp, moved(1.0));
         let slow = right(State::SlowDown, moved(-1.0));
         let restless = right(State::NotSteady, |random| {
-            let size = 10.0 + 20.0 * random.uniform();
-            let (kind, turns) = (random.below(3), 1.5 + 1.5 * random.uniform());
+            let size = 10.0 + 20.0 * random.next_f64();
+            let (kind, turns) = (random.index(3), 1.5 + 1.5 * random.next_f64());
             series(random, move |x| match kind {
                 0 => size * x,
                 1 => size / 2.0 * (std::f64::consts::TAU * turns * x).sin(),

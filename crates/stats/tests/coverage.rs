@@ -81,7 +81,7 @@ fn kinds() -> Vec<Kind> {
 }
 
 fn two(random: &mut Random, share: f64, apart: f64) -> f64 {
-    if random.uniform() < share { apart } else { 0.0 }
+    if random.next_f64() < share { apart } else { 0.0 }
 }
 
 /// By kind, and from how many runs on, the least and the most that the reported interval may
@@ -184,7 +184,7 @@ fn order_statistics_cover_at_least_what_they_say() {
         let mut random = Random::new(n);
         let mut tally = Tally::default();
         for _ in 0..SETS {
-            let mut values: Vec<f64> = (0..n).map(|_| -(1.0 - random.uniform()).ln()).collect();
+            let mut values: Vec<f64> = (0..n).map(|_| -(1.0 - random.next_f64()).ln()).collect();
             values.sort_by(f64::total_cmp);
             let interval = quantile_interval(&values, q).map(|found| found.interval);
             tally.count(interval.ok(), -(1.0 - q).ln());

@@ -5,6 +5,8 @@ use crate::answers::{Replayed, Why};
 use crate::claim_outcome::{Agreement, ClaimOutcome, RunAnswers};
 use crate::evidence::Evidence;
 use crate::occasion::{DONE, Occasion, is_same_machine, machine};
+use crate::outcome::OccasionShown;
+use crate::runs::RunState;
 use crate::study::Study;
 
 /// How many runs give the same answers alone as all together; `None` for one run, and for a claim
@@ -28,6 +30,23 @@ pub(crate) fn of_runs(
     let is_same = |own: &&RunAnswers| own.replays == all && own.why == why;
     let same = answers.iter().filter(is_same).count();
     Some(Agreement { same, of: occasions.len(), answers })
+}
+
+/// An occasion as an outcome has it that was judged by the study of this hash.
+pub(crate) fn occasion_shown(own: &Occasion, judged_hash: &str) -> OccasionShown {
+    let host = own.runs.values().find_map(RunState::host);
+    OccasionShown {
+        run: own.run.clone(),
+        scale: own.scale,
+        started: own.started.clone(),
+        version: own.version.clone(),
+        host: host.and_then(|host| serde_json::to_value(host).ok()),
+        state: own.state.clone(),
+        study_hash: own.study_hash.clone(),
+        is_same_study: own.study_hash.as_ref().map(|hash| hash == judged_hash),
+        boot: own.boot.clone(),
+        warnings: of_occasion(own, judged_hash),
+    }
 }
 
 /// What weakens one run as evidence, as sentences.

@@ -11,7 +11,7 @@ use crate::expression::{Condition, Expression, WORDS};
 use crate::outcome::Role;
 use crate::quantity::Quantity;
 use crate::quantity_reading;
-use crate::reading::{Around, Slip, check_ids, no_cell, tell};
+use crate::slips::{Around, Slip, check_ids, no_cell, tell};
 use crate::study::{Asked, BreakEven, Claim, Compare, Experiment, Parameter, ReplayAsked};
 use crate::written::{BreakEvenFile, ClaimFile, CompareFile, ParameterFile, StudyFile, text_of};
 

@@ -1,9 +1,31 @@
 //! What makes the results of a run doubtful, once for each thing that was seen.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use weigh_model::doubt::Severity;
 use weigh_report::Summary;
 
-use crate::outcome::DoubtShown;
+/// What makes results of a run doubtful.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DoubtShown {
+    /// The rule's code or a kebab-case name.
+    pub code: String,
+    /// What it takes away: `the result`, `response times`, or nothing (empty).
+    pub takes: String,
+    /// What was seen, in the first of the cells.
+    pub text: String,
+    /// What to do about it.
+    pub advice: String,
+    /// The cells, by name.
+    pub cells: Vec<String>,
+}
+
+impl DoubtShown {
+    /// The doubts of a run's cells, once for each code: those that take a result away first.
+    pub fn of(summary: &Summary) -> Vec<DoubtShown> {
+        of(summary)
+    }
+}
 
 /// The doubts of a run's cells: those that take a result away first, then those of most cells.
 pub(crate) fn of(summary: &Summary) -> Vec<DoubtShown> {

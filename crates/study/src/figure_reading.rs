@@ -4,8 +4,8 @@
 use weigh_plan::{Problem, Problems};
 
 use crate::outcome::AxisShown;
-use crate::reading::{Around, Slip, check_ids, no_cell, tell};
 use crate::run_checks::Meant;
+use crate::slips::{Around, Slip, check_ids, no_cell, tell};
 use crate::study::{Figure, OurSeries, TheirSeries};
 use crate::written::{AxisFile, AxisScaleFile, FigureFile, OursFile, StudyFile, TheirsFile};
 

@@ -1,6 +1,6 @@
 //! What the runs of a study say: every run, the three answers to every claim, every picture.
 
-use crate::agreement;
+use crate::agreement::{self, occasion_shown};
 use crate::answer_words::{self, Answers};
 use crate::answers::{Printed, Replayed, Why};
 use crate::break_even;
@@ -38,7 +38,7 @@ pub(crate) fn outcome(study: &Study, about: &About, occasions: &[Occasion]) -> O
         certainty: Certainty::of(&claims),
         claims,
         warnings: agreement::warnings(study, occasions),
-        occasions: occasions.iter().map(|own| own.shown(&study.hash)).collect(),
+        occasions: occasions.iter().map(|own| occasion_shown(own, &study.hash)).collect(),
         carry: study.carry.iter().map(|asked| carry::answer(asked, &main.runs)).collect(),
         figures: study.figures.iter().map(|one| drawing::draw(one, study, &pictured)).collect(),
         tools: tools(study, &main.runs, Some(&evidence)),
@@ -48,7 +48,7 @@ pub(crate) fn outcome(study: &Study, about: &About, occasions: &[Occasion]) -> O
 
 /// What was run so far, and nothing that takes time to work out.
 pub(crate) fn progress(study: &Study, about: &About, occasion: &Occasion) -> Outcome {
-    let shown = occasion.shown(&study.hash);
+    let shown = occasion_shown(occasion, &study.hash);
     let runs = &occasion.runs;
     Outcome {
         schema: STUDY_SCHEMA.to_owned(),

@@ -28,7 +28,7 @@ impl Late {
     /// The draws of the figure, each without some of the lateness: nobody knows how much.
     pub(crate) fn taken_from(&self, draws: &[f64], seed: u64) -> Rc<Vec<f64>> {
         let mut random = Random::new(seed ^ OF_LATENESS);
-        let without = |draw: &f64| (draw - self.lag_ns * random.uniform()).max(0.0);
+        let without = |draw: &f64| (draw - self.lag_ns * random.next_f64()).max(0.0);
         Rc::new(draws.iter().map(without).collect())
     }
 }

@@ -39,10 +39,13 @@ mod judging;
 mod late;
 mod measuring;
 mod openings;
+mod operations;
 mod plan_reading;
 mod quantity_reading;
 mod reading;
 mod run_checks;
+mod shown;
+mod slips;
 mod statistics;
 mod written;
 

@@ -2,7 +2,6 @@
 
 use weigh_model::event::HostFacts;
 
-use crate::outcome::OccasionShown;
 use crate::runs::{RunMade, RunState, Runs};
 use crate::scale::Scale;
 
@@ -45,23 +44,6 @@ impl Occasion {
             }
         }
         machines
-    }
-
-    /// As an outcome has it that was judged by the study of this hash.
-    pub(crate) fn shown(&self, judged_hash: &str) -> OccasionShown {
-        let host = self.runs.values().find_map(RunState::host);
-        OccasionShown {
-            run: self.run.clone(),
-            scale: self.scale,
-            started: self.started.clone(),
-            version: self.version.clone(),
-            host: host.and_then(|host| serde_json::to_value(host).ok()),
-            state: self.state.clone(),
-            study_hash: self.study_hash.clone(),
-            is_same_study: self.study_hash.as_ref().map(|hash| hash == judged_hash),
-            boot: self.boot.clone(),
-            warnings: crate::agreement::of_occasion(self, judged_hash),
-        }
     }
 }
 

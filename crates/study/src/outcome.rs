@@ -3,11 +3,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weigh_report::Summary;
 
 use crate::carry::CarryOutcome;
 pub use crate::claim_outcome::*;
+pub use crate::doubts::DoubtShown;
 use crate::scale::{Scale, Way};
+pub use crate::shown::FlagShown;
+pub use crate::shown::{AxisShown, CellShown, Link};
 use crate::tools::ToolShown;
 
 /// The name and version of the document's format.
@@ -163,66 +165,6 @@ pub struct RunOutcome {
     pub doubts: Vec<DoubtShown>,
 }
 
-/// What makes results of a run doubtful.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct DoubtShown {
-    /// The rule's code or a kebab-case name.
-    pub code: String,
-    /// What it takes away: `the result`, `response times`, or nothing (empty).
-    pub takes: String,
-    /// What was seen, in the first of the cells.
-    pub text: String,
-    /// What to do about it.
-    pub advice: String,
-    /// The cells, by name.
-    pub cells: Vec<String>,
-}
-
-impl DoubtShown {
-    /// The doubts of a run's cells, once for each code: those that take a result away first.
-    pub fn of(summary: &Summary) -> Vec<DoubtShown> {
-        crate::doubts::of(summary)
-    }
-}
-
-/// A published figure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CellShown {
-    /// The table it stands in.
-    pub table: String,
-    /// Its series.
-    pub series: String,
-    /// Where in the series, as printed; empty where there is no such thing.
-    pub x: String,
-    /// The unit of `x`; empty where there is none.
-    pub x_unit: String,
-    /// Its value.
-    pub value: f64,
-    /// As it stands in the table of published figures.
-    pub printed: String,
-    /// Its unit.
-    pub unit: String,
-    /// What is doubtful about its printed form.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub flags: Vec<FlagShown>,
-}
-
-/// What is doubtful about a printed figure.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FlagShown {
-    /// What of the table it is about, where that is not the figure itself.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub about: String,
-    /// As it is printed.
-    pub printed: String,
-    /// What it is read as.
-    pub used: String,
-    /// Why.
-    pub reason: String,
-    /// How sure that is.
-    pub confidence: String,
-}
-
 /// How sure the answers to all conditions of a study are together: each stands for itself at 95 %.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Certainty {
@@ -232,20 +174,6 @@ pub struct Certainty {
     pub uncertain: usize,
     /// How many of these are to be expected at most to be false by chance: 5 %.
     pub false_max: f64,
-}
-
-/// Where a figure comes from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Link {
-    /// The run's name in the study: `published/E1-http`; empty for a published figure.
-    pub run: String,
-    /// The run's folder, relative to that of the study's run; empty for a published figure.
-    pub folder: String,
-    /// Its cell's name in that run, or the published table and series.
-    pub cell: String,
-    /// Ids of the cell's trials, as in the run's journal; empty where they are not known.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub trials: Vec<String>,
 }
 
 /// A picture: theirs and ours, on the same axes.
@@ -263,17 +191,6 @@ pub struct FigureOutcome {
     pub y: AxisShown,
     /// Every series: theirs first.
     pub series: Vec<Series>,
-}
-
-/// An axis of a picture.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AxisShown {
-    /// What it shows.
-    pub label: String,
-    /// Its unit; empty where there is none.
-    pub unit: String,
-    /// True for a logarithmic one.
-    pub is_log: bool,
 }
 
 /// A series of a picture.

@@ -7,9 +7,9 @@ use weigh_plan::kind::nearest;
 
 use crate::expression::Bound;
 use crate::quantity::{Along, Quantity, Source, Statistic};
-use crate::reading::{Around, Slip, no_cell};
 use crate::run_checks::Meant;
 use crate::scale::Scale;
+use crate::slips::{Around, Slip, no_cell};
 use crate::tools::no_figure;
 use crate::written::{FindingFile, FitFile, QuantityFile, StatisticFile, text_of};
 

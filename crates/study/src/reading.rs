@@ -1,10 +1,9 @@
 //! Reads a study and holds its files against each other: ids, runs, cells, quantities. Whatever is
 //! wrong is told at its place, before anything is started.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
+use std::collections::BTreeSet;
 
-use toml::{Spanned, Table, Value};
+use toml::{Spanned, Table};
 use weigh_audit::{Audit, Source, facts};
 use weigh_plan::keys::Keys;
 use weigh_plan::kind::nearest;
@@ -17,22 +16,11 @@ use crate::plan_reading::{self, Placed};
 use crate::plans::StudyPlan;
 use crate::published::Published;
 use crate::scale::Way;
+use crate::slips::{Around, check_ids, no_cell};
 use crate::study::{Environment, Experiment, Flag, Paper, Study};
 use crate::texts::{FACTS, PUBLISHED, STUDY, StudyProblems, StudyTexts};
-use crate::tools::{self, Tool};
+use crate::tools;
 use crate::written::{ExperimentFile, FlagFile, StudyFile, text_of};
-
-/// What a study's own file may speak of.
-pub(crate) struct Around<'a> {
-    pub(crate) plans: &'a [StudyPlan],
-    pub(crate) tools: &'a [Tool],
-    pub(crate) published: &'a Published,
-    pub(crate) audit: &'a Audit,
-    pub(crate) keys: &'a Keys,
-}
-
-/// What is wrong, and what to write instead.
-pub(crate) type Slip = (String, String);
 
 pub(crate) fn read(texts: &StudyTexts, world: &dyn World) -> Result<Study, StudyProblems> {
     let mut problems = StudyProblems::default();
@@ -279,33 +267,3 @@ fn flag(written: &FlagFile, around: &Around<'_>, wrong: &mut Problems) -> Option
         confidence: written.confidence.clone(),
     })
 }
-
-/// Says no to ids that are there twice.
-pub(crate) fn check_ids<'i>(
-    ids: impl Iterator<Item = &'i Spanned<String>>,
-    what: &str,
-    wrong: &mut Problems,
-) {
-    let mut seen = BTreeSet::new();
-    for id in ids {
-        if !seen.insert(id.get_ref()) {
-            let text = format!("there is another {what} {:?}", id.get_ref());
-            wrong.add(Problem::at(id.span(), text, "ids tell them apart: give it another one"));
-        }
-    }
-}
-
-/// What is told of a published figure that there is not.
-pub(crate) fn no_cell(table: &str, series: &str, x: &str) -> Slip {
-    let at = if x.is_empty() { String::new() } else { format!(" at x {x}") };
-    let text = format!("published.csv has no figure in {table:?}, series {series:?}{at}");
-    (text, "write table, series and x as they stand there".to_owned())
-}
-
-/// Adds what is wrong with something that stands at `place`.
-pub(crate) fn tell(wrong: &mut Problems, place: Range<usize>, slip: Slip) {
-    wrong.add(Problem::at(place, slip.0, slip.1));
-}
-
-/// Keys and values as they pick cells.
-pub(crate) type At = BTreeMap<String, Value>;

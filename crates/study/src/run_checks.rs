@@ -9,9 +9,9 @@ use weigh_plan::kind::nearest;
 use weigh_plan::metrics;
 
 use crate::plans::{Planned, StudyPlan};
-use crate::reading::{Around, At, Slip};
 use crate::scale::Scale;
 use crate::selector::{self, Selector};
+use crate::slips::{Around, At, Slip};
 
 /// How many cells are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

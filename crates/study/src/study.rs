@@ -4,18 +4,15 @@
 use std::collections::BTreeMap;
 
 use weigh_audit::Audit;
-use weigh_plan::World;
 
 use crate::carry;
 use crate::expression::{Condition, Expression};
-use crate::occasion::Occasion;
-use crate::outcome::{AxisShown, Outcome, Role};
+use crate::outcome::{AxisShown, Role};
 use crate::plans::StudyPlan;
 use crate::published::Published;
 use crate::quantity::Quantity;
 use crate::scale::{Scale, Way};
 use crate::selector::Selector;
-use crate::texts::{StudyProblems, StudyTexts};
 use crate::tools::Tool;
 
 /// A published study and its replay.
@@ -305,37 +302,6 @@ pub struct About {
 }
 
 impl Study {
-    /// Reads a study and holds its files against each other. `world` says which protocols and
-    /// targets there are.
-    ///
-    /// # Errors
-    /// Everything that is wrong with its files, each with its place.
-    pub fn read(texts: &StudyTexts, world: &dyn World) -> Result<Study, StudyProblems> {
-        crate::reading::read(texts, world)
-    }
-
-    /// The answers to its claims and its pictures, as far as there are runs. Several occasions are
-    /// judged together; pictures and what was run are those of the longest of them, of several that
-    /// are equally long the last.
-    ///
-    /// # Panics
-    /// If there is no occasion: one without runs will do.
-    pub fn outcome(&self, about: &About, occasions: &[Occasion]) -> Outcome {
-        crate::judging::outcome(self, about, occasions)
-    }
-
-    /// The published figures that stand in no claim, no picture and no list of parameters, as
-    /// indices of [`Published::cells`].
-    pub fn unused_cells(&self) -> Vec<usize> {
-        crate::coverage::unused(self)
-    }
-
-    /// What was run of it so far, without claims and pictures: these take time to work out, which
-    /// a measurement that goes on would notice.
-    pub fn progress(&self, about: &About, occasion: &Occasion) -> Outcome {
-        crate::judging::progress(self, about, occasion)
-    }
-
     /// The plan of this name, such as `right/cost`.
     pub fn plan(&self, name: &str) -> Option<&StudyPlan> {
         self.plans.iter().find(|plan| plan.name == name)

@@ -12,8 +12,6 @@ mod written;
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use weigh_model::Nanos;
 use weigh_plan::Resolved;
 
@@ -25,8 +23,10 @@ pub use journal::{TOOL_JOURNAL, TOOL_SCHEMA, ToolBegun, ToolLine, ToolMade, Tool
 pub use printed::figures_in;
 pub use shown::{ToolBeside, ToolFigure, ToolShown};
 
-pub(crate) use reading::{alone, complete, no_figure, read};
+pub(crate) use crate::slips::no_figure;
+pub(crate) use reading::{alone, complete, read};
 pub(crate) use shown::shown;
+pub use written::{Prints, Starts};
 
 /// A real program, and how it is started.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,31 +77,6 @@ pub struct VersionAsked {
     pub arguments: Vec<String>,
     /// The text before the version in what it prints.
     pub after: String,
-}
-
-/// How often a program is started in a repetition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-pub enum Starts {
-    /// Once for each message, one after another.
-    #[serde(rename = "message")]
-    EachMessage,
-    /// Once for all messages.
-    #[serde(rename = "once")]
-    Once,
-}
-
-/// What a program prints of its load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Prints {
-    /// Nothing that is read.
-    Nothing,
-    /// The JSON of autocannon (`--json`).
-    Autocannon,
-    /// The report of mqtt-stresser.
-    MqttStresser,
-    /// The summary of JMeter without its window (`-n`).
-    Jmeter,
 }
 
 /// A program that is run before a repetition.

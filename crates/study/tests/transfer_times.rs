@@ -79,7 +79,7 @@ fn log_normal(name: &'static str, sigma: f64) -> Kind {
 /// Times near one, and a share of them that is so many times as long; either mode spreads by 10 %.
 fn two_modes(name: &'static str, share: f64, times: f64) -> Kind {
     Kind::new(name, move |random| {
-        let centre = if random.uniform() < share { times } else { 1.0 };
+        let centre = if random.next_f64() < share { times } else { 1.0 };
         centre * (0.1 * random.normal()).exp()
     })
 }
@@ -93,7 +93,7 @@ fn wifi() -> Kind {
     };
     assert_eq!(path.up.jitter, Jitter::None);
     Kind::new("the preset wifi", move |random| {
-        let tail = (1.0 - random.uniform()).powf(-1.0 / shape) - 1.0;
+        let tail = (1.0 - random.next_f64()).powf(-1.0 / shape) - 1.0;
         delay + (tail * scale.0 as f64).min(most.0 as f64)
     })
 }

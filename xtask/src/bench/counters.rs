@@ -9,21 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::kinds::Counter;
 use super::targets::Target;
-
-/// Where a target counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counter {
-    /// Requests, from nginx's `stub_status` page at `/stat`.
-    StubStatus,
-    /// Messages taken in, from Mosquitto's `$SYS` count of body bytes: its count of messages
-    /// leaves out QoS 2.
-    Sys,
-    /// The file that the floor's sink writes when it hears SIGUSR1.
-    File,
-    /// Nowhere: the tool's own count must do.
-    None,
-}
 
 impl Counter {
     /// The count before a measurement.

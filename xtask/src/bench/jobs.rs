@@ -1,6 +1,6 @@
 //! The jobs: what is weighed, against which target, and what we want to reach beside whom.
 
-use super::targets::Kind;
+use super::kinds::Kind;
 
 /// What a job weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

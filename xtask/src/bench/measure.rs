@@ -10,20 +10,11 @@ use anyhow::Context;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde_json::{Value, json};
 
-use super::process::{self, CoreTime};
-use super::targets::{Kind, Target};
+use super::kinds::Kind;
+use super::process;
+use super::process::{CoreTime, Cores};
+use super::targets::Target;
 use super::words::Own;
-
-/// The cores that generator and target run on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cores {
-    /// The generator's.
-    pub(crate) generator: usize,
-    /// The target's.
-    pub(crate) target: usize,
-    /// Both go ahead of everybody else's work on these cores: for a machine that is never quiet.
-    pub(crate) is_ahead: bool,
-}
 
 /// One command to measure.
 pub(crate) struct Tool {

@@ -4,8 +4,10 @@
 mod counters;
 mod history;
 mod jobs;
+mod kinds;
 mod measure;
 mod own;
+mod places;
 mod process;
 mod ratio;
 mod table;
@@ -24,10 +26,11 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 
 use jobs::{Field, JOBS, Job, Work};
-use measure::{Cores, Tool};
+use measure::Tool;
+use places::Places;
+use process::Cores;
 use table::Row;
 use targets::Target;
-use tools::Places;
 
 /// Options of `cargo xtask bench`.
 #[derive(clap::Args)]

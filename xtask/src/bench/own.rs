@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-use super::tools::Places;
+use super::places::Places;
 use super::words::summary;
 use super::{measure, process};
 

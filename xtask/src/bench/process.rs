@@ -3,6 +3,17 @@
 use std::fs;
 use std::process::Command;
 
+/// The cores that generator and target run on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cores {
+    /// The generator's.
+    pub(crate) generator: usize,
+    /// The target's.
+    pub(crate) target: usize,
+    /// Both go ahead of everybody else's work on these cores: for a machine that is never quiet.
+    pub(crate) is_ahead: bool,
+}
+
 /// Time of one core since boot, in clock ticks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CoreTime {

@@ -9,29 +9,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use super::counters::Counter;
-use super::measure::Cores;
+use super::kinds::Counter;
+use super::kinds::Kind;
+use super::places::Places;
 use super::process;
-use super::tools::Places;
-
-/// Which server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// nginx with one worker, answering every POST with `200 ok`.
-    Nginx,
-    /// Mosquitto without limits and without a log.
-    Mosquitto,
-    /// The floor's sink for this protocol: `http` or `mqtt`.
-    Sink(&'static str),
-    /// The floor's TCP echo server.
-    Echo,
-    /// The server of sockperf.
-    Sockperf,
-    /// The server of netperf.
-    Netperf,
-    /// Our reference gRPC server.
-    Grpc,
-}
+use super::process::Cores;
 
 /// A running server; it ends with this value.
 pub(crate) struct Target {

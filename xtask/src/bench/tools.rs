@@ -1,30 +1,16 @@
 //! The tools: with which command line each does the work of a job.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::counters::BODY_BYTES;
 use super::jobs::{Field, Job, KEEPING, SINGLE, UNRECORDED, Work};
+use super::kinds::Kind;
 use super::measure::Tool;
+use super::places::Places;
 use super::process;
-use super::targets::{FRAME_BYTES, Kind};
+use super::targets::FRAME_BYTES;
 use super::words::{self, Own};
-
-/// Where the programs and files are that tools are made of.
-pub(crate) struct Places {
-    /// The repository.
-    pub(crate) root: PathBuf,
-    /// The floor programs; empty if there is no C compiler.
-    pub(crate) floor: PathBuf,
-    /// The binary under test.
-    pub(crate) weigh: PathBuf,
-    /// An earlier build of it, to be held against it.
-    pub(crate) before: Option<PathBuf>,
-    /// A build that records no times.
-    pub(crate) unrecorded: Option<PathBuf>,
-    /// Results and scratch files of the tools.
-    pub(crate) scratch: PathBuf,
-}
 
 /// A tool of a job, and who may be left out.
 pub(crate) struct Entry {
@@ -61,9 +47,7 @@ impl Places {
         let mut entries: Vec<Entry> = tools.into_iter().map(Entry::own).collect();
         let peers = match job.work {
             Work::Http { connections, .. } => self.http_peers(port, connections, seconds)?,
-            Work::Mqtt { qos, window, is_sink } => {
-                self.mqtt_peers(port, (qos, window, is_sink), seconds)?
-            }
+            Work::Mqtt { .. } => self.mqtt_peers(job.work, port, seconds)?,
             Work::Tcp(connections) => tcp_peers(port, connections, seconds),
             Work::Grpc(calls) => self.grpc_peers(port, calls, seconds)?,
             Work::Idle(_) | Work::Pacing(_) => Vec::new(),
@@ -206,12 +190,8 @@ impl Places {
         ])
     }
 
-    fn mqtt_peers(
-        &self,
-        port: u16,
-        (qos, window, is_sink): (u8, u32, bool),
-        seconds: u32,
-    ) -> anyhow::Result<Vec<Tool>> {
+    fn mqtt_peers(&self, work: Work, port: u16, seconds: u32) -> anyhow::Result<Vec<Tool>> {
+        let Work::Mqtt { qos, window, is_sink } = work else { return Ok(Vec::new()) };
         let each = |pace| messages_each(qos, window, is_sink, pace) * seconds;
         let lines_each = each(Pace::Library);
         let lines = self.scratch.join(format!("lines-{lines_each}"));

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::sheet::{Printed, Sheet};
-use crate::Unreadable;
 use crate::figure::{Evidence, Quantity, Statistic};
+use crate::source::Unreadable;
 
 /// One sample.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,8 +4,8 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::reader::Reader;
 
 use super::jmeter::{Sample, sum_up};
-use crate::Unreadable;
 use crate::figure::Evidence;
+use crate::source::Unreadable;
 
 /// Reads samples: every element with the attributes `t` and `ts`, those inside others apart.
 pub(super) fn read(name: &str, text: &str) -> Result<Evidence, Unreadable> {

@@ -7,7 +7,7 @@ use weigh_model::Rule;
 use weigh_model::doubt::Severity;
 use weigh_stats::line::Line;
 
-use super::Bench;
+use super::bench::Bench;
 use super::loading::{WHOLE, axes};
 use crate::figure::{Evidence, Figure, Quantity};
 use crate::vocabulary::count;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use weigh_model::Rule;
 use weigh_stats::Estimate;
 
-use super::Bench;
+use super::bench::Bench;
 use super::loading::offered;
 use super::omitting::round_trip;
 use crate::figure::{Evidence, Figure, Quantity, Statistic};

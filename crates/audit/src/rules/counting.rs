@@ -5,7 +5,7 @@ use weigh_model::Rule;
 use weigh_model::doubt::Severity;
 use weigh_stats::quantile::values_needed;
 
-use super::Bench;
+use super::bench::Bench;
 use crate::figure::{Evidence, Figure, Quantity, Statistic};
 use crate::vocabulary::{count, factor};
 use crate::words;

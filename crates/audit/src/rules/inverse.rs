@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use weigh_model::Rule;
 use weigh_model::doubt::Severity;
 
-use super::Bench;
+use super::bench::Bench;
 use super::loading::{clients, pairs};
 use crate::figure::Figure;
 use crate::words;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use weigh_model::Rule;
 
-use super::Bench;
+use super::bench::Bench;
 use crate::figure::{Evidence, Figure, Quantity, Statistic};
 use crate::vocabulary::{count, duration, rate};
 use crate::words;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use weigh_model::Rule;
 
-use super::Bench;
+use super::bench::Bench;
 use super::loading::axes;
 use crate::figure::{Evidence, Figure, Quantity, Statistic};
 use crate::vocabulary::{count, duration, share, words_of};

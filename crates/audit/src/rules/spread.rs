@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use weigh_model::Rule;
 
-use super::Bench;
+use super::bench::Bench;
 use crate::figure::{Figure, Quantity, Statistic};
 use crate::vocabulary::count;
 use crate::words;

@@ -2,7 +2,7 @@
 
 use weigh_model::Rule;
 
-use super::Bench;
+use super::bench::Bench;
 use super::loading::axes;
 use crate::circle;
 use crate::figure::{Figure, Quantity, Statistic};

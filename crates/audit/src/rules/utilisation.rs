@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use weigh_model::Rule;
 use weigh_stats::line::Line;
 
-use super::Bench;
+use super::bench::Bench;
 use super::loading::{axes, offered};
 use crate::figure::{Evidence, Figure, Quantity, Statistic};
 use crate::vocabulary::count;

@@ -2,7 +2,7 @@
 
 use weigh_model::Rule;
 
-use super::Bench;
+use super::bench::Bench;
 use crate::figure::{Evidence, Figure, Quantity, Statistic};
 use crate::vocabulary::count;
 use crate::words;

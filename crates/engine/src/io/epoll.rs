@@ -511,7 +511,7 @@ const HELD: u16 = 512;
 
 /// The doorbell's event data; no slot and generation give it.
 const DOORBELL: u64 = u64::MAX;
-pub(super) const EVENTS_PER_TURN: usize = 1024;
+const EVENTS_PER_TURN: usize = 1024;
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Buffers read from one socket before the others have their turn.
 const FILLS_PER_TURN: u32 = 4;

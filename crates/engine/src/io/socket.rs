@@ -1,7 +1,7 @@
 //! Sockets as the engine wants them: non-blocking, closed on exec, without Nagle's delay.
 
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -94,19 +94,14 @@ fn make(towards: SocketAddr) -> Result<OwnedFd, Errno> {
 /// Leaves the choice of the local port to connect, which may use a port again towards another
 /// peer (IP_BIND_ADDRESS_NO_PORT, ip(7)); bind would reserve one for this socket alone.
 fn choose_port_at_connect(socket: &OwnedFd) -> Result<(), Errno> {
-    let on: i32 = 1;
-    let length = size_of::<i32>() as u32;
+    let on: libc::c_int = 1;
+    let length = size_of_val(&on) as libc::socklen_t;
     #[expect(unsafe_code, reason = "rustix has no wrapper for IP_BIND_ADDRESS_NO_PORT")]
     // SAFETY: setsockopt(2) reads `length` bytes from `on` and keeps no pointer to it; the
     // descriptor is open for as long as `socket` is borrowed.
     let answer = unsafe {
-        setsockopt(
-            socket.as_fd().as_raw_fd(),
-            IPPROTO_IP,
-            IP_BIND_ADDRESS_NO_PORT,
-            (&raw const on).cast(),
-            length,
-        )
+        let (level, name) = (libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT);
+        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const on).cast(), length)
     };
     match answer {
         0 => Ok(()),
@@ -116,21 +111,4 @@ fn choose_port_at_connect(socket: &OwnedFd) -> Result<(), Errno> {
             errno => Err(errno.unwrap_or(Errno::INVAL)),
         },
     }
-}
-
-/// From linux/in.h.
-const IPPROTO_IP: i32 = 0;
-/// From linux/in.h.
-const IP_BIND_ADDRESS_NO_PORT: i32 = 24;
-
-#[expect(unsafe_code, reason = "rustix has no wrapper for IP_BIND_ADDRESS_NO_PORT")]
-// SAFETY: this is the signature of setsockopt(2) in the C library that std links on Linux.
-unsafe extern "C" {
-    fn setsockopt(
-        socket: i32,
-        level: i32,
-        name: i32,
-        value: *const std::ffi::c_void,
-        length: u32,
-    ) -> i32;
 }

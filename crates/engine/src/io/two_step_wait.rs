@@ -38,8 +38,8 @@ fn take(epoll: BorrowedFd<'_>, events: &mut Vec<Event>) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Events at most that are taken at once: as many as an epoll's turn has room for.
-const EVENTS_MAX: usize = super::epoll::EVENTS_PER_TURN;
+/// Most events taken at once: the room on the stack.
+const EVENTS_MAX: usize = 1024;
 
 #[cfg(test)]
 mod tests {

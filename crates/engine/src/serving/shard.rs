@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, VecDeque};
 use weigh_model::Nanos;
 use weigh_model::server::{ConnectionId, Server};
 
-use super::ServingReport;
 use super::lines::{Flushed, Lines};
+use super::report::{REASONS_KEPT, ServingReport};
 use crate::io::{Close, Happening, Io, Poker, Token};
 
 /// A server and its connections; its sockets are in the `Io` it is stepped with, always the
@@ -25,9 +25,6 @@ pub struct ServerShard {
     /// The same in the order of time; entries that the map does not know are stale.
     lingering_until: VecDeque<(Nanos, Token)>,
 }
-
-/// How many fault reasons a report keeps.
-pub(super) const REASONS_KEPT: usize = 8;
 
 impl ServerShard {
     /// A shard that reaches all shards, itself included, through `pokers`, by index.

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use weigh_model::Nanos;
 use weigh_model::protocol::Host;
 
-use super::{ServerShard, ServingReport};
+use super::ServerShard;
+use super::report::ServingReport;
 use crate::io::sim::{Party, SimIo};
 use crate::io::{Io, IoFault};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use weigh_model::connection::Fault;
-use weigh_model::server::{ConnectionId, Outlets};
+use weigh_model::server::{ConnectionId, Outlets, ServerReport};
 
 use super::*;
 use crate::io::sim::{Link, Party, SimIo, World};

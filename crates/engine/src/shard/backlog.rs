@@ -3,49 +3,40 @@
 
 use weigh_model::Nanos;
 
-use super::{Shard, Timer};
+use super::Shard;
+use super::parts::Timer;
 use crate::schedule::Schedule;
-
-/// What holds due messages back.
-#[derive(Default)]
-pub(super) struct Bounds {
-    /// How many at the front of the backlog had to wait because no link could take them.
-    pub(super) held_up: usize,
-    /// True if links could take more of the backlog than one step hands out.
-    pub(super) is_cut_short: bool,
-    /// Due messages of clients of which too many wait, still to be taken.
-    pub(super) parked: Vec<(Nanos, u32)>,
-}
 
 impl Shard {
     /// Takes due messages of the shared schedule into the backlog. What does not fit stays in the
     /// schedule, which is computed and takes no memory; its due times do not change by that.
     pub(super) fn release_shared(&mut self, now: Nanos) {
         for _ in 0..RELEASED_MAX {
-            let Some(due) = self.stream_next.filter(|due| self.start + due.at <= now) else {
+            let Some(due) = self.source.stream_next.filter(|due| self.clock.start + due.at <= now)
+            else {
                 return;
             };
             if self.is_backlog_full() {
                 return;
             }
-            self.last_release = now;
+            self.source.last_release = now;
             self.desk.scheduled(due.warmup);
-            self.newest_due = self.start + due.at;
-            self.backlog.push_back(self.newest_due);
-            self.stream_next = self.stream.as_mut().and_then(Schedule::next_due);
+            self.source.newest_due = self.clock.start + due.at;
+            self.source.backlog.push_back(self.source.newest_due);
+            self.source.stream_next = self.source.stream.as_mut().and_then(Schedule::next_due);
         }
     }
 
     /// True where no more messages of the shared schedule are taken for now.
     pub(super) fn is_backlog_full(&self) -> bool {
-        self.backlog.len() >= BACKLOG_MAX
+        self.source.backlog.len() >= BACKLOG_MAX
     }
 
     /// Puts the next message of a client aside if too many of this client wait already; true if so.
     pub(super) fn parks(&mut self, link: u32, at: Nanos, timer: Timer) -> bool {
         let is_full = timer == Timer::Client && self.waiting_of(link) >= self.waiting_max();
         if is_full {
-            self.bounds.parked.push((at, link));
+            self.source.bounds.parked.push((at, link));
         }
         is_full
     }
@@ -54,10 +45,10 @@ impl Shard {
     pub(super) fn unpark(&mut self) {
         let room = self.waiting_max() / 2;
         let mut place = 0;
-        while let Some((at, link)) = self.bounds.parked.get(place).copied() {
+        while let Some((at, link)) = self.source.bounds.parked.get(place).copied() {
             if self.waiting_of(link) <= room {
-                self.bounds.parked.swap_remove(place);
-                self.timers.push(std::cmp::Reverse((at, Timer::Client, link)));
+                self.source.bounds.parked.swap_remove(place);
+                self.source.timers.push(std::cmp::Reverse((at, Timer::Client, link)));
             } else {
                 place += 1;
             }
@@ -76,25 +67,25 @@ impl Shard {
 
     /// The last moment at which a message of a schedule that is not spent is due.
     pub(super) fn last_due_ahead(&self) -> Nanos {
-        let shared = self.stream.iter().filter(|_| self.stream_next.is_some());
-        let own = self.streams.iter().filter(|_| !self.bounds.parked.is_empty());
+        let shared = self.source.stream.iter().filter(|_| self.source.stream_next.is_some());
+        let own = self.source.streams.iter().filter(|_| !self.source.bounds.parked.is_empty());
         let last = shared.chain(own).map(Schedule::last_due).max();
-        last.map_or(Nanos(0), |last| self.start + last)
+        last.map_or(Nanos(0), |last| self.clock.start + last)
     }
 
     /// Measured messages that were due by `now` and never came out of the schedules, because more
     /// of them waited than are kept.
     pub(super) fn still_in_schedules(&mut self, now: Nanos) -> u64 {
-        let (start, measure_from) = (self.start, self.measure_from);
+        let (start, measure_from) = (self.clock.start, self.clock.measure_from);
         let mut unsent = 0;
-        if let Some(due) = self.stream_next.filter(|due| start + due.at <= now) {
+        if let Some(due) = self.source.stream_next.filter(|due| start + due.at <= now) {
             unsent += u64::from(!due.warmup);
-            unsent += self.stream.as_mut().map_or(0, |stream| stream.pass(now - start));
+            unsent += self.source.stream.as_mut().map_or(0, |stream| stream.pass(now - start));
         }
-        let before = self.desk.accounts.consumers.len();
-        for (at, link) in std::mem::take(&mut self.bounds.parked) {
+        let before = self.desk.left.accounts.consumers.len();
+        for (at, link) in std::mem::take(&mut self.source.bounds.parked) {
             unsent += u64::from(at >= measure_from);
-            let stream = self.streams.get_mut(link as usize - before);
+            let stream = self.source.streams.get_mut(link as usize - before);
             unsent += stream.map_or(0, |stream| stream.pass(now - start));
         }
         unsent

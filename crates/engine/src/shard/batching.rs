@@ -7,19 +7,10 @@ use weigh_model::protocol::Lifetime;
 use weigh_model::{Nanos, Pattern};
 
 use super::Shard;
+use super::parts::Gathered;
 use super::sending::{TURN_BYTES, count_sent};
 use crate::io::Io;
 use crate::link::{Batch, Flight, Link, LinkPhase};
-
-/// One message of an exchange that is being put together.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Gathered {
-    due: Nanos,
-    was_held_up: bool,
-    /// What its body ends at in the memory for all of them.
-    body_end: usize,
-    ticket: Ticket,
-}
 
 impl Shard {
     /// True where several messages go in one exchange.
@@ -35,7 +26,7 @@ impl Shard {
             return u64::from(full).min(traffic.burst_left) as u32;
         }
         let mut there = traffic.waiting.len() as u64;
-        if self.job.has_quotas() && traffic.waiting[0] >= self.measure_from {
+        if self.job.has_quotas() && traffic.waiting[0] >= self.clock.measure_from {
             there = there.min(traffic.quota);
         }
         match there >= u64::from(full) {
@@ -49,7 +40,7 @@ impl Shard {
     /// with all its messages, and a schedule that is spent brings no others.
     pub(super) fn gathers_no_more(&self) -> bool {
         let is_open = self.job.load().arrival.is_open();
-        !is_open || (self.stream_next.is_none() && self.streams_left == 0)
+        !is_open || (self.source.stream_next.is_none() && self.source.streams_left == 0)
     }
 
     /// True if one more exchange may begin on a link.
@@ -101,7 +92,7 @@ impl Shard {
         let due = traffic.waiting.front().copied().unwrap_or(turn);
         let last = traffic.waiting.get(size as usize - 1).copied();
         traffic.complete_since = last.filter(|_| traffic.held_up < size).unwrap_or(Nanos::NEVER);
-        let warmup = due < self.measure_from;
+        let warmup = due < self.clock.measure_from;
         let number = traffic.batches.begin(Batch { due, left: size, failed: 0, warmup });
         traffic.filling = Some((number, size));
         true
@@ -116,10 +107,10 @@ impl Shard {
         };
         let count = left.min(room_together(connection));
         self.gather(index, count, count == left);
-        if self.gathered.is_empty() {
+        if self.out.gathered.is_empty() {
             return false;
         }
-        let taken = self.gathered.len() as u32;
+        let taken = self.out.gathered.len() as u32;
         let traffic = self.links[index as usize].state.traffic_mut();
         traffic.filling = Some((batch, left - taken)).filter(|(_, left)| *left > 0);
         let sent = io.now();
@@ -133,12 +124,12 @@ impl Shard {
 
     /// Takes the messages that come next. All but the last had to wait for it, by design.
     fn gather(&mut self, index: u32, count: u32, is_last_part: bool) {
-        self.gathered.clear();
+        self.out.gathered.clear();
         for place in 1..=count {
             let Some(due) = self.next_due_of(index) else { break };
             let was_held_up = self.take_due_of(index) || place < count || !is_last_part;
             let (body_end, ticket) = (0, Ticket(0));
-            self.gathered.push(Gathered { due, was_held_up, body_end, ticket });
+            self.out.gathered.push(Gathered { due, was_held_up, body_end, ticket });
         }
     }
 
@@ -146,8 +137,8 @@ impl Shard {
         let Link { connection, state } = &mut self.links[index as usize];
         let Some(connection) = connection else { return Reply::Awaited };
         let (producer, place) = (state.index, state.account as usize);
-        let mut staged = self.spare.lend(state);
-        let (tag, measure_from) = (self.tag, self.measure_from);
+        let mut staged = self.out.spare.lend(state);
+        let (tag, measure_from) = (self.tag, self.clock.measure_from);
         let has_schedule = self.job.load().arrival.has_schedule();
         let (mut written, mut body_start) = (false, 0);
         let traffic = state.traffic_mut();
@@ -157,8 +148,8 @@ impl Shard {
         };
         // What is left of the exchange waits for the protocol.
         traffic.complete_since = Nanos::NEVER;
-        self.body.clear();
-        for one in &mut self.gathered {
+        self.out.body.clear();
+        for one in &mut self.out.gathered {
             let Gathered { due, was_held_up, .. } = *one;
             let warmup = due < measure_from;
             let traffic = state.traffic_mut();
@@ -166,14 +157,14 @@ impl Shard {
             let lag = sent - due;
             let own_lag = if has_schedule { late.min(lag) } else { lag };
             let mark = Mark { tag, warmup, producer, sequence: number, due, lag, own_lag };
-            self.job.composer.compose(&mark, &mut self.body);
-            one.body_end = self.body.len();
+            self.job.composer.compose(&mark, &mut self.out.body);
+            one.body_end = self.out.body.len();
             let (copies, is_expired) = (1, false);
             let flight = Flight { due, sent, own_lag, number, copies, batch, warmup, is_expired };
             one.ticket = traffic.flights.start(flight);
-            let account = &mut self.desk.accounts.producers[place];
-            count_sent(traffic, account, &mut self.owed, (sent, warmup));
-            self.desk.recorder.sent(due, sent, warmup, was_held_up);
+            let account = &mut self.desk.left.accounts.producers[place];
+            count_sent(traffic, account, &mut self.source.owed, (sent, warmup));
+            self.desk.left.recorder.sent(due, sent, warmup, was_held_up);
             if !warmup {
                 written = true;
                 self.desk.last_due = self.desk.last_due.max(due);
@@ -181,15 +172,15 @@ impl Shard {
             }
             body_start = one.body_end;
         }
-        self.desk.recorder.writes += u64::from(written);
+        self.desk.left.recorder.writes += u64::from(written);
         let mut body_start = 0;
         let op = |one: &Gathered| {
-            let body = &self.body[body_start..one.body_end];
+            let body = &self.out.body[body_start..one.body_end];
             body_start = one.body_end;
             Op { ticket: one.ticket, body }
         };
         // One piece of memory for the whole exchange, not one for each message.
-        let ops: Vec<Op<'_>> = self.gathered.iter().map(op).collect();
+        let ops: Vec<Op<'_>> = self.out.gathered.iter().map(op).collect();
         let reply = match connection.batch() {
             Some(batch) => batch.send_together(&ops, sent, &mut staged.out),
             None => {
@@ -206,12 +197,12 @@ impl Shard {
         let is_per_message = self.job.dial.lifetime == Lifetime::PerMessage;
         let state = &mut self.links[index as usize].state;
         let mut is_over = false;
-        for one in &self.gathered {
+        for one in &self.out.gathered {
             let traffic = state.traffic_mut();
             traffic.flights.end(one.ticket);
             is_over |= traffic.batches.end_one(batch, false).is_some();
-            if one.due >= self.measure_from {
-                self.desk.recorder.done(sent);
+            if one.due >= self.clock.measure_from {
+                self.desk.left.recorder.done(sent);
             }
         }
         if is_per_message {
@@ -226,38 +217,40 @@ impl Shard {
     /// Hands shared messages to links in turn, one exchange at a time.
     pub(super) fn serve_gathered_backlog(&mut self, io: &mut dyn Io) {
         let full = self.job.load().batch_size() as usize;
-        while self.backlog.len() >= full || (!self.backlog.is_empty() && self.gathers_no_more()) {
-            let Some(link) = self.takers.pop_front() else { break };
+        while self.source.backlog.len() >= full
+            || (!self.source.backlog.is_empty() && self.gathers_no_more())
+        {
+            let Some(link) = self.source.takers.pop_front() else { break };
             self.links[link as usize].state.is_queued = false;
             if !self.may_take(link) {
                 continue;
             }
-            let count = full.min(self.backlog.len());
-            let held_up = self.bounds.held_up.min(count);
-            self.bounds.held_up -= held_up;
+            let count = full.min(self.source.backlog.len());
+            let held_up = self.source.bounds.held_up.min(count);
+            self.source.bounds.held_up -= held_up;
             let state = &mut self.links[link as usize].state;
             let traffic = state.traffic_mut();
-            traffic.waiting.extend(self.backlog.drain(..count));
+            traffic.waiting.extend(self.source.backlog.drain(..count));
             traffic.held_up = held_up as u32;
-            let last = traffic.waiting.back().copied().unwrap_or(self.newest_due);
+            let last = traffic.waiting.back().copied().unwrap_or(self.source.newest_due);
             if state.phase == LinkPhase::Idle {
                 self.open_for(link, last, held_up == count, io);
             } else {
                 if self.serve_batches(link, io) {
-                    self.eager.push(link);
+                    self.source.eager.push(link);
                 }
                 self.offer(link);
             }
         }
-        self.bounds.held_up = self.backlog.len();
+        self.source.bounds.held_up = self.source.backlog.len();
     }
 
     /// The schedules of all clients are spent: what each has gathered goes, full or not.
     pub(super) fn send_what_is_gathered(&mut self) {
-        let consumers = self.desk.accounts.consumers.len();
+        let consumers = self.desk.left.accounts.consumers.len();
         for index in consumers..self.links.len() {
             if !self.links[index].state.traffic().waiting.is_empty() {
-                self.eager.push(index as u32);
+                self.source.eager.push(index as u32);
             }
         }
     }

@@ -21,17 +21,17 @@ use crate::interval_times::IntervalTimes;
 use crate::job::{Failure, Job};
 use crate::link::{Answered, Flight, Incoming, LinkPhase, LinkState};
 use crate::message_log::{MessageEvent, Notes};
-use crate::outcome::{ShardOutcome, SignsOfLife};
+use crate::outcome::ShardOutcome;
 use crate::recorder::{Recorder, Sending};
 use crate::window::Window;
 
 /// The books of a shard, apart from its links so that both can be borrowed at once.
 pub(super) struct Desk {
     job: Arc<Job>,
-    pub(super) accounts: Accounts,
+    /// What the shard leaves behind, as far as it is known.
+    pub(super) left: ShardOutcome,
     /// How many producers there are.
     pub(super) producers: usize,
-    pub(super) recorder: Recorder,
     /// What happens to every single message, where that is kept.
     pub(super) notes: Option<Notes>,
     /// Links with a slot that is free again, and since when.
@@ -49,8 +49,6 @@ pub(super) struct Desk {
     pub(super) epoch: Option<Instant>,
     /// Messages in flight on all links, expired ones included.
     pub(super) in_flight: u64,
-    /// When the measured window begins.
-    pub(super) measure_from: Nanos,
     /// Measured messages that have become due.
     pub(super) due_count: u64,
     /// The latest due time of a measured message.
@@ -60,34 +58,20 @@ pub(super) struct Desk {
     pub(super) last_moved: Nanos,
     /// Sessions that stand.
     pub(super) open_links: u64,
-    /// Sessions that ever stood.
-    pub(super) opened: u64,
-    /// Connections that failed or were lost, and the first reason.
-    pub(super) lost_links: u64,
-    pub(super) first_loss: Option<String>,
-    /// The status or reason of the first error answer.
-    pub(super) first_error: Option<u16>,
-    /// The status of the first request of a consumer that was answered with an error.
-    first_refusal: Option<u16>,
-    /// The first thing that was wrong with the file that is sent.
-    pub(super) object_fault: Option<String>,
     /// Different messages each consumer got in time or late, by account.
     pub(super) unique: Vec<u64>,
-    /// Sessions that stood at the end.
-    held: u64,
-    /// How sessions were kept alive.
-    alive: SignsOfLife,
-    /// When the first connection was asked for, and when the last session stood before the load
-    /// began.
-    set_up: Option<(Nanos, Nanos)>,
     granted: BTreeMap<&'static str, u64>,
-    pub(super) was_interrupted: bool,
+    rules: Rules,
+    order: Vec<BTreeMap<u32, u64>>,
+}
+
+/// What holds of every message of the trial.
+struct Rules {
     tag: u16,
     /// Consumers ask.
     polls: bool,
     is_marked: bool,
     delivers_complete: bool,
-    order: Vec<BTreeMap<u32, u64>>,
 }
 
 impl Desk {
@@ -104,13 +88,17 @@ impl Desk {
             recorder.prepare_for_polls();
         }
         Desk {
-            accounts: Accounts {
-                producers: Vec::with_capacity(if is_hold { 0 } else { producers }),
-                consumers: Vec::with_capacity(consumers),
-                ..Accounts::default()
+            left: ShardOutcome {
+                accounts: Accounts {
+                    producers: Vec::with_capacity(if is_hold { 0 } else { producers }),
+                    consumers: Vec::with_capacity(consumers),
+                    ..Accounts::default()
+                },
+                recorder,
+                measure_from: Nanos::NEVER,
+                ..ShardOutcome::default()
             },
             producers: 0,
-            recorder,
             notes: job.messages.as_deref().map(Notes::new),
             freed: Vec::new(),
             stirred: Vec::new(),
@@ -119,27 +107,18 @@ impl Desk {
             requests_awaited: 0,
             epoch: None,
             in_flight: 0,
-            measure_from: Nanos::NEVER,
             due_count: 0,
             last_due: Nanos(0),
             last_moved: Nanos(0),
             open_links: 0,
-            opened: 0,
-            lost_links: 0,
-            first_loss: None,
-            first_error: None,
-            first_refusal: None,
-            object_fault: None,
             unique: Vec::new(),
-            held: 0,
-            alive: SignsOfLife::default(),
-            set_up: None,
             granted: BTreeMap::new(),
-            was_interrupted: false,
-            tag: job.trial.tag(),
-            polls: job.load().polling().is_some(),
-            is_marked: job.composer.is_marked(),
-            delivers_complete: job.completes_on_delivery(),
+            rules: Rules {
+                tag: job.trial.tag(),
+                polls: job.load().polling().is_some(),
+                is_marked: job.composer.is_marked(),
+                delivers_complete: job.completes_on_delivery(),
+            },
             order: Vec::new(),
             job,
         }
@@ -152,15 +131,15 @@ impl Desk {
         if self.job.load().pattern == Pattern::Hold {
             return self.producers as u32 - 1;
         }
-        self.accounts.producers.push(ProducerAccount { index, ..ProducerAccount::default() });
-        self.accounts.producers.len() as u32 - 1
+        self.left.accounts.producers.push(ProducerAccount { index, ..ProducerAccount::default() });
+        self.left.accounts.producers.len() as u32 - 1
     }
 
     pub(super) fn open_consumer(&mut self, index: u32) -> u32 {
-        self.accounts.consumers.push(ConsumerAccount { index, ..ConsumerAccount::default() });
+        self.left.accounts.consumers.push(ConsumerAccount { index, ..ConsumerAccount::default() });
         self.unique.push(0);
         self.order.push(BTreeMap::new());
-        self.accounts.consumers.len() as u32 - 1
+        self.left.accounts.consumers.len() as u32 - 1
     }
 
     /// A message has become due.
@@ -170,7 +149,7 @@ impl Desk {
 
     /// A measured message of so many bytes was handed over at `sent`.
     pub(super) fn note_sent(&mut self, mark: &Mark, state: &LinkState, sent: Nanos, bytes: u64) {
-        self.recorder.body_bytes += bytes;
+        self.left.recorder.body_bytes += bytes;
         if let Some(notes) = &mut self.notes {
             notes.note(MessageEvent::Sent {
                 producer: mark.producer,
@@ -202,10 +181,10 @@ impl Desk {
             Signal::Done(ticket) => self.confirmed(link, state, now, ticket, false),
             Signal::NoSubscriber(ticket) => self.confirmed(link, state, now, ticket, true),
             Signal::Refused(ticket, reason) => {
-                self.first_error.get_or_insert(reason);
+                self.left.first_error.get_or_insert(reason);
                 self.refused(link, state, now, ticket);
             }
-            Signal::Message { topic, body } if self.polls => {
+            Signal::Message { topic, body } if self.rules.polls => {
                 let job = Arc::clone(&self.job);
                 let reading = self.read(state, topic, || job.composer.read(body));
                 let reading = self.opened(state, body, reading);
@@ -223,20 +202,20 @@ impl Desk {
                 let least = self.granted.entry(what).or_insert(value);
                 *least = value.min(*least);
             }
-            Signal::Alive => self.alive.answered += 1,
+            Signal::Alive => self.left.alive.answered += 1,
             Signal::Closing => state.phase = LinkPhase::Closing,
         }
     }
 
     /// A connection said something of its own accord, to keep its session alive.
     pub(super) fn note_sign_of_life(&mut self, in_window: bool) {
-        self.alive.sent += 1;
-        self.alive.in_window += u64::from(in_window);
+        self.left.alive.sent += 1;
+        self.left.alive.in_window += u64::from(in_window);
     }
 
     /// Signs of life that the target has not answered.
     pub(super) fn signs_awaited(&self) -> u64 {
-        self.alive.sent.saturating_sub(self.alive.answered)
+        self.left.alive.sent.saturating_sub(self.left.alive.answered)
     }
 
     /// A producer may have that many messages in flight; `u32::MAX` is no limit.
@@ -255,16 +234,16 @@ impl Desk {
         state.phase = LinkPhase::Ready;
         state.attempts = 0;
         self.open_links += 1;
-        self.opened += 1;
-        if self.measure_from == Nanos::NEVER {
-            let (asked, stood) = self.set_up.unwrap_or((state.connecting_since, now));
-            self.set_up = Some((asked.min(state.connecting_since), stood.max(now)));
+        self.left.opened += 1;
+        if self.left.measure_from == Nanos::NEVER {
+            let (asked, stood) = self.left.set_up.unwrap_or((state.connecting_since, now));
+            self.left.set_up = Some((asked.min(state.connecting_since), stood.max(now)));
         }
         let is_kept = self.job.dial.lifetime == Lifetime::Kept;
-        if is_kept || state.connecting_since >= self.measure_from {
-            self.recorder.connect.record((now - state.connecting_since).0);
+        if is_kept || state.connecting_since >= self.left.measure_from {
+            self.left.recorder.connect.record((now - state.connecting_since).0);
         }
-        if self.measure_from < Nanos::NEVER {
+        if self.left.measure_from < Nanos::NEVER {
             self.stirred.push(link);
         } // Else the load has not begun, and when it does it looks at every link.
     }
@@ -280,14 +259,14 @@ impl Desk {
         let Some(flight) = state.traffic_mut().flights.end(ticket) else { return };
         self.in_flight -= 1;
         self.last_moved = now;
-        self.recorder.confirmed(flight.sending(), now, flight.warmup);
+        self.left.recorder.confirmed(flight.sending(), now, flight.warmup);
         if !flight.warmup {
             let is_late = now - flight.due > self.job.load().timeout;
             let has_consumers = self.job.has_consumers();
             if is_late && !has_consumers {
-                self.recorder.late(now - flight.due);
+                self.left.recorder.late(now - flight.due);
             }
-            let account = &mut self.accounts.producers[state.account as usize];
+            let account = &mut self.left.accounts.producers[state.account as usize];
             account.confirm(flight.number, is_late, has_consumers);
             account.last_confirmed = Some(now);
             account.no_subscriber += u64::from(no_subscriber);
@@ -315,10 +294,10 @@ impl Desk {
     /// An object could not be read to its end: it is lost on our own side, whoever waits for it.
     pub(super) fn dropped(&mut self, state: &LinkState, flight: &Flight, why: String) {
         self.in_flight -= 1;
-        self.object_fault.get_or_insert(why);
+        self.left.object_fault.get_or_insert(why);
         if !flight.warmup {
             let has_consumers = self.job.has_consumers();
-            let account = &mut self.accounts.producers[state.account as usize];
+            let account = &mut self.left.accounts.producers[state.account as usize];
             account.fail(flight.number, Cause::ProducerDropped, has_consumers);
             if let Some(notes) = &mut self.notes {
                 let (producer, number) = (state.index, flight.number);
@@ -332,7 +311,7 @@ impl Desk {
         let Some(flight) = state.traffic_mut().flights.end(ticket) else { return };
         self.in_flight -= 1;
         self.last_moved = now;
-        self.recorder.refused(flight.due, flight.sent, now, flight.warmup);
+        self.left.recorder.refused(flight.due, flight.sent, now, flight.warmup);
         self.fail_at(state, &flight, Cause::ErrorAnswer, now);
         self.end_of_message(state, ticket);
         self.free_slot(link, state, &flight, now);
@@ -345,9 +324,9 @@ impl Desk {
     }
 
     fn fail_at(&mut self, state: &LinkState, flight: &Flight, cause: Cause, at: Nanos) {
-        if !flight.warmup && !self.delivers_complete {
+        if !flight.warmup && !self.rules.delivers_complete {
             let has_consumers = self.job.has_consumers();
-            let account = &mut self.accounts.producers[state.account as usize];
+            let account = &mut self.left.accounts.producers[state.account as usize];
             account.fail(flight.number, cause, has_consumers);
             if let Some(notes) = &mut self.notes {
                 let (producer, number) = (state.index, flight.number);
@@ -400,10 +379,10 @@ impl Desk {
         }
         let Some(incoming) = place.take() else { return };
         let reading = self.read(state, &incoming.topic, || incoming.reader.finish());
-        if let (Reading::Whole(mark), true) = (reading, self.is_marked)
+        if let (Reading::Whole(mark), true) = (reading, self.rules.is_marked)
             && !mark.warmup
         {
-            self.recorder.first_byte.record((incoming.since - mark.due).0);
+            self.left.recorder.first_byte.record((incoming.since - mark.due).0);
         }
         self.message(state, now, reading, Nanos(0));
     }
@@ -421,17 +400,17 @@ impl Desk {
             return false;
         }
         self.last_moved = now;
-        let account = &mut self.accounts.consumers[state.account as usize];
+        let account = &mut self.left.accounts.consumers[state.account as usize];
         let (Reading::Whole(mark) | Reading::Corrupt(Some(mark))) = reading else {
             account.tally.note(reading, false);
             return false;
         };
         let is_whole = matches!(reading, Reading::Whole(_));
-        let is_late = self.is_marked && now - mark.due > self.job.load().timeout;
+        let is_late = self.rules.is_marked && now - mark.due > self.job.load().timeout;
         let arrived = account.tally.note(reading, is_late);
         let is_new = matches!(arrived, Arrived::First | Arrived::Late);
         if arrived == Arrived::Late {
-            self.recorder.late(now - mark.due);
+            self.left.recorder.late(now - mark.due);
         }
         if is_new {
             account.last_arrived = Some(now);
@@ -442,14 +421,14 @@ impl Desk {
                 notes.note(MessageEvent::Arrived { consumer, producer, number, at: now, is_late });
             }
         }
-        if (is_new || (mark.warmup && is_whole)) && self.is_marked {
+        if (is_new || (mark.warmup && is_whole)) && self.rules.is_marked {
             let Mark { due, lag, own_lag, .. } = mark;
             let sending = Sending { due, sent: due + lag, own_lag: own_lag + late_request };
-            self.recorder.delivered(sending, now, mark.warmup);
+            self.left.recorder.delivered(sending, now, mark.warmup);
         } else if is_new || (mark.warmup && is_whole) {
-            self.recorder.delivered_unmarked(now, mark.warmup);
+            self.left.recorder.delivered_unmarked(now, mark.warmup);
         }
-        if self.delivers_complete && (is_new || (mark.warmup && is_whole)) {
+        if self.rules.delivers_complete && (is_new || (mark.warmup && is_whole)) {
             self.deliveries.push((mark.producer, mark.sequence, mark.warmup, now));
         }
         is_new
@@ -464,8 +443,8 @@ impl Desk {
         marked: impl FnOnce() -> Reading,
     ) -> Reading {
         let producers = self.job.load().connections;
-        let reading = if self.is_marked {
-            marked().of_trial(self.tag)
+        let reading = if self.rules.is_marked {
+            marked().of_trial(self.rules.tag)
         } else {
             let known = self.job.dial.producer_of.as_ref().and_then(|of| of(topic));
             let only = (producers == 1).then_some(0);
@@ -504,7 +483,7 @@ impl Desk {
     }
 
     pub(super) fn take_interval(&mut self, now: Nanos, warmup: bool) -> (Interval, IntervalTimes) {
-        self.recorder.take_interval(now, warmup, self.open_links)
+        self.left.recorder.take_interval(now, warmup, self.open_links)
     }
 
     /// Hands over what was noted of single messages, once it is much or if it `is_last`.
@@ -516,14 +495,14 @@ impl Desk {
 
     /// Notes that a connection failed or was lost.
     pub(super) fn note_loss(&mut self, reason: &str) {
-        self.lost_links += 1;
-        self.first_loss.get_or_insert_with(|| reason.to_owned());
+        self.left.lost_links += 1;
+        self.left.first_loss.get_or_insert_with(|| reason.to_owned());
     }
 
     /// Notes messages that were due and will not be sent.
     pub(super) fn note_not_sent(&mut self, cause: NotSentCause, count: u64) {
         if count > 0 {
-            *self.accounts.not_sent.entry(cause).or_default() += count;
+            *self.left.accounts.not_sent.entry(cause).or_default() += count;
             if let Some(notes) = &mut self.notes {
                 notes.note(MessageEvent::NotSent { cause, count });
             }
@@ -532,30 +511,14 @@ impl Desk {
 
     /// The trial is over; the sessions that stand now were held to the end.
     pub(super) fn note_end(&mut self) {
-        self.held = self.open_links;
+        self.left.held = self.open_links;
     }
 
     pub(super) fn into_outcome(mut self, failure: Option<Failure>) -> ShardOutcome {
         self.hand_notes_over(true);
-        self.recorder.settle();
-        ShardOutcome {
-            accounts: self.accounts,
-            recorder: self.recorder,
-            granted: self.granted.into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
-            opened: self.opened,
-            held: self.held,
-            alive: self.alive,
-            set_up: self.set_up,
-            lost_links: self.lost_links,
-            first_loss: self.first_loss,
-            first_error: self.first_error,
-            first_refusal: self.first_refusal,
-            object_fault: self.object_fault,
-            was_interrupted: self.was_interrupted,
-            measure_from: self.measure_from,
-            failure,
-            ..ShardOutcome::default()
-        }
+        self.left.recorder.settle();
+        let granted = self.granted.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
+        ShardOutcome { granted, failure, ..self.left }
     }
 }
 

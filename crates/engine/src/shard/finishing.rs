@@ -7,7 +7,8 @@ use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::protocol::Role;
 use weigh_model::{Nanos, Pattern, Topology};
 
-use super::{Phase, Shard, Timer};
+use super::parts::Timer;
+use super::{Phase, Shard};
 use crate::accounts::ProducerAccount;
 use crate::io::Io;
 use crate::link::LinkPhase;
@@ -15,14 +16,14 @@ use crate::link::LinkPhase;
 impl Shard {
     /// Nothing more is sent from here on.
     pub(super) fn start_draining(&mut self, now: Nanos) {
-        self.phase = Phase::Draining;
+        self.clock.phase = Phase::Draining;
         let shared = &self.job.shared;
-        let sent = self.desk.accounts.producers.iter().map(ProducerAccount::left);
+        let sent = self.desk.left.accounts.producers.iter().map(ProducerAccount::left);
         let sent: u64 = sent.sum();
         shared.sent.fetch_add(sent, Ordering::SeqCst);
-        if self.job.load().pattern == Pattern::Hold && !self.desk.was_interrupted {
+        if self.job.load().pattern == Pattern::Hold && !self.desk.left.was_interrupted {
             // Answers to what was said last are awaited like those to messages.
-            self.desk.last_due = self.end;
+            self.desk.last_due = self.clock.end;
         }
         shared.last_due_ns.fetch_max(self.desk.last_due.0, Ordering::SeqCst);
         shared.sending_done.fetch_add(1, Ordering::SeqCst);
@@ -30,11 +31,12 @@ impl Shard {
     }
 
     fn book_unsent(&mut self, now: Nanos) {
-        let measure_from = self.measure_from;
+        let measure_from = self.clock.measure_from;
         let is_open = self.job.load().arrival.is_open();
         // A slot of a closed loop that never got a session had its message all the time.
-        let is_cut_off = self.job.may_be_cut_off && self.desk.opened == 0 && !self.job.has_quotas();
-        let cause = if self.desk.was_interrupted {
+        let is_cut_off =
+            self.job.may_be_cut_off && self.desk.left.opened == 0 && !self.job.has_quotas();
+        let cause = if self.desk.left.was_interrupted {
             NotSentCause::Interrupted
         } else if self.links.iter().all(|link| link.state.phase != LinkPhase::Ready) {
             NotSentCause::ConnectionClosed
@@ -44,16 +46,17 @@ impl Shard {
         let measured = |dues: &std::collections::VecDeque<Nanos>| {
             dues.iter().filter(|due| **due >= measure_from).count() as u64
         };
-        let mut unsent = measured(&self.backlog);
+        let mut unsent = measured(&self.source.backlog);
         unsent += match cause {
             NotSentCause::ConnectionClosed => self.never_due(),
             _ => self.still_in_schedules(now),
         };
-        self.backlog.clear();
-        self.stream_next = None;
-        self.timers.clear();
-        let reopens = std::mem::take(&mut self.reopens).into_iter();
-        self.reopens = reopens.filter(|Reverse((_, link))| self.comes_back(*link)).collect();
+        self.source.backlog.clear();
+        self.source.stream_next = None;
+        self.source.timers.clear();
+        let reopens = std::mem::take(&mut self.connecting.reopens).into_iter();
+        self.connecting.reopens =
+            reopens.filter(|Reverse((_, link))| self.comes_back(*link)).collect();
         for link in &mut self.links {
             let Some(traffic) = link.state.known_traffic() else { continue };
             let waiting = std::mem::take(&mut traffic.waiting);
@@ -65,30 +68,34 @@ impl Shard {
             unsent += std::mem::take(&mut traffic.quota);
             unsent += std::mem::take(&mut traffic.burst_left);
         }
-        self.owed = 0;
+        self.source.owed = 0;
         self.desk.note_not_sent(cause, unsent);
     }
 
     /// Measured messages that would still have become due, had anybody been left to send them:
     /// a load is offered in full, whatever becomes of the connections.
     fn never_due(&mut self) -> u64 {
-        let next = u64::from(self.stream_next.is_some_and(|due| !due.warmup));
-        let shared = next + self.stream.as_mut().map_or(0, |stream| stream.pass(Nanos::NEVER));
-        let parked = std::mem::take(&mut self.bounds.parked);
-        let parked = parked.iter().filter(|(at, _)| *at >= self.measure_from).count() as u64;
+        let next = u64::from(self.source.stream_next.is_some_and(|due| !due.warmup));
+        let shared =
+            next + self.source.stream.as_mut().map_or(0, |stream| stream.pass(Nanos::NEVER));
+        let parked = std::mem::take(&mut self.source.bounds.parked);
+        let parked = parked.iter().filter(|(at, _)| *at >= self.clock.measure_from).count() as u64;
         let pending = self
+            .source
             .timers
             .iter()
-            .filter(|Reverse((at, timer, _))| *timer == Timer::Client && *at >= self.measure_from)
+            .filter(|Reverse((at, timer, _))| {
+                *timer == Timer::Client && *at >= self.clock.measure_from
+            })
             .count() as u64;
-        let own = self.streams.iter_mut().map(|stream| stream.pass(Nanos::NEVER));
+        let own = self.source.streams.iter_mut().map(|stream| stream.pass(Nanos::NEVER));
         shared + parked + pending + own.sum::<u64>()
     }
 
     /// When the trial ends even if messages are missing: Tmax after the last due time.
     pub(super) fn deadline(&self) -> Nanos {
         let last_due = Nanos(self.job.shared.last_due_ns.load(Ordering::SeqCst));
-        let patience = if self.desk.was_interrupted {
+        let patience = if self.desk.left.was_interrupted {
             self.job.load().timeout.min(INTERRUPTED_PATIENCE)
         } else {
             self.job.load().timeout
@@ -100,11 +107,11 @@ impl Shard {
     /// the deadline, once it is known; and soon where other shards may be done meanwhile.
     pub(super) fn drain_moment(&self, io: &mut dyn Io) -> Nanos {
         let all_sent = self.job.shared.sending_done.load(Ordering::SeqCst) >= self.job.shards;
-        if all_sent && !self.is_told_complete && self.is_seen_through() && self.is_complete() {
+        if all_sent && !self.told.is_told_complete && self.is_seen_through() && self.is_complete() {
             return Nanos(0);
         }
         let deadline = if all_sent { self.deadline() } else { Nanos::NEVER };
-        if self.job.shards > 1 || self.is_told_complete {
+        if self.job.shards > 1 || self.told.is_told_complete {
             deadline.min(io.now() + DRAIN_POLL)
         } else {
             deadline
@@ -116,19 +123,19 @@ impl Shard {
         self.settle_deliveries();
         self.desk.freed.clear();
         self.desk.stirred.clear();
-        self.eager.clear();
+        self.source.eager.clear();
         let shared = &self.job.shared;
         let unique: u64 = self.desk.unique.iter().sum();
-        shared.unique.fetch_add(unique - self.told_unique, Ordering::SeqCst);
-        self.told_unique = unique;
+        shared.unique.fetch_add(unique - self.told.told_unique, Ordering::SeqCst);
+        self.told.told_unique = unique;
         let all_sent = shared.sending_done.load(Ordering::SeqCst) >= self.job.shards;
-        if all_sent && !self.is_told_complete && self.is_complete() {
-            self.is_told_complete = true;
+        if all_sent && !self.told.is_told_complete && self.is_complete() {
+            self.told.is_told_complete = true;
             shared.complete.fetch_add(1, Ordering::SeqCst);
         }
         let all_complete = shared.complete.load(Ordering::SeqCst) >= self.job.shards;
         if all_complete && self.job.has_consumers() {
-            self.phase = Phase::Lingering(now + LINGER);
+            self.clock.phase = Phase::Lingering(now + LINGER);
         } else if all_complete || (all_sent && now >= self.deadline()) {
             self.settle();
         }
@@ -146,13 +153,14 @@ impl Shard {
             && (self.desk.requests_awaited == 0 || self.holds_requests())
             && (!is_held || self.desk.signs_awaited() == 0)
             && !self.links.iter().any(is_waiting)
-            && (0..self.desk.accounts.consumers.len()).all(|account| self.has_everything(account))
+            && (0..self.desk.left.accounts.consumers.len())
+                .all(|account| self.has_everything(account))
     }
 
     /// True if nothing that left can still be on its way: all of it was confirmed, or is awaited by
     /// consumers. What nobody confirms is given a moment to arrive before its connection is closed.
     fn is_seen_through(&self) -> bool {
-        let accounts = &self.desk.accounts;
+        let accounts = &self.desk.left.accounts;
         let mut producers = accounts.producers.iter();
         !accounts.consumers.is_empty()
             || producers.all(|own| own.confirmed + own.confirmed_late == own.sent)
@@ -164,10 +172,11 @@ impl Shard {
     }
 
     fn has_everything(&self, account: usize) -> bool {
-        let consumer = &self.desk.accounts.consumers[account];
+        let consumer = &self.desk.left.accounts.consumers[account];
         let expected = match self.job.load().topology {
             Topology::Pairs => self
                 .desk
+                .left
                 .accounts
                 .producers
                 .get((consumer.index / self.job.shards) as usize)
@@ -184,12 +193,12 @@ impl Shard {
 
     /// Books what is still in flight as lost: the books are closed.
     pub(super) fn settle(&mut self) {
-        self.phase = Phase::Settled;
+        self.clock.phase = Phase::Settled;
         for index in 0..self.links.len() as u32 {
             let traffic = self.links[index as usize].state.known_traffic();
             let Some(flights) = traffic.map(|known| known.flights.take_all()) else { continue };
             for flight in &flights {
-                self.desk.recorder.window.note_unanswered(flight.sent);
+                self.desk.left.recorder.window.note_unanswered(flight.sent);
                 self.desk.fail(&self.links[index as usize].state, flight, Cause::Timeout);
             }
         }
@@ -208,22 +217,22 @@ impl Shard {
             }
         }
         self.drop_lost(io);
-        self.phase = Phase::Done;
+        self.clock.phase = Phase::Done;
     }
 
     /// Reacts to a request to stop: the first finishes the record, the second ends it now.
     pub(super) fn heed_stop(&mut self, io: &mut dyn Io) {
         let level = self.job.shared.stop_level();
-        if self.job.shared.has_failed.load(Ordering::Relaxed) && self.phase != Phase::Done {
+        if self.job.shared.has_failed.load(Ordering::Relaxed) && self.clock.phase != Phase::Done {
             self.give_up(io);
         }
-        if level == 0 || self.phase == Phase::Done {
+        if level == 0 || self.clock.phase == Phase::Done {
             return;
         }
-        if !self.desk.was_interrupted {
-            self.desk.was_interrupted = true;
-            self.desk.recorder.window.cut(io.now());
-            match self.phase {
+        if !self.desk.left.was_interrupted {
+            self.desk.left.was_interrupted = true;
+            self.desk.left.recorder.window.cut(io.now());
+            match self.clock.phase {
                 Phase::Opening | Phase::Waiting => {
                     self.job.shared.has_failed.store(true, Ordering::Relaxed);
                     self.give_up(io);

@@ -14,7 +14,7 @@ impl Shard {
         match self.job.load().join {
             None => self.kept_links(),
             Some(_) if self.brings_subscribers() => 0,
-            Some(_) => self.desk.accounts.consumers.len(),
+            Some(_) => self.desk.left.accounts.consumers.len(),
         }
     }
 
@@ -27,8 +27,8 @@ impl Shard {
     /// Lets every client come whose turn it is.
     pub(super) fn join_clients(&mut self, io: &mut dyn Io, now: Nanos) {
         while self.next_turn() <= now {
-            let link = self.next_joiner as u32;
-            self.next_joiner += 1;
+            let link = self.connecting.next_joiner as u32;
+            self.connecting.next_joiner += 1;
             self.begin_client(link, self.turn(link));
             let index = self.links[link as usize].state.index;
             if self.brings_subscribers() {
@@ -65,19 +65,19 @@ impl Shard {
         let link = self.producer_link(state.index)?;
         let client = &self.links[link as usize].state;
         let waits = client.phase == LinkPhase::Idle && client.connections == 0;
-        (waits && (link as usize) < self.next_joiner).then_some(link)
+        (waits && (link as usize) < self.connecting.next_joiner).then_some(link)
     }
 
     /// When the next client comes; never where all have, or stood before the load.
     pub(super) fn next_turn(&self) -> Nanos {
-        match self.next_joiner < self.links.len() {
-            true => self.turn(self.next_joiner as u32),
+        match self.connecting.next_joiner < self.links.len() {
+            true => self.turn(self.connecting.next_joiner as u32),
             false => Nanos::NEVER,
         }
     }
 
     /// When the client of this link begins.
     pub(super) fn turn(&self, link: u32) -> Nanos {
-        self.start + self.job.load().turn(self.links[link as usize].state.index)
+        self.clock.start + self.job.load().turn(self.links[link as usize].state.index)
     }
 }

@@ -1,52 +1,12 @@
 //! Counts of the codecs, connection by connection, and a goodbye that loses none of what is still
 //! under way: both only where somebody listens on the wire.
 
-use std::net::SocketAddr;
-
 use weigh_model::Nanos;
-use weigh_model::content::Phase as Part;
 use weigh_model::protocol::Role;
 
 use super::{Phase, Shard};
-use crate::contents::{ConnectionContent, Contents};
 use crate::io::Io;
 use crate::link::{Link, LinkPhase};
-
-/// What codecs have counted so far.
-#[derive(Default)]
-pub(super) struct Metered {
-    pub(super) contents: Contents,
-    /// The own end of each link's connection.
-    locals: Vec<Option<SocketAddr>>,
-}
-
-impl Metered {
-    /// A link was connected from `local`.
-    pub(super) fn opened(&mut self, link: u32, local: Option<SocketAddr>) {
-        let place = link as usize;
-        if place >= self.locals.len() {
-            self.locals.resize(place + 1, None);
-        }
-        self.locals[place] = local;
-    }
-
-    /// The connection of a link is over.
-    pub(super) fn closed(&mut self, number: u32, link: &mut Link) {
-        let metered = link.connection.as_mut().and_then(|connection| connection.metered());
-        let Some(mut counts) = metered.and_then(|own| own.counts()) else { return };
-        let state = &link.state;
-        // Of a packet that never became whole nobody knows what would have been payload.
-        let rest = state.staged.as_ref().map_or(0, |staged| staged.carry.len());
-        counts.received.add(Part::Messages, rest, 0);
-        self.contents.note(ConnectionContent {
-            local: self.locals.get(number as usize).copied().flatten(),
-            role: state.role,
-            index: state.index,
-            opened_at: state.connecting_since,
-            counts,
-        });
-    }
-}
 
 impl Shard {
     /// Says goodbye on every connection and closes our half of each. What the other side has still
@@ -60,9 +20,9 @@ impl Shard {
                 if state.role != role || state.is_lost {
                     continue;
                 }
-                let mut staged = self.spare.lend(state);
+                let mut staged = self.out.spare.lend(state);
                 connection.close(&mut staged.out);
-                self.spare.settle(state, staged);
+                self.out.spare.settle(state, staged);
                 state.phase = LinkPhase::Closing;
                 self.flush(index, io);
                 if self.links[index as usize].state.out_bytes() == 0 {
@@ -73,7 +33,7 @@ impl Shard {
             }
         }
         let until = io.now() + GOODBYE_PATIENCE;
-        self.phase = Phase::Parting(until);
+        self.clock.phase = Phase::Parting(until);
         self.drop_lost(io);
         // Where every session has had an end of its own nobody is left to say anything.
         self.await_goodbyes(until, io);
@@ -91,7 +51,7 @@ impl Shard {
             }
         }
         self.drop_lost(io);
-        self.phase = Phase::Done;
+        self.clock.phase = Phase::Done;
     }
 }
 

@@ -7,7 +7,7 @@ use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::protocol::{Lifetime, Role, Seat};
 use weigh_model::{Load, Nanos, Pattern, Topology};
 
-use super::receiving::Loss;
+use super::parts::Loss;
 use super::{Phase, Shard};
 use crate::io::{Close, Io, IoFault};
 use crate::job::{Failure, Progress};
@@ -21,22 +21,23 @@ impl Shard {
     pub(super) fn open_more(&mut self, io: &mut dyn Io) {
         let total = self.links_ahead() as u64;
         while self.has_openable() {
-            let link = self.next_unopened as u32;
-            self.next_unopened += 1;
+            let link = self.connecting.next_unopened as u32;
+            self.connecting.next_unopened += 1;
             self.open(link, io);
         }
-        let dead = self.dead.0 + self.dead.1;
+        let dead = self.connecting.dead.0 + self.connecting.dead.1;
         let now = io.now();
-        if total > 0 && now >= self.next_interval {
-            self.next_interval = now + PROGRESS;
-            (self.progress)(Progress::Opening(self.desk.open_links, total));
+        if total > 0 && now >= self.told.next_interval {
+            self.told.next_interval = now + PROGRESS;
+            (self.told.progress)(Progress::Opening(self.desk.open_links, total));
         }
         if self.failure.is_some() || self.job.shared.has_failed.load(Ordering::Relaxed) {
             self.job.shared.has_failed.store(true, Ordering::Relaxed);
-            self.phase = Phase::Done;
-        } else if self.next_unopened as u64 == total && self.desk.open_links + dead as u64 >= total
+            self.clock.phase = Phase::Done;
+        } else if self.connecting.next_unopened as u64 == total
+            && self.desk.open_links + dead as u64 >= total
         {
-            self.phase = Phase::Waiting;
+            self.clock.phase = Phase::Waiting;
             self.job.shared.ready.fetch_add(1, Ordering::SeqCst);
         }
     }
@@ -45,19 +46,19 @@ impl Shard {
     pub(super) fn kept_links(&self) -> usize {
         match self.job.dial.lifetime {
             Lifetime::Kept => self.links.len(),
-            Lifetime::PerMessage => self.desk.accounts.consumers.len(),
+            Lifetime::PerMessage => self.desk.left.accounts.consumers.len(),
         }
     }
 
     pub(super) fn has_openable(&self) -> bool {
-        if self.next_unopened >= self.links_ahead() {
+        if self.connecting.next_unopened >= self.links_ahead() {
             return false;
         }
-        let consumers = self.desk.accounts.consumers.len();
+        let consumers = self.desk.left.accounts.consumers.len();
         let consumers_stand = self.desk.open_links >= consumers as u64;
-        let begun = self.next_unopened as u64;
-        let opening = begun.saturating_sub(self.desk.opened + self.desk.lost_links);
-        opening < OPENING_MAX && (self.next_unopened < consumers || consumers_stand)
+        let begun = self.connecting.next_unopened as u64;
+        let opening = begun.saturating_sub(self.desk.left.opened + self.desk.left.lost_links);
+        opening < OPENING_MAX && (self.connecting.next_unopened < consumers || consumers_stand)
     }
 
     /// Starts to connect a link.
@@ -65,8 +66,8 @@ impl Shard {
         let source = match self.job.sources.len() {
             0 => None,
             count => {
-                self.next_source += 1;
-                Some(self.job.sources[self.next_source % count])
+                self.connecting.next_source += 1;
+                Some(self.job.sources[self.connecting.next_source % count])
             }
         };
         let state = &mut self.links[index as usize].state;
@@ -78,7 +79,7 @@ impl Shard {
             traffic.first_here = traffic.sequence;
         }
         let seat = Seat { index: state.index, role: state.role };
-        self.openings.push_back((state.connecting_since, index));
+        self.connecting.openings.push_back((state.connecting_since, index));
         let outlet = match seat.role {
             Role::Consumer => self.job.consumers.as_deref(),
             Role::Producer => None,
@@ -100,7 +101,7 @@ impl Shard {
                 // Ports come back when closed connections have had their time; descriptors are
                 // all held by ourselves.
                 let is_final = fault == IoFault::Descriptors
-                    || (fault == IoFault::Ports && self.phase == Phase::Opening);
+                    || (fault == IoFault::Ports && self.clock.phase == Phase::Opening);
                 self.lose(index, fault.to_string(), is_final);
             }
         }
@@ -108,13 +109,13 @@ impl Shard {
 
     /// Takes down what was lost, books what was in flight, and plans another attempt.
     pub(super) fn drop_lost(&mut self, io: &mut dyn Io) {
-        while let Some(loss) = self.losses.pop() {
+        while let Some(loss) = self.connecting.losses.pop() {
             self.take_down(&loss, io);
         }
     }
 
     fn take_down(&mut self, loss: &Loss, io: &mut dyn Io) {
-        let is_ending = self.is_settled() || matches!(self.phase, Phase::Lingering(_));
+        let is_ending = self.is_settled() || matches!(self.clock.phase, Phase::Lingering(_));
         let stays_away = is_ending || !self.comes_back(loss.link);
         let state = &mut self.links[loss.link as usize].state;
         if matches!(state.phase, LinkPhase::Idle | LinkPhase::Dead) {
@@ -126,12 +127,12 @@ impl Shard {
         let flights = flights.unwrap_or_default();
         let cut = state.traffic().first_here..state.traffic().sequence;
         if state.role == Role::Producer && !is_planned && !cut.is_empty() {
-            self.desk.accounts.producers[state.account as usize].cut.push(cut);
+            self.desk.left.accounts.producers[state.account as usize].cut.push(cut);
         }
         if let Some(token) = state.token {
             self.set_token(loss.link, None);
             let is_answered = self.job.dial.is_answered || self.job.is_metered;
-            let has_parted = matches!(self.phase, Phase::Parting(_));
+            let has_parted = matches!(self.clock.phase, Phase::Parting(_));
             let how = match is_planned {
                 true if is_answered && was_ready && !has_parted => Close::Answered,
                 true => Close::Graceful,
@@ -149,9 +150,9 @@ impl Shard {
         let began = link.state.connecting_since;
         link.state.forget_connection();
         link.state.attempts = if was_ready { 0 } else { link.state.attempts + 1 };
-        let is_whole = is_planned && was_ready && began >= self.measure_from;
+        let is_whole = is_planned && was_ready && began >= self.clock.measure_from;
         if is_whole && self.job.dial.lifetime == Lifetime::PerMessage {
-            self.desk.recorder.session.record((now - began).0);
+            self.desk.left.recorder.session.record((now - began).0);
         }
         self.desk.in_flight -= flights.len() as u64;
         for flight in &flights {
@@ -165,7 +166,7 @@ impl Shard {
             self.desk.note_loss(&loss.reason);
             self.decide_after_loss(loss, was_ready, now);
         } else if !stays_away && self.job.dial.lifetime == Lifetime::Kept {
-            self.reopens.push(Reverse((now, loss.link)));
+            self.connecting.reopens.push(Reverse((now, loss.link)));
         } else {
             self.desk.stirred.push(loss.link);
         }
@@ -176,19 +177,19 @@ impl Shard {
         let attempts = self.links[loss.link as usize].state.attempts;
         let is_cut_off = loss.reason == NO_SESSION && self.job.may_be_cut_off;
         let is_hopeless = loss.is_final || attempts > ATTEMPTS_MAX;
-        let nothing_stood = self.desk.opened == 0;
+        let nothing_stood = self.desk.left.opened == 0;
         let must_stand = !matches!(self.job.load().pattern, Pattern::Hold | Pattern::Session);
         if is_hopeless
             && !is_cut_off
             && !was_ready
-            && (nothing_stood || (must_stand && self.phase == Phase::Opening))
+            && (nothing_stood || (must_stand && self.clock.phase == Phase::Opening))
         {
             self.fail_trial(loss);
             return;
         }
         let is_brought = self.client_of(loss.link);
         let misses_messages = self.is_consumer(loss.link)
-            && self.phase != Phase::Opening
+            && self.clock.phase != Phase::Opening
             && is_brought.is_none()
             && !self.asks(loss.link);
         if is_hopeless || misses_messages {
@@ -197,7 +198,7 @@ impl Shard {
             self.silence_partner(loss.link);
         } else if self.comes_back(loss.link) {
             let wait = Nanos(RETRY_FIRST.0 << attempts.min(ATTEMPTS_MAX));
-            self.reopens.push(Reverse((now + wait, loss.link)));
+            self.connecting.reopens.push(Reverse((now + wait, loss.link)));
         }
     }
 
@@ -209,7 +210,7 @@ impl Shard {
     /// True for a connection that is made again if it ends: once nothing more is sent, those that
     /// fetch what was sent are the only ones.
     pub(super) fn comes_back(&self, link: u32) -> bool {
-        self.phase != Phase::Draining || self.asks(link)
+        self.clock.phase != Phase::Draining || self.asks(link)
     }
 
     fn fail_trial(&mut self, loss: &Loss) {
@@ -221,19 +222,19 @@ impl Shard {
             Failure::Unreachable { address, reason }
         });
         self.job.shared.has_failed.store(true, Ordering::Relaxed);
-        self.phase = Phase::Done;
+        self.clock.phase = Phase::Done;
     }
 
     /// The link will not come back; what it still had to send stays unsent.
     fn bury(&mut self, index: u32) {
         let is_consumer = self.is_consumer(index);
-        self.dead.0 += usize::from(!is_consumer);
-        self.dead.1 += usize::from(is_consumer);
-        let measure_from = self.measure_from;
+        self.connecting.dead.0 += usize::from(!is_consumer);
+        self.connecting.dead.1 += usize::from(is_consumer);
+        let measure_from = self.clock.measure_from;
         let state = &mut self.links[index as usize].state;
         state.phase = LinkPhase::Dead;
         if is_consumer {
-            let account = &mut self.desk.accounts.consumers[state.account as usize];
+            let account = &mut self.desk.left.accounts.consumers[state.account as usize];
             account.was_disconnected = true;
         }
         let (mut waiting, mut unsent) = (0, 0);
@@ -242,7 +243,7 @@ impl Shard {
             waiting = dues.iter().filter(|due| **due >= measure_from).count() as u64;
             unsent = std::mem::take(&mut traffic.quota) + std::mem::take(&mut traffic.burst_left);
         }
-        self.owed -= unsent;
+        self.source.owed -= unsent;
         let is_open = self.job.load().arrival.is_open();
         self.desk.note_not_sent(
             NotSentCause::ConnectionClosed,
@@ -262,7 +263,7 @@ impl Shard {
         if let Some(link) = self.producer_link(partner) {
             let traffic = self.links[link as usize].state.traffic_mut();
             let unsent = std::mem::take(&mut traffic.quota);
-            self.owed -= unsent;
+            self.source.owed -= unsent;
             self.desk.note_not_sent(NotSentCause::ConnectionClosed, unsent);
         }
     }
@@ -275,9 +276,9 @@ impl Shard {
         if unfinished.is_none()
             && let Some(connection) = connection
         {
-            let mut staged = self.spare.lend(state);
+            let mut staged = self.out.spare.lend(state);
             connection.close(&mut staged.out);
-            self.spare.settle(state, staged);
+            self.out.spare.settle(state, staged);
         }
         self.flush(index, io);
         self.lose(index, String::new(), false);
@@ -286,11 +287,11 @@ impl Shard {
     /// Tries lost connections again whose time has come. One that lives for a message only
     /// comes back if there is a message.
     pub(super) fn reopen(&mut self, io: &mut dyn Io, now: Nanos) {
-        while let Some(Reverse((at, link))) = self.reopens.peek().copied() {
+        while let Some(Reverse((at, link))) = self.connecting.reopens.peek().copied() {
             if at > now {
                 break;
             }
-            self.reopens.pop();
+            self.connecting.reopens.pop();
             let state = &self.links[link as usize].state;
             let is_kept = (link as usize) < self.kept_links();
             let has_message = !state.traffic().waiting.is_empty();
@@ -304,23 +305,23 @@ impl Shard {
 
     /// Gives up attempts to connect and messages in flight that take too long.
     pub(super) fn sweep(&mut self, now: Nanos) {
-        if self.phase == Phase::Opening
+        if self.clock.phase == Phase::Opening
             && self.job.may_be_cut_off
             && now > opening_time_max(self.job.load())
         {
             self.go_on_without();
         }
-        while let Some((since, index)) = self.openings.front().copied() {
+        while let Some((since, index)) = self.connecting.openings.front().copied() {
             let state = &self.links[index as usize].state;
             let is_opening = state.phase == LinkPhase::Opening && !state.is_lost;
             let is_stale = !is_opening || state.connecting_since != since;
             if !is_stale && now - since <= self.session_time_max() {
                 break;
             }
-            self.openings.pop_front();
+            self.connecting.openings.pop_front();
             if !is_stale {
                 // Whoever has let nobody in by then lets nobody in: trying again would only wait.
-                let is_final = self.desk.opened == 0 && !self.job.may_be_cut_off;
+                let is_final = self.desk.left.opened == 0 && !self.job.may_be_cut_off;
                 self.lose(index, NO_SESSION.to_owned(), is_final);
             }
         }
@@ -347,8 +348,9 @@ impl Shard {
         let is_by_time =
             !load.arrival.is_open() && !self.job.has_quotas() && load.pattern != Pattern::Hold;
         let due_at_once = u64::from(load.window.unwrap_or(1)) * self.slot_messages() as u64;
-        self.next_unopened = self.links_ahead();
-        let ahead = if load.join.is_some() { self.next_unopened } else { self.links.len() };
+        self.connecting.next_unopened = self.links_ahead();
+        let ahead =
+            if load.join.is_some() { self.connecting.next_unopened } else { self.links.len() };
         for index in 0..ahead as u32 {
             let state = &self.links[index as usize].state;
             if state.is_standing || state.phase == LinkPhase::Dead {

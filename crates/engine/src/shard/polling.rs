@@ -3,22 +3,14 @@
 use std::cmp::Reverse;
 
 use weigh_model::load::Polling;
-use weigh_model::random::Random;
 use weigh_model::{Load, Nanos};
+use weigh_stats::random::Random;
 
+use super::parts::Reason;
 use super::{Phase, Shard};
 use crate::io::Io;
 use crate::link::{Answered, Asked, Link, LinkPhase};
 use crate::outcome::SILENCE;
-
-/// Why a consumer asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Reason {
-    /// Its period is over.
-    Tick,
-    /// Its last answer was full, or it polls long and has got its answer.
-    Answer,
-}
 
 impl Shard {
     /// The load begins: every consumer has a first time to ask.
@@ -26,10 +18,10 @@ impl Shard {
         let load = self.job.load();
         let Some(polling) = load.polling() else { return };
         let reason = if polling.wait.0 > 0 { Reason::Answer } else { Reason::Tick };
-        for link in 0..self.desk.accounts.consumers.len() as u32 {
+        for link in 0..self.desk.left.accounts.consumers.len() as u32 {
             let consumer = self.links[link as usize].state.index;
             let offset = first_request(load, &polling, self.job.trial.seed, consumer);
-            self.asks.push(Reverse((self.start + offset, reason, link)));
+            self.source.asks.push(Reverse((self.clock.start + offset, reason, link)));
         }
     }
 
@@ -37,15 +29,15 @@ impl Shard {
     pub(super) fn ask_due(&mut self, io: &mut dyn Io, now: Nanos) {
         let Some(polling) = self.job.load().polling() else { return };
         self.note_answered(&polling);
-        let released_before = self.last_release;
-        while let Some(Reverse((due, reason, link))) = self.asks.peek().copied() {
+        let released_before = self.source.last_release;
+        while let Some(Reverse((due, reason, link))) = self.source.asks.peek().copied() {
             if due > now {
                 break;
             }
-            self.asks.pop();
-            self.last_release = now;
+            self.source.asks.pop();
+            self.source.last_release = now;
             self.ask((link, due, reason), &polling, io);
-            if self.dirty.len() >= ASKED_TOGETHER {
+            if self.out.dirty.len() >= ASKED_TOGETHER {
                 self.flush_dirty(io);
             }
         }
@@ -54,7 +46,7 @@ impl Shard {
 
     /// When the next one asks.
     pub(super) fn next_ask(&self) -> Nanos {
-        self.asks.peek().map_or(Nanos::NEVER, |Reverse((due, ..))| *due)
+        self.source.asks.peek().map_or(Nanos::NEVER, |Reverse((due, ..))| *due)
     }
 
     /// An answer that is full is followed by the next request at once: there is more. A long poll
@@ -63,13 +55,13 @@ impl Shard {
         for Answered { link, now, asked, is_refused } in self.desk.answered.drain(..) {
             let is_early = asked.messages == 0 && now < asked.sent + Nanos(polling.wait.0 / 2);
             if asked.messages >= polling.limit {
-                self.asks.push(Reverse((now, Reason::Answer, link)));
+                self.source.asks.push(Reverse((now, Reason::Answer, link)));
             } else if polling.wait.0 > 0 {
                 // A server that refuses, or does not hold what it has nothing for, is not to be
                 // asked as fast as it answers.
                 let pause = if is_refused || is_early { SESSION_AWAITED } else { Nanos(0) };
                 let next = now + polling.period.max(pause);
-                self.asks.push(Reverse((next, Reason::Answer, link)));
+                self.source.asks.push(Reverse((next, Reason::Answer, link)));
             }
         }
     }
@@ -86,24 +78,24 @@ impl Shard {
             return;
         }
         if reason == Reason::Tick {
-            self.asks.push(Reverse((due + polling.period, reason, link)));
+            self.source.asks.push(Reverse((due + polling.period, reason, link)));
         }
         let sent = io.now();
         let stands = state.phase == LinkPhase::Ready && !state.is_lost;
         let is_idle = stands && state.traffic().asked.is_none();
         let Some(connection) = connection.as_mut().filter(|_| is_idle) else {
             if reason == Reason::Tick {
-                self.desk.recorder.polls_skipped += u64::from(is_counted);
+                self.desk.left.recorder.polls.skipped += u64::from(is_counted);
             } else if !stands {
-                self.asks.push(Reverse((sent + SESSION_AWAITED, reason, link)));
+                self.source.asks.push(Reverse((sent + SESSION_AWAITED, reason, link)));
             }
             return;
         };
-        let mut staged = self.spare.lend(state);
+        let mut staged = self.out.spare.lend(state);
         if let Some(poll) = connection.poll() {
             poll.ask(sent, &mut staged.out);
         }
-        self.spare.settle(state, staged);
+        self.out.spare.settle(state, staged);
         state.traffic_mut().asked = Some(Asked { sent, lag: sent - due, messages: 0, is_counted });
         self.desk.note_asked(due, sent, is_counted);
         self.mark_dirty(link);
@@ -112,8 +104,8 @@ impl Shard {
     /// True for a request of the measured window: where a time ends that, by when it was due; where
     /// a number of messages does, while they are sent.
     fn counts_request(&self, due: Nanos) -> bool {
-        let is_within = due >= self.measure_from && due < self.end;
-        is_within && (self.end < Nanos::NEVER || self.phase == Phase::Measuring)
+        let is_within = due >= self.clock.measure_from && due < self.clock.end;
+        is_within && (self.clock.end < Nanos::NEVER || self.clock.phase == Phase::Measuring)
     }
 
     /// Gives connections up on which an answer takes longer than Tmax.
@@ -121,7 +113,7 @@ impl Shard {
         let load = self.job.load();
         let Some(polling) = load.polling() else { return };
         let patience = load.timeout + polling.wait;
-        for link in 0..self.desk.accounts.consumers.len() as u32 {
+        for link in 0..self.desk.left.accounts.consumers.len() as u32 {
             let state = &self.links[link as usize].state;
             let asked = state.traffic().asked.filter(|_| !state.is_lost);
             if asked.is_some_and(|asked| now > asked.sent + patience) {
@@ -138,7 +130,7 @@ impl Shard {
         if let Some(asked) = asked {
             self.desk.requests_awaited -= u64::from(asked.is_counted);
             if polling.wait.0 > 0 {
-                self.asks.push(Reverse((now + SESSION_AWAITED, Reason::Answer, link)));
+                self.source.asks.push(Reverse((now + SESSION_AWAITED, Reason::Answer, link)));
             }
         }
     }

@@ -4,19 +4,11 @@ use weigh_model::Nanos;
 use weigh_model::connection::{Fault, Signal};
 use weigh_model::protocol::Role;
 
+use super::parts::Loss;
 use super::waking::Woken;
 use super::{Phase, Shard};
 use crate::io::{Happening, Io, Token};
 use crate::link::{Link, LinkPhase, LinkState, Staged, Tick};
-
-/// Why a connection is lost.
-#[derive(Clone, Debug)]
-pub(super) struct Loss {
-    pub(super) link: u32,
-    pub(super) reason: String,
-    /// True where trying again cannot help: the session was refused.
-    pub(super) is_final: bool,
-}
 
 impl Shard {
     /// Books one happening. Nothing is written here: the whole batch is read first.
@@ -82,10 +74,10 @@ impl Shard {
         let Some(index) = self.link_of(token) else { return };
         let Link { connection, state } = &mut self.links[index as usize];
         let Some(connection) = connection else { return };
-        let mut staged = self.spare.lend(state);
+        let mut staged = self.out.spare.lend(state);
         let desk = &mut self.desk;
         connection.open(now, &mut staged.out, &mut |signal| desk.signal(index, state, now, signal));
-        self.spare.settle(state, staged);
+        self.out.spare.settle(state, staged);
         self.note_wake(index, now);
         self.mark_dirty(index);
     }
@@ -93,11 +85,11 @@ impl Shard {
     fn received(&mut self, now: Nanos, index: u32, bytes: &[u8]) {
         let Link { connection, state } = &mut self.links[index as usize];
         let Some(connection) = connection else { return };
-        let mut staged = self.spare.lend(state);
+        let mut staged = self.out.spare.lend(state);
         let Staged { out, carry, .. } = &mut *staged;
         let before = out.len();
         let desk = &mut self.desk;
-        let is_told = !matches!(self.phase, Phase::Parting(_));
+        let is_told = !matches!(self.clock.phase, Phase::Parting(_));
         let mut book = |state: &mut LinkState, signal: Signal<'_>| {
             if is_told {
                 desk.signal(index, state, now, signal);
@@ -112,7 +104,7 @@ impl Shard {
             taken.map(|taken| drop(carry.drain(..taken.min(carry.len()))))
         };
         let has_answer = out.len() > before;
-        self.spare.settle(state, staged);
+        self.out.spare.settle(state, staged);
         if self.waking.asks_after(state) {
             self.note_wake(index, now);
         }
@@ -129,11 +121,11 @@ impl Shard {
     fn ended(&mut self, now: Nanos, index: u32) {
         let Link { connection, state } = &mut self.links[index as usize];
         let Some(connection) = connection else { return };
-        let staged = self.spare.lend(state);
+        let staged = self.out.spare.lend(state);
         let desk = &mut self.desk;
         let result =
             connection.end(&staged.carry, &mut |signal| desk.signal(index, state, now, signal));
-        self.spare.settle(state, staged);
+        self.out.spare.settle(state, staged);
         let is_closing = state.phase == LinkPhase::Closing;
         let is_standing = state.is_standing;
         let awaits = state.traffic().flights.live() > 0;
@@ -156,48 +148,48 @@ impl Shard {
     /// Puts the connection on the list of those to be taken down after the batch.
     pub(super) fn lose(&mut self, link: u32, reason: String, is_final: bool) {
         self.links[link as usize].state.is_lost = true;
-        self.losses.push(Loss { link, reason, is_final });
+        self.connecting.losses.push(Loss { link, reason, is_final });
     }
 
     pub(super) fn mark_dirty(&mut self, link: u32) {
         let state = &mut self.links[link as usize].state;
         if !state.is_dirty {
             state.is_dirty = true;
-            self.dirty.push(link);
+            self.out.dirty.push(link);
         }
     }
 
     /// Sends what consumers have to acknowledge before producers have their turn: a broker that
     /// waits for it must not wait for us, or its queue would fill and the loss be ours.
     pub(super) fn flush_consumers(&mut self, io: &mut dyn Io) {
-        let consumers = self.desk.accounts.consumers.len() as u32;
+        let consumers = self.desk.left.accounts.consumers.len() as u32;
         if consumers == 0 {
             return;
         }
-        for place in 0..self.dirty.len() {
-            if self.dirty[place] < consumers {
-                self.flush(self.dirty[place], io);
+        for place in 0..self.out.dirty.len() {
+            if self.out.dirty[place] < consumers {
+                self.flush(self.out.dirty[place], io);
             }
         }
     }
 
     /// Sends what connections left in their outboxes, and closes those that only waited for that.
     pub(super) fn flush_dirty(&mut self, io: &mut dyn Io) {
-        for link in std::mem::take(&mut self.streaming) {
+        for link in std::mem::take(&mut self.out.streaming) {
             self.mark_dirty(link);
         }
-        let mut dirty = std::mem::take(&mut self.dirty);
+        let mut dirty = std::mem::take(&mut self.out.dirty);
         for link in dirty.drain(..) {
             self.links[link as usize].state.is_dirty = false;
             self.flush(link, io);
             let state = &self.links[link as usize].state;
             let is_over = state.phase == LinkPhase::Closing && state.out_bytes() == 0;
-            if is_over && !state.is_lost && !matches!(self.phase, Phase::Parting(_)) {
+            if is_over && !state.is_lost && !matches!(self.clock.phase, Phase::Parting(_)) {
                 self.close_link(link, io);
             }
         }
-        dirty.append(&mut self.dirty);
-        self.dirty = dirty;
+        dirty.append(&mut self.out.dirty);
+        self.out.dirty = dirty;
     }
 
     /// Hands the outbox of a link to its socket, as far as it takes it.
@@ -229,7 +221,7 @@ impl Shard {
                 if staged.taken == staged.out.len() {
                     staged.taken = 0;
                     staged.out.clear();
-                    self.spare.take_back(state);
+                    self.out.spare.take_back(state);
                 } else {
                     state.is_blocked = true;
                 }
@@ -270,16 +262,16 @@ impl Shard {
         }
         let is_due = connection.next_wake().is_some_and(|at| at <= now);
         if is_due {
-            let mut staged = self.spare.lend(state);
+            let mut staged = self.out.spare.lend(state);
             let before = staged.out.len();
             let desk = &mut self.desk;
             let result = connection.wake(now, &mut staged.out, &mut |signal| {
                 desk.signal(index, state, now, signal);
             });
             let has_spoken = staged.out.len() > before;
-            self.spare.settle(state, staged);
+            self.out.spare.settle(state, staged);
             if has_spoken {
-                self.desk.note_sign_of_life(self.phase == Phase::Measuring);
+                self.desk.note_sign_of_life(self.clock.phase == Phase::Measuring);
                 self.mark_dirty(index);
             }
             if let Err(fault) = result {
@@ -295,52 +287,5 @@ impl Shard {
     }
 }
 
-/// Buffers that no link needs now, so that an idle link holds none and a busy one need not wait
-/// for memory.
-#[derive(Default)]
-pub(super) struct Spare {
-    #[expect(clippy::vec_box, reason = "boxes go to links and come back: no byte is copied")]
-    buffers: Vec<Box<Staged>>,
-}
-
-impl Spare {
-    /// The buffers of a link, or spare ones if it has none.
-    #[inline]
-    pub(super) fn lend(&mut self, state: &mut LinkState) -> Box<Staged> {
-        state.staged.take().or_else(|| self.buffers.pop()).unwrap_or_default()
-    }
-
-    /// Leaves the buffers with the link if they hold something.
-    #[inline]
-    pub(super) fn settle(&mut self, state: &mut LinkState, staged: Box<Staged>) {
-        if staged.is_empty() {
-            self.keep(staged);
-        } else {
-            state.staged = Some(staged);
-        }
-    }
-
-    /// Takes the buffers of a link back if they hold nothing.
-    #[inline]
-    fn take_back(&mut self, state: &mut LinkState) {
-        if let Some(staged) = state.staged.take() {
-            self.settle(state, staged);
-        }
-    }
-
-    /// Keeps buffers for the next link with something to say, unless they have grown large.
-    fn keep(&mut self, mut staged: Box<Staged>) {
-        let is_small = |bytes: &Vec<u8>| bytes.capacity() <= BUFFER_KEPT_BYTES;
-        let is_kept = is_small(staged.out.buffer()) && is_small(&staged.carry);
-        if is_kept && self.buffers.len() < BUFFERS_KEPT {
-            self.buffers.push(staged);
-        }
-    }
-}
-
 /// An entry of the token table that belongs to no link.
 const NO_LINK: u32 = u32::MAX;
-
-/// The largest buffer that is kept between turns, and how many pairs of them are.
-const BUFFER_KEPT_BYTES: usize = 128 * 1024;
-const BUFFERS_KEPT: usize = 64;

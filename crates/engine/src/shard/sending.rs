@@ -8,8 +8,9 @@ use weigh_model::protocol::{Lifetime, Role};
 use weigh_model::{Arrival, Nanos, Pattern, Topology, Writes};
 
 use super::backlog::RELEASED_MAX;
+use super::parts::Timer;
 use super::streaming::compose;
-use super::{PACE_CREDIT, Phase, QUANTUM, Shard, Timer};
+use super::{PACE_CREDIT, Phase, QUANTUM, Shard};
 use crate::accounts::ProducerAccount;
 use crate::io::Io;
 use crate::job::Job;
@@ -20,11 +21,11 @@ impl Shard {
     /// Releases what has become due, serves every link that can send, and sees whether that was
     /// all.
     pub(super) fn send_due(&mut self, io: &mut dyn Io, now: Nanos) {
-        if self.phase == Phase::WarmingUp && now >= self.measure_from {
-            self.phase = Phase::Measuring;
+        if self.clock.phase == Phase::WarmingUp && now >= self.clock.measure_from {
+            self.clock.phase = Phase::Measuring;
         }
         self.settle_deliveries();
-        let released_before = self.last_release;
+        let released_before = self.source.last_release;
         self.release(now);
         self.keep_pace(released_before, now);
         self.serve_all(io);
@@ -33,11 +34,11 @@ impl Shard {
 
     /// Puts the next wake-up off if this one released something.
     pub(super) fn keep_pace(&mut self, released_before: Nanos, now: Nanos) {
-        if self.last_release > released_before {
+        if self.source.last_release > released_before {
             // Releases that answers brought about cost no wake-up of their own: they must not
             // push the next one further away than a quantum.
-            let paced_until = self.paced_until.max(now - PACE_CREDIT) + QUANTUM;
-            self.paced_until = paced_until.min(now + QUANTUM);
+            let paced_until = self.source.paced_until.max(now - PACE_CREDIT) + QUANTUM;
+            self.source.paced_until = paced_until.min(now + QUANTUM);
         }
     }
 
@@ -49,21 +50,23 @@ impl Shard {
             if think.0 == 0 {
                 self.offer_slot(link, since);
             } else {
-                self.timers.push(Reverse((since + think, Timer::Slot, link)));
+                self.source.timers.push(Reverse((since + think, Timer::Slot, link)));
             }
         }
         self.desk.freed = freed;
         self.unpark();
         for _ in 0..RELEASED_MAX {
-            let Some(Reverse((at, timer, link))) = self.timers.peek().copied() else { break };
+            let Some(Reverse((at, timer, link))) = self.source.timers.peek().copied() else {
+                break;
+            };
             if at > now {
                 break;
             }
-            self.timers.pop();
+            self.source.timers.pop();
             if self.parks(link, at, timer) {
                 continue;
             }
-            self.last_release = now;
+            self.source.last_release = now;
             match timer {
                 Timer::Slot => self.open_or_offer_slot(link, at),
                 Timer::Client => self.client_due(link, at),
@@ -119,40 +122,41 @@ impl Shard {
         let state = &mut self.links[link as usize].state;
         let is_dead = state.phase == LinkPhase::Dead;
         let traffic = state.traffic_mut();
-        let is_spent = self.job.has_quotas() && since >= self.measure_from && traffic.quota == 0;
-        if is_dead || since >= self.end || is_spent {
+        let is_spent =
+            self.job.has_quotas() && since >= self.clock.measure_from && traffic.quota == 0;
+        if is_dead || since >= self.clock.end || is_spent {
             return;
         }
         if let Some(later) = self.next_second(link, since, messages as u64) {
-            self.timers.push(Reverse((later, Timer::Slot, link)));
+            self.source.timers.push(Reverse((later, Timer::Slot, link)));
             return;
         }
         let traffic = self.links[link as usize].state.traffic_mut();
         traffic.waiting.extend(std::iter::repeat_n(since, messages));
-        self.eager.push(link);
+        self.source.eager.push(link);
     }
 
     fn client_due(&mut self, link: u32, at: Nanos) {
-        let producers_before = self.desk.accounts.consumers.len();
-        let stream = &mut self.streams[link as usize - producers_before];
+        let producers_before = self.desk.left.accounts.consumers.len();
+        let stream = &mut self.source.streams[link as usize - producers_before];
         let next = stream.next_due();
         if let Some(Due { at, warmup }) = next {
             self.desk.scheduled(warmup);
-            self.timers.push(Reverse((self.start + at, Timer::Client, link)));
+            self.source.timers.push(Reverse((self.clock.start + at, Timer::Client, link)));
         } else {
-            self.streams_left -= 1;
-            if self.streams_left == 0 && self.is_batched() {
+            self.source.streams_left -= 1;
+            if self.source.streams_left == 0 && self.is_batched() {
                 self.send_what_is_gathered();
             }
         }
         let state = &mut self.links[link as usize].state;
         if state.phase == LinkPhase::Dead {
             let cause = weigh_model::ledger::NotSentCause::ConnectionClosed;
-            self.desk.note_not_sent(cause, u64::from(at >= self.measure_from));
+            self.desk.note_not_sent(cause, u64::from(at >= self.clock.measure_from));
         } else {
             state.traffic_mut().waiting.push_back(at);
-            self.newest_due = self.newest_due.max(at);
-            self.eager.push(link);
+            self.source.newest_due = self.source.newest_due.max(at);
+            self.source.eager.push(link);
         }
     }
 
@@ -163,16 +167,16 @@ impl Shard {
         for link in stirred.drain(..) {
             let traffic = self.links[link as usize].state.traffic();
             if !traffic.waiting.is_empty() || traffic.burst_left > 0 {
-                self.eager.push(link);
+                self.source.eager.push(link);
             } else {
                 self.offer(link);
             }
         }
         self.desk.stirred = stirred;
-        let eager = std::mem::take(&mut self.eager);
+        let eager = std::mem::take(&mut self.source.eager);
         for link in eager {
             if self.serve(link, io) {
-                self.eager.push(link);
+                self.source.eager.push(link);
             }
         }
         self.serve_backlog(io);
@@ -180,13 +184,13 @@ impl Shard {
 
     /// Puts a link into the queue of those that may take a shared message.
     pub(super) fn offer(&mut self, link: u32) {
-        if self.stream.is_none() || !self.may_take(link) {
+        if self.source.stream.is_none() || !self.may_take(link) {
             return;
         }
         let state = &mut self.links[link as usize].state;
         if !state.is_queued && state.role == Role::Producer {
             state.is_queued = true;
-            self.takers.push_back(link);
+            self.source.takers.push_back(link);
         }
     }
 
@@ -226,16 +230,16 @@ impl Shard {
             return self.serve_gathered_backlog(io);
         }
         let mut steps_left = RELEASED_MAX;
-        while !self.backlog.is_empty() && steps_left > 0 {
-            let Some(link) = self.takers.pop_front() else { break };
+        while !self.source.backlog.is_empty() && steps_left > 0 {
+            let Some(link) = self.source.takers.pop_front() else { break };
             steps_left -= 1;
             self.links[link as usize].state.is_queued = false;
             if !self.may_take(link) {
                 continue;
             }
-            let Some(due) = self.backlog.pop_front() else { break };
-            let was_held_up = self.bounds.held_up > 0;
-            self.bounds.held_up = self.bounds.held_up.saturating_sub(1);
+            let Some(due) = self.source.backlog.pop_front() else { break };
+            let was_held_up = self.source.bounds.held_up > 0;
+            self.source.bounds.held_up = self.source.bounds.held_up.saturating_sub(1);
             if self.links[link as usize].state.phase == LinkPhase::Idle {
                 self.links[link as usize].state.traffic_mut().waiting.push_back(due);
                 self.open_for(link, due, was_held_up, io);
@@ -249,14 +253,14 @@ impl Shard {
                 self.mark_dirty(link);
                 self.offer(link);
             }
-            if self.dirty.len() >= FLUSH_LINKS {
+            if self.out.dirty.len() >= FLUSH_LINKS {
                 self.flush_dirty(io);
             }
         }
-        self.bounds.is_cut_short = steps_left == 0;
+        self.source.bounds.is_cut_short = steps_left == 0;
         // What could still go at once waits for this thread, not for a link.
-        if !self.bounds.is_cut_short {
-            self.bounds.held_up = self.backlog.len();
+        if !self.source.bounds.is_cut_short {
+            self.source.bounds.held_up = self.source.backlog.len();
         }
     }
 
@@ -314,7 +318,7 @@ impl Shard {
         let traffic = self.links[link as usize].state.traffic();
         match traffic.waiting.front() {
             Some(due) if self.job.has_quotas() => {
-                let is_warmup = *due < self.measure_from;
+                let is_warmup = *due < self.clock.measure_from;
                 (is_warmup || traffic.quota > 0).then_some(*due)
             }
             Some(due) => Some(*due),
@@ -328,7 +332,7 @@ impl Shard {
         let traffic = self.links[link as usize].state.traffic_mut();
         if traffic.waiting.pop_front().is_none() {
             traffic.burst_left -= 1;
-            self.owed -= 1;
+            self.source.owed -= 1;
             return true;
         }
         let was_held_up = traffic.held_up > 0;
@@ -345,27 +349,27 @@ impl Shard {
         write: &mut Write,
         io: &mut dyn Io,
     ) {
-        let warmup = due < self.measure_from;
+        let warmup = due < self.clock.measure_from;
         let sent = write.stamp(io);
         let copies = self.copies_awaited();
         let Link { connection, state } = &mut self.links[index as usize];
         let Some(connection) = connection else { return };
-        let account = &mut self.desk.accounts.producers[state.account as usize];
-        let (producer, mut staged) = (state.index, self.spare.lend(state));
+        let account = &mut self.desk.left.accounts.producers[state.account as usize];
+        let (producer, mut staged) = (state.index, self.out.spare.lend(state));
         let traffic = state.traffic_mut();
         let number = if warmup { traffic.warmup_sequence } else { traffic.sequence };
         let lag = sent - due;
         let own_lag = own_lag(&self.job, traffic.opening_lag, lag, was_held_up);
         let mark = Mark { tag: self.tag, warmup, producer, sequence: number, due, lag, own_lag };
-        self.body.clear();
-        let composed = compose(&self.job, &mark, &mut self.body);
-        let body_bytes = composed.whole_bytes(&self.body);
+        self.out.body.clear();
+        let composed = compose(&self.job, &mark, &mut self.out.body);
+        let body_bytes = composed.whole_bytes(&self.out.body);
         let (batch, is_expired) = (NO_BATCH, false);
         let flight = Flight { due, sent, own_lag, number, copies, batch, warmup, is_expired };
         let ticket = traffic.flights.start(flight);
-        let op = Op { ticket, body: &self.body };
+        let op = Op { ticket, body: &self.out.body };
         let reply = composed.hand_to(connection, &op, sent, &mut staged.out);
-        count_sent(traffic, account, &mut self.owed, (sent, warmup));
+        count_sent(traffic, account, &mut self.source.owed, (sent, warmup));
         if !warmup {
             self.desk.last_due = self.desk.last_due.max(due);
         }
@@ -381,16 +385,16 @@ impl Shard {
         }
         let opens_write = !std::mem::replace(&mut write.is_open, true);
         if !warmup {
-            self.desk.recorder.writes += u64::from(opens_write);
+            self.desk.left.recorder.writes += u64::from(opens_write);
             self.desk.note_sent(&mark, state, sent, body_bytes);
         }
-        self.desk.recorder.sent(due, sent, warmup, was_held_up);
+        self.desk.left.recorder.sent(due, sent, warmup, was_held_up);
         if let Some(object) = object {
             return self.object_begun(index, object, sent);
         }
         if is_unanswered {
             if !warmup {
-                self.desk.recorder.done(sent);
+                self.desk.left.recorder.done(sent);
             }
             self.free_unanswered(index, sent);
             if self.job.dial.lifetime == Lifetime::PerMessage {
@@ -408,7 +412,7 @@ impl Shard {
         let load = self.job.load();
         match (self.delivers_complete, load.topology) {
             (false, _) | (_, Topology::Pairs) => 1,
-            _ => (load.copies() as u32).saturating_sub(self.dead.1 as u32).max(1),
+            _ => (load.copies() as u32).saturating_sub(self.connecting.dead.1 as u32).max(1),
         }
     }
 
@@ -422,7 +426,7 @@ impl Shard {
         }
         let has_shares = load.arrival == Arrival::EachSecond;
         if load.think.0 == 0 && !has_shares && self.job.dial.lifetime == Lifetime::Kept {
-            if sent < self.end {
+            if sent < self.clock.end {
                 self.links[link as usize].state.traffic_mut().waiting.push_back(sent);
             }
         } else {
@@ -445,7 +449,7 @@ impl Shard {
 
     /// The link of a producer of this shard.
     pub(super) fn producer_link(&self, producer: u32) -> Option<u32> {
-        let place = self.desk.accounts.consumers.len() as u32 + producer / self.job.shards;
+        let place = self.desk.left.accounts.consumers.len() as u32 + producer / self.job.shards;
         let link = self.links.get(place as usize)?;
         (link.state.index == producer).then_some(place)
     }
@@ -453,17 +457,17 @@ impl Shard {
     /// Goes on to drain once everything is sent, or the time is over, or nobody is left to send.
     fn end_sending(&mut self, now: Nanos) {
         let load = self.job.load();
-        let is_out_of_time = now >= self.end;
+        let is_out_of_time = now >= self.clock.end;
         let is_over = match (&load.arrival, load.pattern) {
             (_, Pattern::Hold) => is_out_of_time,
             (arrival, _) if arrival.is_closed() && self.job.has_quotas() => {
-                (now >= self.measure_from && self.owed == 0) || self.is_stalled(now)
+                (now >= self.clock.measure_from && self.source.owed == 0) || self.is_stalled(now)
             }
             (arrival, _) if arrival.is_closed() => is_out_of_time,
-            (Arrival::Burst, _) => self.owed == 0 || self.is_stalled(now),
+            (Arrival::Burst, _) => self.source.owed == 0 || self.is_stalled(now),
             _ => {
-                let is_spent = self.stream_next.is_none() && self.streams_left == 0;
-                let is_full = self.is_backlog_full() || !self.bounds.parked.is_empty();
+                let is_spent = self.source.stream_next.is_none() && self.source.streams_left == 0;
+                let is_full = self.is_backlog_full() || !self.source.bounds.parked.is_empty();
                 // Consumers that ask go on asking as long as the load lasts.
                 let is_asked = load.polling().is_some() && load.duration.is_some();
                 let is_unheeded = is_full && self.is_past_waiting(now);
@@ -474,22 +478,23 @@ impl Shard {
             }
         };
         let producers = self.desk.producers;
-        let nobody_sends = producers > 0 && self.dead.0 == producers;
-        let consumers = self.desk.accounts.consumers.len();
-        let nobody_hears = self.delivers_complete && consumers > 0 && self.dead.1 == consumers;
+        let nobody_sends = producers > 0 && self.connecting.dead.0 == producers;
+        let consumers = self.desk.left.accounts.consumers.len();
+        let nobody_hears =
+            self.delivers_complete && consumers > 0 && self.connecting.dead.1 == consumers;
         if is_over || nobody_sends || nobody_hears {
             self.start_draining(now);
         }
     }
 
     fn has_backlog(&self) -> bool {
-        !self.backlog.is_empty()
+        !self.source.backlog.is_empty()
             || self.links.iter().any(|link| !link.state.traffic().waiting.is_empty())
     }
 
     /// True once even the last message that became due has waited for longer than Tmax.
     fn is_past_waiting(&self, now: Nanos) -> bool {
-        now > self.newest_due.max(self.last_due_ahead()) + self.job.load().timeout
+        now > self.source.newest_due.max(self.last_due_ahead()) + self.job.load().timeout
     }
 
     /// True if the target has stood still for so long that a number of messages would never be
@@ -498,7 +503,7 @@ impl Shard {
         let patience = Nanos(self.job.load().timeout.0.saturating_mul(STALLED_TIMEOUTS));
         // Where clients are still to come, it is they who are waited for.
         let is_joined = self.next_turn() == Nanos::NEVER;
-        if !is_joined || now <= self.desk.last_moved.max(self.start) + patience {
+        if !is_joined || now <= self.desk.last_moved.max(self.clock.start) + patience {
             return false;
         }
         let is_blocked = |link: &Link| link.state.is_blocked && link.state.token.is_some();

@@ -1,37 +1,12 @@
 //! Consumers that stop reading for a while, as a program does that hangs: the kernel's buffers
 //! fill, and then the server has to say what becomes of the rest.
 
+use weigh_model::Nanos;
 use weigh_model::protocol::Role;
-use weigh_model::{Load, Nanos};
 
+use super::parts::Stall;
 use super::{Phase, Shard};
 use crate::io::Io;
-
-/// Whether consumers read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stall {
-    /// They do, until the window begins.
-    Ahead,
-    /// They do not, until then.
-    Until(Nanos),
-    /// They do for good.
-    Over,
-}
-
-impl Stall {
-    /// Of this load before it began.
-    pub(super) fn of(load: &Load) -> Stall {
-        if load.stall.is_some() { Stall::Ahead } else { Stall::Over }
-    }
-
-    /// When it ends, where that must be waited for.
-    pub(super) fn ends(self) -> Nanos {
-        match self {
-            Stall::Until(end) => end,
-            Stall::Ahead | Stall::Over => Nanos::NEVER,
-        }
-    }
-}
 
 impl Shard {
     /// Lets consumers stop reading at the beginning of the window, and read again when the stall
@@ -40,14 +15,14 @@ impl Shard {
         match self.stall {
             Stall::Over => {}
             Stall::Ahead => {
-                let is_sending = matches!(self.phase, Phase::WarmingUp | Phase::Measuring);
-                if is_sending && now >= self.measure_from {
+                let is_sending = matches!(self.clock.phase, Phase::WarmingUp | Phase::Measuring);
+                if is_sending && now >= self.clock.measure_from {
                     let lasts = self.job.load().stall.unwrap_or_default();
-                    self.stall = Stall::Until(self.measure_from + lasts);
+                    self.stall = Stall::Until(self.clock.measure_from + lasts);
                     self.each_consumer(|token| io.hold(token));
                 }
             }
-            Stall::Until(end) if now >= end || self.desk.was_interrupted => {
+            Stall::Until(end) if now >= end || self.desk.left.was_interrupted => {
                 self.stall = Stall::Over;
                 self.each_consumer(|token| io.release(token));
             }

@@ -9,6 +9,7 @@ use weigh_model::mark::Mark;
 use weigh_model::pieces::BodyMaker;
 use weigh_model::protocol::Lifetime;
 
+use super::parts::PIECE_BYTES;
 use super::{Phase, Shard};
 use crate::io::Io;
 use crate::job::Job;
@@ -117,19 +118,19 @@ impl Shard {
             }
             let Some(connection) = connection else { return };
             let Some(object) = &mut state.traffic_mut().outgoing else { return };
-            self.body.clear();
-            if let Err(why) = make(&self.job, &mut object.maker, &mut self.body) {
+            self.out.body.clear();
+            if let Err(why) = make(&self.job, &mut object.maker, &mut self.out.body) {
                 let ticket = object.ticket;
                 return self.drop_object(index, ticket, why, io.now());
             }
             let now = io.now();
             let is_last = object.maker.left() == 0;
             let (ticket, is_unanswered) = (object.ticket, object.is_unanswered);
-            let mut staged = self.spare.lend(state);
+            let mut staged = self.out.spare.lend(state);
             if let Some(transfer) = connection.transfer() {
-                transfer.more(&self.body, now, &mut staged.out);
+                transfer.more(&self.out.body, now, &mut staged.out);
             }
-            self.spare.settle(state, staged);
+            self.out.spare.settle(state, staged);
             if is_last {
                 state.traffic_mut().outgoing = None;
                 self.object_left(index, ticket, is_unanswered, now);
@@ -139,7 +140,7 @@ impl Shard {
                 return;
             }
         }
-        self.streaming.push(index);
+        self.out.streaming.push(index);
     }
 
     /// The last byte of an object went to the connection: where nobody answers, that ends it.
@@ -157,7 +158,7 @@ impl Shard {
         }
         self.desk.in_flight -= 1;
         if !flight.warmup {
-            self.desk.recorder.done(now);
+            self.desk.left.recorder.done(now);
         }
         self.free_unanswered(index, now);
     }
@@ -171,16 +172,13 @@ impl Shard {
         if let Some(flight) = traffic.flights.end(ticket) {
             self.desk.dropped(state, &flight, why.clone());
             self.desk.free_slot(index, state, &flight, now);
-            if !flight.warmup && self.phase == Phase::Draining {
+            if !flight.warmup && self.clock.phase == Phase::Draining {
                 self.job.shared.sent.fetch_sub(1, Ordering::SeqCst);
             }
         }
         self.lose(index, why, false);
     }
 }
-
-/// The size of a piece: as much as one read or write usually moves.
-pub(super) const PIECE_BYTES: usize = 64 * 1024;
 
 /// Pieces that one link may send before the others have their turn.
 const PIECES_PER_TURN: u32 = 16;

@@ -162,8 +162,8 @@ impl Scene {
         assert_eq!(outcome.ledger.contradiction(), None);
         self.check_rows(&outcome, &played);
         let told: u64 = played.intervals.iter().map(|told| told.interval.sent).sum();
-        let warmups = outcome.accounts.producers.iter().map(|account| account.warmup_sent);
-        assert_eq!(told, outcome.recorder.send_lag.count() + warmups.sum::<u64>());
+        let warmups = outcome.shards.accounts.producers.iter().map(|account| account.warmup_sent);
+        assert_eq!(told, outcome.shards.recorder.lags.all.count() + warmups.sum::<u64>());
         (outcome, played)
     }
 }
@@ -176,7 +176,7 @@ impl Scene {
         while let Ok(Heard::Events(events)) = played.heard.try_recv() {
             events.into_iter().for_each(|event| making.hear(event, &mut |row| rows.push(*row)));
         }
-        let unsettled = making.finish(&outcome.accounts, &mut |row| rows.push(*row));
+        let unsettled = making.finish(&outcome.shards.accounts, &mut |row| rows.push(*row));
         let count = |state| rows.iter().filter(|row| row.state == state).count() as u64;
         let ledger = &outcome.ledger;
         assert_eq!((unsettled, rows.len() as u64), (0, ledger.scheduled));
@@ -251,7 +251,10 @@ fn a_closed_loop_by_count_sends_exactly_its_count() {
         scene.load.size = Some(Bytes(size));
         let (outcome, played) = scene.played();
         assert_eq!((outcome.ledger.sent, outcome.ledger.delivered), (200, Some(200)));
-        assert_eq!((outcome.lost_links, outcome.opened, outcome.held), (0, 4, 4));
+        assert_eq!(
+            (outcome.shards.lost_links, outcome.shards.opened, outcome.shards.held),
+            (0, 4, 4)
+        );
         assert!(in_pieces || played.steps < 1_500, "{} steps", played.steps);
     }
 }
@@ -259,8 +262,8 @@ fn a_closed_loop_by_count_sends_exactly_its_count() {
 #[test]
 fn announced_closes_cost_no_message() {
     let (outcome, played) = scene(Manner::ClosesEvery(7)).played();
-    assert_eq!((outcome.ledger.delivered, outcome.lost_links), (Some(200), 0));
-    assert!(outcome.opened >= 200 / 7, "{}", outcome.opened);
+    assert_eq!((outcome.ledger.delivered, outcome.shards.lost_links), (Some(200), 0));
+    assert!(outcome.shards.opened >= 200 / 7, "{}", outcome.shards.opened);
     assert!(played.steps < 3_000, "{} steps", played.steps);
 }
 
@@ -283,7 +286,7 @@ fn one_connection_for_each_message() {
         scene.load.pattern = Pattern::Session;
         let (outcome, played) = scene.played();
         assert_eq!(outcome.ledger.delivered, Some(200), "{manner:?}");
-        assert_eq!((played.connections, outcome.lost_links), (200, 0), "{manner:?}");
+        assert_eq!((played.connections, outcome.shards.lost_links), (200, 0), "{manner:?}");
         assert!(played.steps < 5_000, "{} steps", played.steps);
     }
 }
@@ -299,7 +302,7 @@ fn unconfirmed_messages_fill_small_buffers_and_all_arrive() {
         scene.way.buffer_bytes = 1_000;
         let (outcome, _) = scene.played();
         assert_eq!((outcome.ledger.sent, outcome.ledger.not_sent), (200, 0));
-        assert_eq!(outcome.lost_links, 0);
+        assert_eq!(outcome.shards.lost_links, 0);
     }
 }
 
@@ -310,7 +313,7 @@ fn resets_are_booked_and_the_count_is_reached() {
     assert_eq!(ledger.sent, 200);
     let closed = ledger.causes[&Cause::ConnectionClosed];
     assert_eq!(ledger.delivered.unwrap() + closed, 200);
-    assert_eq!((closed, outcome.lost_links), (40, 40));
+    assert_eq!((closed, outcome.shards.lost_links), (40, 40));
     assert!(played.steps < 5_000, "{} steps", played.steps);
 }
 
@@ -318,7 +321,7 @@ fn resets_are_booked_and_the_count_is_reached() {
 fn error_answers_end_their_messages() {
     let (outcome, _) = scene(Manner::Refuses).played();
     assert_eq!(outcome.ledger.causes[&Cause::ErrorAnswer], 200);
-    assert_eq!(outcome.first_error, Some(500));
+    assert_eq!(outcome.shards.first_error, Some(500));
 }
 
 #[test]
@@ -359,7 +362,7 @@ fn a_hold_sleeps() {
     scene.load.connections = 300;
     scene.load.duration = Some(Nanos::from_secs(10));
     let (outcome, played) = scene.played();
-    assert_eq!((outcome.held, outcome.lost_links), (300, 0));
+    assert_eq!((outcome.shards.held, outcome.shards.lost_links), (300, 0));
     assert!(played.steps < 500, "{} steps", played.steps);
 }
 
@@ -383,8 +386,8 @@ fn a_metered_trial_comes_to_the_same() {
         scene.is_metered = true;
         let (metered, _) = scene.played();
         assert_eq!(plain.ledger, metered.ledger);
-        assert_eq!(plain.bytes, metered.bytes);
-        assert!(plain.contents.is_none() && metered.contents.is_some());
+        assert_eq!(plain.shards.bytes, metered.shards.bytes);
+        assert!(plain.shards.contents.is_none() && metered.shards.contents.is_some());
     }
 }
 
@@ -478,7 +481,7 @@ fn answers_do_not_delay_what_is_due() {
     scene.load.rate = Some(weigh_model::units::parse_rate("50k/s").unwrap());
     let (outcome, _) = scene.played();
     assert_eq!(outcome.ledger.delivered, Some(20_000));
-    assert!(outcome.recorder.send_lag.max() <= Some(QUANTUM.0));
+    assert!(outcome.shards.recorder.lags.all.max() <= Some(QUANTUM.0));
 }
 
 #[test]
@@ -490,13 +493,13 @@ fn the_first_stop_finishes_the_record_and_the_second_ends_it() {
     scene.load.think = Nanos::from_millis(1);
     scene.stops = vec![second];
     let (outcome, played) = scene.played();
-    assert!(outcome.was_interrupted && played.ended < Nanos::from_millis(1_200));
+    assert!(outcome.shards.was_interrupted && played.ended < Nanos::from_millis(1_200));
     assert_eq!(outcome.ledger.delivered, Some(outcome.ledger.sent));
     scene.manner = Manner::Silent;
     scene.load.timeout = Nanos::from_secs(20);
     scene.stops = vec![second, second + Nanos::from_millis(300)];
     let (outcome, played) = scene.played();
-    assert!(outcome.was_interrupted && played.ended < Nanos::from_millis(1_500));
+    assert!(outcome.shards.was_interrupted && played.ended < Nanos::from_millis(1_500));
 }
 
 /// Intervals of two shards end at the same moments, one of them where warm-up does, and what is
@@ -512,7 +515,8 @@ fn intervals_end_at_the_same_moments() {
     let (outcome, played) = scene.played();
     let of = |shard: usize| -> Vec<(u64, bool)> {
         let all = played.intervals.chunk_by(|a, b| a.border < b.border).nth(shard).unwrap();
-        let border = |told: &ShardInterval| (told.border - outcome.measure_from).0 / 1_000_000;
+        let border =
+            |told: &ShardInterval| (told.border - outcome.shards.measure_from).0 / 1_000_000;
         all.iter().map(|told| (border(told), told.interval.warmup)).collect()
     };
     assert_eq!(of(0), of(1));
@@ -552,7 +556,7 @@ fn real_sockets_tell_the_same() {
         let generator = Generator::start(job, Instant::now(), &nobody).unwrap();
         let outcome = generator.finish().unwrap();
         assert_eq!(outcome.ledger.delivered, Some(200), "{manner:?}");
-        assert_eq!(outcome.lost_links, 0, "{manner:?} {:?}", outcome.first_loss);
+        assert_eq!(outcome.shards.lost_links, 0, "{manner:?} {:?}", outcome.shards.first_loss);
         serving.stop();
     }
 }

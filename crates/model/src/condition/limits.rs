@@ -1,8 +1,17 @@
 //! What a figure is held against, in the unit of its metric: `50ms`, `1 %`, `20k/s`, or a change
 //! against another run (`+5%`).
 
-use super::Limit;
 use crate::units::{parse_duration, parse_rate, parse_size};
+
+/// What a figure is held against.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// A value in the metric's own unit.
+    Value(f64),
+    /// A signed change against another run, as a share: `+5%` is 0.05. Only a comparison of two
+    /// runs can decide it.
+    Change(f64),
+}
 
 /// The limit in the unit of `metric`, which its name tells.
 ///

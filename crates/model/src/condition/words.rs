@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 
-use super::{HEADLINE, LOSS_RATIO};
 use crate::metrics::time_names;
 
 /// The flat name of what is written as `p99.9`, `response_time p(95)`, `response_time_ns.p95` or
@@ -141,6 +140,13 @@ pub const SHORT: [(&str, &str); 15] = [
     ("connections", "connections_held"),
     ("capacity", "capacity_per_s"),
 ];
+
+/// The share of sent messages that were lost; not measured where nobody knows what arrived.
+pub const LOSS_RATIO: &str = "loss_ratio";
+
+/// The headline latency: the response time, or the delivery time where nothing confirms, see
+/// [`resolve`].
+pub const HEADLINE: &str = "latency_time_ns";
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,8 @@
 //! Single numbers of a path as a plan and the command line write them, each in one word.
 
+use super::parts::RateOrNone;
 use super::quantity::{parse_bit_rate, parse_share};
-use super::words::{NUMBERS, no_number};
-use super::{Change, GilbertElliott, Jitter, Loss, RateOrNone, Reorder, Step};
+use super::{Change, GilbertElliott, Jitter, Loss, Reorder, Step};
 use crate::units::{Bytes, parse_duration, parse_size};
 
 /// Reads `14ms` and `uniform:14ms`, `normal:2ms`, `exponential:3ms`, `pareto:4ms:1.35:250ms`
@@ -115,6 +115,23 @@ pub(super) fn put(change: &mut Change, name: &str, text: &str) -> Result<(), Str
         _ => return Err(no_number(name)),
     }
     Ok(())
+}
+
+/// Numbers that a plan may give, for both directions (`path.delay`) or for one (`path.up_delay`).
+pub const NUMBERS: [&str; 8] =
+    ["delay", "jitter", "loss", "duplicate", "reorder", "rate", "queue", "overhead"];
+
+/// What a plan may give of the whole path: the size of packets, and what changes when.
+pub const WHOLE: [&str; 2] = ["mtu", "steps"];
+
+/// What is said of a number that there is not.
+pub(super) fn no_number(name: &str) -> String {
+    format!(
+        "there is no number {name:?} of a path: type {} (each way, or up_delay and down_delay), \
+         {}",
+        NUMBERS.join(", "),
+        WHOLE.join(" or ")
+    )
 }
 
 #[cfg(test)]

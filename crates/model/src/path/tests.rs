@@ -2,6 +2,7 @@
 
 use super::check::without_source;
 use super::*;
+use crate::units::Bytes;
 
 const FULL: &str = r#"
 name = "full"

@@ -2,18 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::number::{NUMBERS, WHOLE, no_number};
 use super::{Change, Direction, GIVEN, Path, PathError, check, number, preset};
 use crate::units::{Bytes, Nanos};
 
 /// What begins the keys of a path in a plan.
 const PREFIX: &str = "path.";
-
-/// Numbers that a plan may give, for both directions (`path.delay`) or for one (`path.up_delay`).
-pub const NUMBERS: [&str; 8] =
-    ["delay", "jitter", "loss", "duplicate", "reorder", "rate", "queue", "overhead"];
-
-/// What a plan may give of the whole path: the size of packets, and what changes when.
-pub const WHOLE: [&str; 2] = ["mtu", "steps"];
 
 impl Path {
     /// The path that the keys of a case ask for; `None` if they ask for none. `base` is what the
@@ -160,16 +154,6 @@ fn queue_of(direction: &Direction, mtu: u16) -> Option<Bytes> {
 fn is_number(name: &str) -> bool {
     let of_way = name.strip_prefix("up_").or_else(|| name.strip_prefix("down_"));
     WHOLE.contains(&name) || NUMBERS.contains(&of_way.unwrap_or(name))
-}
-
-/// What is said of a number that there is not.
-pub(super) fn no_number(name: &str) -> String {
-    format!(
-        "there is no number {name:?} of a path: type {} (each way, or up_delay and down_delay), \
-         {}",
-        NUMBERS.join(", "),
-        WHOLE.join(" or ")
-    )
 }
 
 /// A queue that is not given holds the traffic of this time: as much as the queues of the presets,

@@ -1,6 +1,6 @@
 //! What is known of a warning.
 
-use super::severity::Severity;
+use crate::severity::Severity;
 
 /// A warning: the three things that a reader needs, and where to read more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

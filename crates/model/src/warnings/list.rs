@@ -5,9 +5,9 @@
 
 use super::answers::{error_name, large};
 use super::entry::Entry;
-use super::severity::Severity;
 use crate::binding::{Bound, Pace};
 use crate::rule::Rule;
+use crate::severity::Severity;
 use crate::units::Nanos;
 
 warnings! {

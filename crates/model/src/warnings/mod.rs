@@ -6,11 +6,10 @@ mod entry;
 mod answers;
 mod list;
 mod record;
-mod severity;
 mod table;
 
+pub use crate::severity::Severity;
 pub use entry::Entry;
 pub use list::{WARNINGS, Warning};
 pub use record::WarningRecord;
-pub use severity::Severity;
 pub use table::table;

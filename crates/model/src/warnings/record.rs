@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::answers::error_advice;
 use super::entry::Entry;
 use super::list::{WARNINGS, Warning};
-use super::severity::Severity;
 use crate::binding::Bound;
 use crate::rule::Rule;
+use crate::severity::Severity;
 
 /// A warning as it is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

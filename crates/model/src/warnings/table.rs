@@ -2,7 +2,7 @@
 
 use super::entry::Entry;
 use super::list::WARNINGS;
-use super::severity::Severity;
+use crate::severity::Severity;
 
 /// The table as Markdown, with a line break at its end.
 pub fn table() -> String {

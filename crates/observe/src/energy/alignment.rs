@@ -4,8 +4,6 @@
 
 use weigh_model::energy::Span;
 
-use super::power_log::usual_step;
-
 /// How a meter's clock goes against the run's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alignment {
@@ -275,10 +273,18 @@ const EDGE_S: f64 = 0.002;
 /// The finest step of the search, as a share of the shortest pulse.
 const STEP_FINEST: f64 = 20_000.0;
 
+/// The median of the steps between moments, nanoseconds.
+pub(super) fn usual_step(at_ns: impl Iterator<Item = i64>) -> u64 {
+    let at_ns: Vec<i64> = at_ns.collect();
+    let mut steps: Vec<u64> = at_ns.windows(2).map(|pair| pair[1].abs_diff(pair[0])).collect();
+    steps.sort_unstable();
+    steps.get(steps.len() / 2).copied().unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weigh_model::random::Random;
+    use weigh_stats::random::Random;
 
     const SECOND: u64 = 1_000_000_000;
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 use weigh_model::metering::SHUNT_CHIPS;
 
 use super::accuracy::ChipClass;
-use super::meter::{Facts, MeterError, Value, absent, unusable};
 use super::power_supply::short;
+use super::readings::{Facts, MeterError, Value, absent, unusable};
 use super::sysfs::{folders, name, number, reading, word};
 use crate::host::Roots;
 
@@ -112,11 +112,7 @@ impl Place {
         let shunt_ohm = shunt_ohm / 1e6;
         let interval_ms = number(&self.folder.join("update_interval")).unwrap_or(INTERVAL_MS);
         let refresh = Duration::from_millis(interval_ms.clamp(1, 1_000).unsigned_abs());
-        let Value::Power { power_w, voltage_v, current_a } = chip.read()? else {
-            return Err(unusable(&*meter, "it shows no power", ""));
-        };
-        check(&meter, class, shunt_ohm, (power_w, voltage_v, current_a))?;
-        let bus_v = voltage_v.unwrap_or(BUS_V);
+        let bus_v = check(&meter, class, shunt_ohm, &chip.read()?)?.unwrap_or(BUS_V);
         let facts = Facts {
             name: meter,
             covers: format!("what the shunt of {} at {} feeds", self.chip, self.place),
@@ -131,13 +127,17 @@ impl Place {
 
 /// Whether the shunt is one that is made, and the figures lie in the chip's range and agree with
 /// each other. A driver that is off by 1000 shows here. A shunt that is wrongly told scales current
-/// and power alike, and its chip's limits with them: it shows by its own size alone.
+/// and power alike, and its chip's limits with them: it shows by its own size alone. Returns the
+/// voltage, volts, where the chip shows one.
 fn check(
     meter: &str,
     class: &ChipClass,
     shunt_ohm: f64,
-    (power_w, voltage_v, current_a): (f64, Option<f64>, Option<f64>),
-) -> Result<(), MeterError> {
+    shown: &Value,
+) -> Result<Option<f64>, MeterError> {
+    let Value::Power { power_w, voltage_v, current_a } = *shown else {
+        return Err(unusable(meter, "it shows no power", ""));
+    };
     let wrong = |reason: String| {
         let mend = "its unit is wrong or its shunt is not the one of shunt_resistor (microohms): \
                     compare one reading with a multimeter";
@@ -190,7 +190,7 @@ fn check(
             short(watts_max)
         ));
     }
-    Ok(())
+    Ok(voltage_v)
 }
 
 /// What the driver takes a shunt for where nobody says (ina2xx.rst: 10 milliohm).

@@ -10,6 +10,7 @@ mod meter;
 mod pmic;
 mod power_supply;
 mod powercap;
+mod readings;
 mod survey;
 mod sysfs;
 mod track;
@@ -20,8 +21,9 @@ pub mod attribution;
 pub mod power_log;
 
 pub use accuracy::Accuracy;
-pub use meter::{Facts, Meter, MeterError, Reading, Sources, Value};
+pub use meter::{Meter, Sources};
 pub use power_supply::{Battery, Supply, supplies};
+pub use readings::{Facts, MeterError, Reading, Value};
 pub use survey::{Candidate, survey};
 pub use track::{Drawn, Refused, Track};
 pub use watch::MeterWatch;

@@ -7,7 +7,7 @@ use std::io;
 use std::time::Duration;
 
 use super::accuracy::POWER_CHIP;
-use super::meter::{Facts, MeterError, Value, absent, unusable};
+use super::readings::{Facts, MeterError, Value, absent, unusable};
 
 /// The chip.
 #[derive(Clone, Debug)]

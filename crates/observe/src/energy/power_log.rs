@@ -5,9 +5,9 @@ use std::fmt;
 use std::time::Duration;
 
 use super::accuracy::{Class, OUTSIDE};
-use super::alignment::{Alignment, LOG_S_MAX};
-use super::meter::{Facts, Reading, Value};
+use super::alignment::{Alignment, LOG_S_MAX, usual_step};
 use super::power_supply::short;
+use super::readings::{Facts, Reading, Value};
 use super::track::Track;
 
 /// A log.
@@ -182,14 +182,6 @@ fn check_time(rows: &[Row], at_ns: i64) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-/// The median of the steps between moments, nanoseconds.
-pub(super) fn usual_step(at_ns: impl Iterator<Item = i64>) -> u64 {
-    let at_ns: Vec<i64> = at_ns.collect();
-    let mut steps: Vec<u64> = at_ns.windows(2).map(|pair| pair[1].abs_diff(pair[0])).collect();
-    steps.sort_unstable();
-    steps.get(steps.len() / 2).copied().unwrap_or(0)
 }
 
 /// Which column holds what, and what its numbers are multiplied with.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::accuracy::GAUGE;
-use super::meter::{Facts, MeterError, Value, absent, unusable};
+use super::readings::{Facts, MeterError, Value, absent, unusable};
 use super::sysfs::{folders, name, number, reading, word};
 use crate::host::Roots;
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::accuracy::PROCESSOR;
-use super::meter::{Domain, Facts, MeterError, Value, absent, unusable};
+use super::readings::{Domain, Facts, MeterError, Value, absent, unusable};
 use super::sysfs::{folders, name, number, reading, word};
 use crate::host::Roots;
 

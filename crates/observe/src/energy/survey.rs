@@ -4,8 +4,9 @@ use serde::Serialize;
 use weigh_model::MeterChoice;
 
 use super::hwmon;
-use super::meter::{BEST_FIRST, Meter, MeterError, Sources};
+use super::meter::{BEST_FIRST, Meter, Sources};
 use super::power_supply::supplies;
+use super::readings::MeterError;
 
 /// A meter that was looked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

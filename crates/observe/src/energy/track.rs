@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use weigh_model::energy::Span;
 
-use super::meter::{Facts, MeterError, Reading, Value};
+use super::readings::{Facts, MeterError, Reading, Value};
 
 /// All readings of a meter over some time.
 #[derive(Clone, Debug)]

@@ -4,7 +4,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::meter::{Meter, MeterError, Reading};
+use super::meter::Meter;
+use super::readings::{MeterError, Reading};
 use super::track::Track;
 use crate::ObserveError;
 use crate::cpu::own_thread_ns;

@@ -45,7 +45,7 @@ impl Plan {
         Ok(Plan {
             origin: origin(trial)?,
             is_stream: settings.text("call") == "stream",
-            streams: crate::streams(trial),
+            streams: crate::requests::streams(trial),
             metadata: metadata(trial)?,
         })
     }
@@ -73,7 +73,7 @@ fn origin(trial: &Trial) -> Result<Uri, Invalid> {
 /// Credentials as HTTP says them (RFC 7617), and further fields.
 fn metadata(trial: &Trial) -> Result<MetadataMap, Invalid> {
     let mut metadata = MetadataMap::new();
-    let basic = trial.endpoint.as_ref().and_then(crate::basic_authorization);
+    let basic = trial.endpoint.as_ref().and_then(crate::requests::basic_authorization);
     let further = fields::read(&trial.settings, "grpc", &OWN_FIELDS, basic.is_some())?;
     if let Some(text) = basic {
         let value = MetadataValue::try_from(text)

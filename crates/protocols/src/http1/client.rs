@@ -82,7 +82,7 @@ impl HttpConnection {
         if !self.has_heard && !input.iter().zip(b"HTTP/").all(|(byte, due)| byte == due) {
             let start = &input[..input.len().min(SHOWN_BYTES_MAX)];
             let text = || format!("it starts with \"{}\"", start.escape_ascii());
-            let text = crate::answers_in_tls(start).unwrap_or_else(text);
+            let text = crate::requests::answers_in_tls(start).unwrap_or_else(text);
             return Err(Fault::OtherProtocol(text));
         }
         let Some((answer, head_bytes)) = answer::read(input, self.template.is_head())? else {

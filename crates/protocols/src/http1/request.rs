@@ -243,7 +243,7 @@ pub(super) fn fields(trial: &Trial, is_kept: bool, has_body: bool) -> Result<Str
     if !is_kept {
         add_field(&mut text, "Connection", "close");
     }
-    if let Some(value) = crate::basic_authorization(endpoint) {
+    if let Some(value) = crate::requests::basic_authorization(endpoint) {
         add_field(&mut text, "Authorization", &value);
     }
     let content_type = settings.text("content_type");

@@ -59,7 +59,7 @@ impl Template {
             })?;
             head.headers_mut().insert(CONTENT_TYPE, value);
         }
-        if let Some(text) = endpoint.and_then(crate::basic_authorization) {
+        if let Some(text) = endpoint.and_then(crate::requests::basic_authorization) {
             let value = HeaderValue::try_from(text).map_err(|error| {
                 Invalid::new("target", error.to_string(), "leave its password out")
             })?;

@@ -58,7 +58,7 @@ impl Protocol for Http2 {
 
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
         let template = Arc::new(codec::Template::new(trial)?);
-        let streams = crate::streams(trial);
+        let streams = requests::streams(trial);
         let library = Library {
             recognise: http2::recognise,
             connect: Box::new(move |stream, tasks| {

@@ -4,6 +4,7 @@
 //! they are needed, and what messages need is made with the first of them.
 
 mod greeting;
+mod partial;
 mod pieces;
 
 use std::sync::Arc;
@@ -63,9 +64,9 @@ struct Flow {
     /// Operations that could not be sent, with the reason.
     unsendable: Vec<(Ticket, u16)>,
     /// The message that is being sent in pieces.
-    outgoing: Option<Box<pieces::Outgoing>>,
+    outgoing: Option<Box<partial::Outgoing>>,
     /// The message that is coming in in pieces.
-    incoming: Option<Box<pieces::Incoming>>,
+    incoming: Option<Box<partial::Incoming>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,10 +107,10 @@ impl Client {
             retain: plan.retain,
             may_alias: false,
             is_aliased: false,
-            window: plan.window,
+            window: plan.session.window,
             packet_bytes_max: codec::PACKET_BYTES_MAX,
             id_base: 0,
-            keep_alive_s: plan.keep_alive_s,
+            keep_alive_s: plan.session.keep_alive_s,
             says_qos_was_lowered: false,
             last_sent: Nanos(0),
             last_received: Nanos(0),
@@ -270,7 +271,7 @@ impl Client {
     }
 
     fn limits(&self) -> Limits {
-        match self.plan.maximum_packet_size {
+        match self.plan.session.maximum_packet_size {
             0 => Limits::default(),
             packet_bytes_max => Limits { packet_bytes_max },
         }
@@ -519,7 +520,7 @@ impl Transfer for Client {
         let reply = self.publish(op, rest, now, out);
         let is_refused = out.len() - staged <= op.body.len();
         if rest > 0 {
-            self.flow().outgoing = Some(Box::new(pieces::Outgoing::new(rest, is_refused)));
+            self.flow().outgoing = Some(Box::new(partial::Outgoing::new(rest, is_refused)));
         }
         reply
     }

@@ -1,5 +1,6 @@
 //! MQTT 3.1.1 and 5: the client, the reference broker, and the codec that both share.
 
+mod broker;
 pub mod codec;
 pub mod overload;
 pub mod slots;
@@ -27,11 +28,11 @@ use weigh_model::protocol::{
 use weigh_model::trial::Settings;
 use weigh_model::{Pattern, Trial};
 
+use broker::Broker;
 use client::Client;
 use codec::Qos;
 use hub::Hub;
 use plan::Plan;
-use server::Broker;
 use settings::BrokerRules;
 
 /// The registry's entry.

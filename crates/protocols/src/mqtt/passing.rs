@@ -5,23 +5,15 @@ use weigh_model::Nanos;
 use weigh_model::connection;
 use weigh_model::server::{ConnectionId, Outlets};
 
+use super::broker::Broker;
+use super::broker::Passing;
+use super::broker::resolve;
 use super::codec::{self, Ack, AckKind, Id, Limits, Publish, Qos, Version};
 use super::hub::Hub;
 use super::message::{Publication, forwarded_properties};
-use super::server::{Broker, Party, resolve};
+use super::session::Party;
 use super::session::Turn;
 use crate::passage::WHOLE_BYTES_MAX;
-
-/// What is to be known of a message when all of it has passed.
-pub(super) struct Passing {
-    key: u32,
-    version: Version,
-    qos: Qos,
-    packet_id: u16,
-    is_wanted: bool,
-    /// It was here before and is not released: acknowledged, not forwarded.
-    is_repeated: bool,
-}
 
 /// What became of the beginning of a message.
 pub(super) enum Begun {

@@ -15,14 +15,7 @@ use crate::places::{self, Places};
 pub(super) struct Plan {
     pub(super) version: Version,
     pub(super) qos: Qos,
-    pub(super) clean: bool,
-    pub(super) keep_alive_s: u16,
-    pub(super) session_expiry_s: u32,
-    pub(super) receive_maximum: u16,
-    /// Messages in flight to a server that announces nothing.
-    pub(super) window: u16,
-    /// 0 is no limit.
-    pub(super) maximum_packet_size: u32,
+    pub(super) session: SessionPlan,
     pub(super) uses_aliases: bool,
     /// Every message has a topic of its own.
     pub(super) numbers_topics: bool,
@@ -39,10 +32,7 @@ pub(super) struct Plan {
     pub(super) properties: Section,
     /// The same behind the topic alias 1.
     pub(super) aliased_properties: Section,
-    client_id: Template,
-    topic: Template,
-    will_topic: Option<Template>,
-    filter: Option<Template>,
+    templates: Templates,
     share: String,
     topology: Topology,
     tag: u16,
@@ -50,6 +40,28 @@ pub(super) struct Plan {
     /// connection may stand before its last one is gone.
     distinguishes_connections: bool,
     connections: AtomicU32,
+}
+
+/// What every CONNECT asks for.
+#[derive(Debug)]
+pub(super) struct SessionPlan {
+    pub(super) clean: bool,
+    pub(super) keep_alive_s: u16,
+    pub(super) expiry_s: u32,
+    pub(super) receive_maximum: u16,
+    /// Messages in flight to a server that announces nothing.
+    pub(super) window: u16,
+    /// 0 is no limit.
+    pub(super) maximum_packet_size: u32,
+}
+
+/// Names with placeholders for producer, connection and message.
+#[derive(Debug)]
+struct Templates {
+    client_id: Template,
+    topic: Template,
+    will_topic: Option<Template>,
+    filter: Option<Template>,
 }
 
 impl Plan {
@@ -78,12 +90,7 @@ impl Plan {
             version,
             numbers_topics: topic.has('s'),
             qos: settings::qos(settings),
-            clean: settings.flag("clean"),
-            keep_alive_s: settings::seconds(settings, "keep_alive", 65_535)? as u16,
-            session_expiry_s: settings::seconds(settings, "session_expiry", u32::MAX)?,
-            receive_maximum: settings.integer("receive_maximum").clamp(1, 65_535) as u16,
-            window: unannounced_window(trial),
-            maximum_packet_size: settings.integer("maximum_packet_size") as u32,
+            session: SessionPlan::read(trial)?,
             uses_aliases: settings.flag("topic_alias"),
             in_pieces: trial.load.pattern == Pattern::Transfer,
             retain: settings.flag("retain"),
@@ -93,10 +100,12 @@ impl Plan {
             password: credentials.map(|credentials| credentials.password).unwrap_or_default(),
             properties,
             aliased_properties,
-            client_id: template("client_id")?,
-            topic,
-            will_topic: optional("will_topic")?,
-            filter: optional("filter")?,
+            templates: Templates {
+                client_id: template("client_id")?,
+                topic,
+                will_topic: optional("will_topic")?,
+                filter: optional("filter")?,
+            },
             share: share(trial)?,
             topology: trial.load.topology,
             tag: trial.tag(),
@@ -110,7 +119,7 @@ impl Plan {
 
     fn check(&self, trial: &Trial) -> Result<(), Invalid> {
         let connections = trial.load.connections.max(trial.load.subscribers);
-        if connections > 1 && !self.client_id.has('i') {
+        if connections > 1 && !self.templates.client_id.has('i') {
             return Err(Invalid::new(
                 "mqtt.client_id",
                 format!("{connections} connections would throw each other out"),
@@ -163,7 +172,7 @@ impl Plan {
     /// A slash in what a placeholder stands for would shift the levels of the topic.
     fn check_slashes(&self) -> Result<(), Invalid> {
         let seat = Seat { index: 0, role: Role::Producer };
-        if self.topic.has('c') && self.client_id(seat, 0).contains('/') {
+        if self.templates.topic.has('c') && self.client_id(seat, 0).contains('/') {
             return Err(Invalid::new(
                 "mqtt.topic",
                 "%c stands for a client id with a slash in it",
@@ -176,9 +185,9 @@ impl Plan {
     /// The number of a message stands in topics alone, and can be read from it.
     fn check_numbers(&self, trial: &Trial) -> Result<(), Invalid> {
         let others = [
-            ("client_id", self.client_id.has('s')),
-            ("filter", self.filter.as_ref().is_some_and(|filter| filter.has('s'))),
-            ("will_topic", self.will_topic.as_ref().is_some_and(|topic| topic.has('s'))),
+            ("client_id", self.templates.client_id.has('s')),
+            ("filter", self.templates.filter.as_ref().is_some_and(|filter| filter.has('s'))),
+            ("will_topic", self.templates.will_topic.as_ref().is_some_and(|topic| topic.has('s'))),
         ];
         if let Some((key, _)) = others.iter().find(|(_, has)| *has) {
             let mend = "leave {seq} (%s) out";
@@ -229,8 +238,8 @@ impl Plan {
         let role = role_letter(seat.role);
         let (index, user, tag) = (seat.index, self.user(), self.tag);
         let names = Names { client_id: "", index, user, tag, role, sequence: None };
-        let mut client_id = self.client_id.fill(&names);
-        if seat.role == Role::Consumer && !self.client_id.has('r') {
+        let mut client_id = self.templates.client_id.fill(&names);
+        if seat.role == Role::Consumer && !self.templates.client_id.has('r') {
             client_id.push_str("-c");
         }
         if self.distinguishes_connections {
@@ -259,7 +268,7 @@ impl Plan {
     /// number `sequence`; without a number there is a gap for it where [`Plan::numbers_topics`].
     pub(super) fn topic(&self, index: u32, client_id: &str, sequence: Option<u64>) -> String {
         let (user, tag) = (self.user(), self.tag);
-        self.topic.fill(&Names { client_id, index, user, tag, role: "p", sequence })
+        self.templates.topic.fill(&Names { client_id, index, user, tag, role: "p", sequence })
     }
 
     /// The topic for the message with this body, of one with gaps.
@@ -270,22 +279,22 @@ impl Plan {
     pub(super) fn will_topic(&self, seat: Seat, client_id: &str) -> Option<String> {
         let (user, tag, role) = (self.user(), self.tag, role_letter(seat.role));
         let names = Names { client_id, index: seat.index, user, tag, role, sequence: None };
-        self.will_topic.as_ref().map(|topic| topic.fill(&names))
+        self.templates.will_topic.as_ref().map(|topic| topic.fill(&names))
     }
 
     /// What consumer `index` subscribes to.
     pub(super) fn filter(&self, index: u32) -> String {
         let (user, tag) = (self.user(), self.tag);
         let names = Names { client_id: "", index, user, tag, role: "c", sequence: None };
-        let filter = match (&self.filter, self.topology) {
+        let filter = match (&self.templates.filter, self.topology) {
             (Some(filter), _) => filter.fill(&names),
             (None, Topology::Pairs) => {
                 let producer = Seat { index, role: Role::Producer };
                 let client_id = &*self.client_id(producer, 0);
                 let names = Names { client_id, role: "p", ..names };
-                self.topic.filter_of_one(&names)
+                self.templates.topic.filter_of_one(&names)
             }
-            (None, _) => self.topic.filter(&names),
+            (None, _) => self.templates.topic.filter(&names),
         };
         match self.share.as_str() {
             "" => filter,
@@ -297,7 +306,7 @@ impl Plan {
     pub(super) fn index_place(&self) -> Option<IndexPlace> {
         let (user, tag) = (self.user(), self.tag);
         let names = Names { client_id: "", index: 0, user, tag, role: "p", sequence: None };
-        self.topic.index_place(&names)
+        self.templates.topic.index_place(&names)
     }
 
     /// The properties of a PUBLISH, with or without the topic alias.
@@ -320,6 +329,20 @@ impl Plan {
             properties: self.properties.properties(),
             body,
         }
+    }
+}
+
+impl SessionPlan {
+    fn read(trial: &Trial) -> Result<SessionPlan, Invalid> {
+        let settings = &trial.settings;
+        Ok(SessionPlan {
+            clean: settings.flag("clean"),
+            keep_alive_s: settings::seconds(settings, "keep_alive", 65_535)? as u16,
+            expiry_s: settings::seconds(settings, "session_expiry", u32::MAX)?,
+            receive_maximum: settings.integer("receive_maximum").clamp(1, 65_535) as u16,
+            window: unannounced_window(trial),
+            maximum_packet_size: settings.integer("maximum_packet_size") as u32,
+        })
     }
 }
 

@@ -9,61 +9,18 @@ use weigh_model::connection;
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
 
 use super::admission::{announce, refusal};
+use super::broker::{Broker, Connection, Stage};
+pub(super) use super::broker::{NO_SUBSCRIBERS, check_publish, resolve};
 use super::codec::{
     self, Ack, AckKind, Connack, Connect, Disconnect, Fault, Id, Limits, Packet, Properties,
     Publish, Qos, Section, Version,
 };
 use super::hub::{Hub, Mail, say_goodbye};
 use super::message::{Publication, forwarded_properties};
-use super::passing::{Passing, may_pass};
-use super::session::{Attached, Turn};
+use super::passing::may_pass;
+use super::session::{Attached, Party, Turn};
 use super::subscriptions::{take_subscribe, take_unsubscribe};
 use crate::passage::Passages;
-
-/// One shard of the broker.
-pub(super) struct Broker {
-    hub: Arc<Mutex<Hub>>,
-    pub(super) shard: u16,
-    connections: Vec<Option<Connection>>,
-    /// When to look whether a connection has been silent for too long, by number and serial.
-    deadlines: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
-    serial: u32,
-    accepted: u64,
-    /// Scratch space for what a message forwards.
-    pub(super) forwarded: Vec<u8>,
-    pub(super) topic: String,
-    /// Messages that are too large to be whole here.
-    pub(super) passages: Passages<Passing>,
-}
-
-#[derive(Debug)]
-struct Connection {
-    serial: u32,
-    stage: Stage,
-    version: Version,
-    last_received: Nanos,
-    /// Silence that is allowed; 0 for any.
-    allowance: Nanos,
-    /// The one entry of `deadlines` that counts; earlier ones are stale.
-    deadline: Nanos,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// No CONNECT yet.
-    Greeting,
-    /// It has this session.
-    Connected(u32),
-    /// We asked for its end; whatever still comes is not looked at.
-    Ending,
-}
-
-/// One connected client during one call.
-pub(super) struct Party {
-    pub(super) key: u32,
-    pub(super) version: Version,
-    pub(super) attached: Attached,
-}
 
 impl Broker {
     pub(super) fn new(hub: Arc<Mutex<Hub>>, shard: u16) -> Broker {
@@ -500,52 +457,6 @@ fn lock(hub: &Mutex<Hub>) -> MutexGuard<'_, Hub> {
     hub.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub(super) fn check_publish(party: &Party, publish: &Publish<'_>, hub: &Hub) -> Result<(), Fault> {
-    if party.version == Version::V311 {
-        return Ok(());
-    }
-    if publish.qos > hub.rules.maximum_qos {
-        let (what, section) = ("the QoS is above the maximum announced", "3.2.2.3.4");
-        return Err(Fault { reason: 0x9B, what, section });
-    }
-    if publish.properties.is_empty() {
-        return Ok(());
-    }
-    if publish.properties.has(Id::SubscriptionIdentifier) {
-        let what = "a client must not send subscription identifiers";
-        return Err(Fault::protocol(what, "3.3.4"));
-    }
-    let alias = publish.properties.number(Id::TopicAlias).unwrap_or(0);
-    if alias > u32::from(hub.rules.topic_alias_maximum) {
-        let what = "the topic alias is above the maximum announced";
-        return Err(Fault { reason: 0x94, what, section: "3.3.2.3.4" });
-    }
-    Ok(())
-}
-
-/// Stores or looks up a topic alias of the client and leaves its topic in `name`.
-pub(super) fn resolve(
-    aliases: &mut Vec<Box<str>>,
-    alias: usize,
-    topic: &str,
-    name: &mut String,
-) -> Result<(), Fault> {
-    name.clear();
-    if topic.is_empty() {
-        let known = aliases.get(alias - 1).filter(|known| !known.is_empty());
-        name.push_str(known.ok_or(Fault::protocol("an unknown topic alias", "3.3.2.3.4"))?);
-        return Ok(());
-    }
-    name.push_str(topic);
-    if aliases.len() < alias {
-        aliases.resize(alias, Box::default());
-    }
-    if *aliases[alias - 1] != *topic {
-        aliases[alias - 1] = topic.into();
-    }
-    Ok(())
-}
-
 const TOO_MANY: Fault =
     Fault { reason: 0x93, what: "more messages at once than was announced", section: "3.3.4" };
 
@@ -560,7 +471,6 @@ const UNACCEPTABLE_VERSION: [u8; 4] = [0x20, 2, 0, 1];
 
 const CONNECT_FIRST: u8 = 0x10;
 const DISCONNECT_WITH_WILL: u8 = 0x04;
-pub(super) const NO_SUBSCRIBERS: u8 = 0x10;
 const UNSUPPORTED_VERSION: u8 = 0x84;
 const KEEP_ALIVE_TIMEOUT: u8 = 0x8D;
 const SESSION_TAKEN_OVER: u8 = 0x8E;

@@ -15,6 +15,13 @@ use super::message::{Message, Publication, seconds_left};
 use super::overload::{Overload, SENDS_PER_CHECK};
 use super::slots::{IdSet, Slots};
 
+/// One connected client during one call.
+pub(super) struct Party {
+    pub(super) key: u32,
+    pub(super) version: Version,
+    pub(super) attached: Attached,
+}
+
 /// What a client left at the broker, connected or not.
 #[derive(Debug)]
 pub(super) struct Session {

@@ -2,7 +2,7 @@
 
 use super::codec::{Fault, Id, Properties, Suback, Subscribe, Unsuback, Unsubscribe, Version};
 use super::hub::Hub;
-use super::server::Party;
+use super::session::Party;
 use super::session::Turn;
 use super::topic;
 use super::trie::is_shallow;

@@ -5,14 +5,14 @@ use super::plan::Plan;
 
 /// What a client asks for in CONNECT (MQTT 5.0, section 3.1.2.11).
 pub(super) fn connect_properties(plan: &Plan, section: &mut Section) {
-    if plan.session_expiry_s > 0 {
-        section.number(Id::SessionExpiryInterval, plan.session_expiry_s);
+    if plan.session.expiry_s > 0 {
+        section.number(Id::SessionExpiryInterval, plan.session.expiry_s);
     }
-    if plan.receive_maximum < u16::MAX {
-        section.number(Id::ReceiveMaximum, u32::from(plan.receive_maximum));
+    if plan.session.receive_maximum < u16::MAX {
+        section.number(Id::ReceiveMaximum, u32::from(plan.session.receive_maximum));
     }
-    if plan.maximum_packet_size > 0 {
-        section.number(Id::MaximumPacketSize, plan.maximum_packet_size);
+    if plan.session.maximum_packet_size > 0 {
+        section.number(Id::MaximumPacketSize, plan.session.maximum_packet_size);
     }
     if plan.uses_aliases {
         section.number(Id::TopicAliasMaximum, ALIASES_TAKEN);

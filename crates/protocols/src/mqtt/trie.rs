@@ -219,7 +219,7 @@ const LEVELS_MAX: usize = 200;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weigh_model::random::Random;
+    use weigh_stats::random::Random;
 
     /// The tree against the plain definition, over random filters and topics.
     #[test]

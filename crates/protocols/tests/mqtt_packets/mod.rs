@@ -1,11 +1,11 @@
 //! Random but right packets of every type, for round trips and for comparison with another
 //! codec.
 
-use weigh_model::random::Random;
 use weigh_protocols::mqtt::codec::{
     Ack, AckKind, Auth, Connack, Connect, Disconnect, Filter, Id, Options, Packet, Properties,
     Publish, Qos, Section, Suback, Subscribe, Unsuback, Unsubscribe, Version, Will,
 };
+use weigh_stats::random::Random;
 
 /// The kinds of packet that [`with_packet`] makes.
 pub(crate) const KINDS: u64 = 15;

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use weigh_limit::answer::TrialRecord;
-use weigh_limit::attribution::{Attribution, Evidence, Observed, Resource, attribute};
+use weigh_limit::attribution::{Attribution, Evidence, Resource, attribute};
 use weigh_limit::trial::BACKLOG_RATIO;
 use weigh_limit::{
     Answer, AxisKind, GoalAnswer, Search, Selector, Stop, TrialEnd, TrialRequest, TrialResult,
 };
 use weigh_model::event::{Event, TrialFinished};
+use weigh_model::headroom::Observed;
 use weigh_model::ledger::Cause;
 use weigh_model::metrics::PARTS;
 use weigh_model::trial::Point;

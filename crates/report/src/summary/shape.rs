@@ -133,7 +133,7 @@ pub(crate) struct DoubtShape {
 #[schemars(rename = "Severity", rename_all = "kebab-case")]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) enum SeverityShape {
-    Warning,
+    Doubt,
     InvalidTimes,
     Invalid,
 }

@@ -19,8 +19,8 @@ pub struct Carried {
 impl Carried {
     /// From the generator's books, whose contents are taken.
     pub fn of(outcome: &mut Outcome, tls: Option<Handshakes>) -> Carried {
-        let producers = &outcome.accounts.producers;
+        let producers = &outcome.shards.accounts.producers;
         let messages = producers.iter().map(|one| one.sent + one.warmup_sent).sum();
-        Carried { messages, contents: outcome.contents.take(), tls }
+        Carried { messages, contents: outcome.shards.contents.take(), tls }
     }
 }

@@ -124,7 +124,7 @@ fn count(trial: &mut TrialContext<'_>, outcome: &Outcome) -> Option<Counted> {
 /// What a broker must have counted once the trial is in its counters, those before included. What
 /// another client sent to it is not known.
 fn expected(outcome: &Outcome, is_mixed: bool, before: &BTreeMap<String, f64>) -> Expected {
-    let producers = outcome.accounts.producers.iter();
+    let producers = outcome.shards.accounts.producers.iter();
     let sent: u64 = producers.map(|one| one.sent + one.warmup_sent).sum();
     let base = |name: &str| before.get(name).copied().unwrap_or(0.0);
     let received = if is_mixed { f64::INFINITY } else { base("received") + sent as f64 };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use weigh_emulate::htop::{self, Reading, Shown};
-use weigh_emulate::{Client, Told};
+use weigh_emulate::{Client, Told, figures};
 use weigh_engine::outcome::Outcome;
 use weigh_model::event::TrialFinished;
 use weigh_model::plan::Plan;
@@ -93,13 +93,13 @@ impl Emulated {
     /// The figures of all that was asked for, by metric name.
     fn figures(&self, load: &Load, outcome: &Outcome) -> BTreeMap<String, f64> {
         let clients = clients(outcome, load);
-        let recorder = &outcome.recorder;
+        let recorder = &outcome.shards.recorder;
         let told = Told {
             load,
             sent: outcome.ledger.sent / load.copies().max(1),
-            set_up: outcome.set_up.map_or(Nanos(0), |(asked, stood)| stood - asked),
-            between: recorder.first_sent.zip(recorder.last_done),
-            last_sent: recorder.last_sent,
+            set_up: outcome.shards.set_up.map_or(Nanos(0), |(asked, stood)| stood - asked),
+            between: recorder.span.first_sent.zip(recorder.span.last_done),
+            last_sent: recorder.span.last_sent,
             service: &recorder.service,
             calls: (!recorder.session.is_empty()).then_some(&*recorder.response),
             one_way: &recorder.one_way,
@@ -107,18 +107,21 @@ impl Emulated {
             clients: &clients,
             htop: self.shown,
         };
-        let all = self.asked.iter().flat_map(|own| told.figures(*own));
+        let all = self.asked.iter().flat_map(|own| figures(&told, *own));
         all.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 
 /// When the last thing happened that a tool would have waited for: not what was lost.
 fn ended(outcome: &Outcome, load: &Load) -> Nanos {
-    let recorder = &outcome.recorder;
-    let whole = load.duration.map(|duration| outcome.measure_from + duration);
-    let last =
-        recorder.last_done.max(recorder.last_sent).max(whole.map(|end| end.min(outcome.ended)));
-    last.unwrap_or(outcome.ended)
+    let recorder = &outcome.shards.recorder;
+    let whole = load.duration.map(|duration| outcome.shards.measure_from + duration);
+    let last = recorder
+        .span
+        .last_done
+        .max(recorder.span.last_sent)
+        .max(whole.map(|end| end.min(outcome.shards.ended)));
+    last.unwrap_or(outcome.shards.ended)
 }
 
 /// What each client did, where each has a subscriber of its own.
@@ -127,7 +130,7 @@ fn clients(outcome: &Outcome, load: &Load) -> Vec<Client> {
     if !load.delivers() || !is_paired {
         return Vec::new();
     }
-    let accounts = &outcome.accounts;
+    let accounts = &outcome.shards.accounts;
     let consumers: BTreeMap<u32, _> =
         accounts.consumers.iter().map(|consumer| (consumer.index, consumer)).collect();
     let client = |producer: &weigh_engine::accounts::ProducerAccount| {

@@ -42,7 +42,7 @@ impl Probe for Messages {
     }
 
     fn end(&mut self, _trial: &mut TrialContext<'_>, outcome: Option<&mut Outcome>) {
-        let accounts = outcome.map(|outcome| &mut outcome.accounts);
+        let accounts = outcome.map(|outcome| &mut outcome.shards.accounts);
         let finish = |recording: Recording| recording.finish(accounts);
         self.recorded = self.recording.take().map(finish).unwrap_or_default();
     }

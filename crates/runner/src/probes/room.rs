@@ -1,8 +1,8 @@
 //! How much was used of what can run out: descriptors, ports, and room in the kernel's queues.
 
 use weigh_engine::outcome::Outcome;
-use weigh_limit::attribution::{Observed, Use};
 use weigh_model::Nanos;
+use weigh_model::headroom::{Observed, Use};
 use weigh_observe::process::Tree;
 use weigh_observe::room;
 

@@ -153,7 +153,7 @@ impl Staged {
         ended: &End<'_>,
     ) -> std::io::Result<Arrived> {
         let (epoch_ns, interrupts) = (ended.clock.monotonic_ns, ended.interrupts);
-        let last_due = outcome.recorder.due_span.map_or(Nanos(0), |(_, last)| last);
+        let last_due = outcome.shards.recorder.span.due.map_or(Nanos(0), |(_, last)| last);
         let deadline_ns = epoch_ns + (last_due + self.timeout).0;
         let written = self.write_down(outcome, server, interrupts);
         self.await_kept(outcome.ledger.sent, deadline_ns, server, interrupts);
@@ -166,12 +166,12 @@ impl Staged {
         };
         let known = self.dropped.filter(|_| self.has_broker);
         let dropped = known.map_or(0, |before| dropped(server).saturating_sub(before));
-        let end = outcome.recorder.window.window().map(|window| window.end);
+        let end = outcome.shards.recorder.window.window().map(|window| window.end);
         let until = end.map_or(Nanos::NEVER, |end| Nanos(end.0.saturating_add(epoch_ns)));
         let (ways, damaged) = self.ways(until)?;
         // Whoever hears of the broker is the gateway: without it messages end there.
         let was_cut_off = server.ended().is_some_and(|part| part.name == HopStage::Gateway.name());
-        let mut traced = ways.finish(&outcome.accounts, load, was_cut_off);
+        let mut traced = ways.finish(&outcome.shards.accounts, load, was_cut_off);
         record::attribute_server_drops(&mut traced.ledger, dropped);
         // Who is killed takes along what it had not written down yet, of what it had kept too.
         let keeper = self.hops.last().map(|(stage, ..)| stage.name());
@@ -219,7 +219,7 @@ impl Staged {
         server: &mut PipelineServer,
         interrupts: &Interrupts,
     ) -> Option<Written> {
-        let mut producers = outcome.accounts.producers.iter();
+        let mut producers = outcome.shards.accounts.producers.iter();
         let are_answered = producers.all(|own| own.confirmed + own.confirmed_late == own.sent);
         let is_over = are_answered && !self.has_broker && !interrupts.are_urgent();
         is_over.then(|| server.write_down(WRITTEN_WITHIN)).flatten()
@@ -329,12 +329,12 @@ impl Arrived {
 /// What the last stage keeps is what was delivered.
 fn apply(outcome: &mut Outcome, traced: &Traced, epoch_ns: u64) {
     outcome.ledger = traced.ledger.clone();
-    outcome.recorder.delivery = traced.delivery.clone();
-    outcome.recorder.one_way = traced.one_way.clone();
-    outcome.recorder.delivery_lag = traced.delivery_lag.clone();
+    outcome.shards.recorder.delivery = traced.delivery.clone();
+    outcome.shards.recorder.one_way = traced.one_way.clone();
+    outcome.shards.recorder.delivery_lag = traced.delivery_lag.clone();
     let last = traced.last_kept.map(|last| Nanos(last.0.saturating_sub(epoch_ns)));
-    outcome.recorder.last_done = outcome.recorder.last_done.max(last);
-    let end = outcome.recorder.window.window().map(|window| window.end);
+    outcome.shards.recorder.span.last_done = outcome.shards.recorder.span.last_done.max(last);
+    let end = outcome.shards.recorder.window.window().map(|window| window.end);
     outcome.delivered_within = Some(traced.within);
     outcome.after =
         end.map(|end| After { messages: traced.after, last: last.filter(|last| *last >= end) });

@@ -282,7 +282,7 @@ fn attributed(
 
 impl Since {
     fn of(outcome: &Outcome) -> Since {
-        let producers = outcome.accounts.producers.iter();
+        let producers = outcome.shards.accounts.producers.iter();
         Since {
             sent: producers.map(|one| one.sent + one.warmup_sent).sum(),
             got: outcome.ledger.received,

@@ -8,7 +8,7 @@ use weigh_model::{Endpoint, tls, websocket};
 use weigh_protocols::fields;
 use weigh_stage::catalogue::Catalogue;
 use weigh_stage::managed::{Layers, ManagedServer, ServerError};
-use weigh_stage::pipeline::PipelineServer;
+use weigh_stage::pipeline::{Entrance, PipelineServer};
 use weigh_stage::process::{Ended, ProcessError};
 use weigh_stage::reference::{ReferenceError, ReferenceServer};
 use weigh_stage::site::Site;
@@ -76,8 +76,8 @@ impl Running {
                 // A subscription at QoS 2 lowers nothing of what others publish.
                 let is_entry = lane.protocol.name() == SPOKEN_BY_BROKERS;
                 let qos = if is_entry { lane.settings.integer("qos") as u8 } else { 2 };
-                let broker = (broker, &words[..], qos);
-                PipelineServer::start_in(program, assembly, broker, folder, site, READY_WITHIN)
+                let entrance = Entrance { broker, broker_words: &words, qos };
+                PipelineServer::start_in(program, assembly, entrance, folder, site, READY_WITHIN)
                     .map(|server| Running::Pipeline(Box::new(server)))
                     .map_err(|error| not_started(error.process(), &error))
             }

@@ -8,11 +8,11 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use weigh_engine::message_log::MessageLog;
 use weigh_engine::record::Beside;
-use weigh_limit::attribution::Observed;
 use weigh_model::background::Background;
 use weigh_model::body::Composer;
 use weigh_model::energy::Span;
 use weigh_model::event::Event;
+use weigh_model::headroom::Observed;
 use weigh_model::protocol::Dial;
 use weigh_model::{Doubt, Emulation, Load, Nanos, Trial};
 use weigh_observe::cpu::monotonic_ns;

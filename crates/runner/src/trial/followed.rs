@@ -2,8 +2,8 @@
 
 use std::sync::mpsc;
 
-use weigh_limit::attribution::Observed;
 use weigh_model::event::{Event, Interval, TrialFinished};
+use weigh_model::headroom::Observed;
 use weigh_model::{Condition, Trial};
 use weigh_report::summary::quantiles;
 use weigh_report::{RecordError, RunFolder, exports};

@@ -55,21 +55,21 @@ pub fn check_answered(outcome: &Outcome, job: &Job) -> Result<(), Failure> {
     let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
     let answers = ledger.acknowledged + errors + ledger.delivered.unwrap_or(0) + ledger.late;
     let is_asked = job.dial.confirms && job.load().pattern != Pattern::Hold;
-    if outcome.object_fault.is_some() {
+    if outcome.shards.object_fault.is_some() {
         // Nothing whole was asked.
         return Ok(());
     }
     // What a path swallowed says nothing of the target.
-    let is_cut_off = job.may_be_cut_off && outcome.bytes.1 == 0;
-    let is_idle = outcome.was_interrupted || ledger.scheduled == 0;
+    let is_cut_off = job.may_be_cut_off && outcome.shards.bytes.1 == 0;
+    let is_idle = outcome.shards.was_interrupted || ledger.scheduled == 0;
     if !is_asked || answers > 0 || is_idle || is_cut_off {
         return Ok(());
     }
-    let reason = outcome.first_loss.clone().unwrap_or_default();
+    let reason = outcome.shards.first_loss.clone().unwrap_or_default();
     // Whoever greets and then is silent, and keeps the connection, was ready. Without a greeting
     // all that came is the beginning of an answer that was never completed.
     let was_shut = !reason.is_empty() && reason != SILENCE;
-    let has_begun = outcome.bytes.1 > 0;
+    let has_begun = outcome.shards.bytes.1 > 0;
     if has_begun && !was_shut && (job.may_be_cut_off || greets(&job.dial)) {
         return Ok(());
     }
@@ -77,7 +77,7 @@ pub fn check_answered(outcome: &Outcome, job: &Job) -> Result<(), Failure> {
     let reason = match reason.as_str() {
         _ if has_begun && !was_shut => format!(
             "never completed an answer: {} bytes came, fewer than it announced",
-            outcome.bytes.1
+            outcome.shards.bytes.1
         ),
         "" => format!("took {} {spoken} messages and never answered", ledger.sent),
         _ => format!("never answered {spoken}: {reason}"),

@@ -8,17 +8,16 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::mounts::{Mount, Mounts, lists};
-use super::{PROCESSES, SET, Share};
+use super::mounts::{Mount, Mounts, Version, lists};
 use crate::pinning::CoreSet;
 
-/// Which of the kernel's two designs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Version {
-    /// A hierarchy for each controller (Documentation/admin-guide/cgroup-v1).
-    One,
-    /// One for all (Documentation/admin-guide/cgroup-v2.rst).
-    Two,
+/// What is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// The cores: their number is also how much of their time.
+    pub cores: Option<CoreSet>,
+    /// Memory of all processes together.
+    pub memory_bytes: Option<u64>,
 }
 
 /// One thing that is asked of a group.
@@ -274,3 +273,9 @@ const PERIOD_US: u32 = 100_000;
 /// A process that was killed leaves its group when it has ended.
 const REMOVED_WITHIN: Duration = Duration::from_secs(2);
 const REMOVAL_PAUSE: Duration = Duration::from_millis(2);
+
+/// The key of the set of cores.
+pub(crate) const SET: &str = "target.cores";
+
+/// The file that lists the processes of a group, and takes new ones.
+pub(crate) const PROCESSES: &str = "cgroup.procs";

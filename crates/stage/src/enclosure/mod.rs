@@ -11,22 +11,13 @@ use std::sync::Arc;
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-use crate::pinning::CoreSet;
-
 mod group;
 mod mounts;
 
-use group::{Group, Version, Wanted};
+pub use group::Share;
+use group::{Group, PROCESSES, SET, Wanted};
 use mounts::Mounts;
-
-/// What is asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Share {
-    /// The cores: their number is also how much of their time.
-    pub cores: Option<CoreSet>,
-    /// Memory of all processes together.
-    pub memory_bytes: Option<u64>,
-}
+use mounts::Version;
 
 /// A target's share of the machine while it runs. It goes when it is dropped, and whatever is
 /// left in it is killed.
@@ -142,12 +133,6 @@ impl Entry {
         Ok(())
     }
 }
-
-/// The key of the set of cores.
-const SET: &str = "target.cores";
-
-/// The file that lists the processes of a group, and takes new ones.
-const PROCESSES: &str = "cgroup.procs";
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::group::Version;
+/// Which of the kernel's two designs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    /// A hierarchy for each controller (Documentation/admin-guide/cgroup-v1).
+    One,
+    /// One for all (Documentation/admin-guide/cgroup-v2.rst).
+    Two,
+}
 
 /// Every hierarchy that is mounted.
 #[derive(Clone, Debug, Default)]

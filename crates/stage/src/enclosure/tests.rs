@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::path::Path;
 
 use super::*;
+use crate::pinning::CoreSet;
 use crate::process::{Ended, ManagedProcess, Start};
 
 /// A folder that stands in for `/sys/fs/cgroup`.

@@ -5,7 +5,8 @@ use weigh_stats::cost_model::Coefficients;
 use weigh_stats::quantile::interpolated;
 
 use super::asked::{Anchor, Asked, LaneAsked};
-use super::family::{Driver, Family, Load};
+use super::family::{Driver, Family};
+use super::observed::Load;
 use super::observed::{Way, arrivals};
 use super::outcome::{AnchorShown, BreakEvenShown, FamilyShown};
 

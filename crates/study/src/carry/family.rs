@@ -18,38 +18,8 @@ use weigh_stats::quantile::interpolated;
 use weigh_stats::random::Random;
 
 use super::asked::{Asked, FamilyAsked};
-use super::observed::{Amounts, Observed};
+use super::observed::{Amounts, Load, Observed};
 use super::outcome::{FamilyShown, HeldOutShown, MemoryShown, Term};
-
-/// What a server has to do, per second.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Load {
-    /// The value of the family's split.
-    pub variant: String,
-    /// Connections that stand.
-    pub connections: f64,
-    /// Messages.
-    pub messages: f64,
-    /// How often each of them reaches the server.
-    pub arrivals: f64,
-    /// Messages inside TLS.
-    pub sealed: f64,
-    /// Deliveries to subscribers.
-    pub deliveries: f64,
-    /// Connections opened, without TLS.
-    pub opened: f64,
-    /// Connections opened with a full handshake.
-    pub full: f64,
-    /// Connections opened with a resumed one.
-    pub resumed: f64,
-}
-
-impl Load {
-    /// What reaches the server: every message as often as it does, and every connection opened.
-    fn arrivals_per_s(&self) -> f64 {
-        self.messages * self.arrivals + self.opened + self.full + self.resumed
-    }
-}
 
 /// Something that takes processor time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -201,7 +171,7 @@ impl Family {
         let mut random = Random::new(SEED);
         let mut ratio = || match self.ratios.len() {
             0 => 1.0,
-            n => self.ratios[random.below(n)],
+            n => self.ratios[random.index(n)],
         };
         model.draws.iter().map(|draw| (draw, ratio())).collect()
     }

@@ -4,7 +4,8 @@ use weigh_report::figures::{count, time};
 use weigh_stats::cost_model::{Coefficients, ends};
 
 use super::asked::{Asked, LaneAsked};
-use super::family::{Family, Load};
+use super::family::Family;
+use super::observed::Load;
 use super::observed::{Observed, Way, arrivals};
 use super::outcome::{Carried, Floor, LanePoint, LaneShown, Reach, SearchShown};
 use crate::outcome::Link;

@@ -9,9 +9,38 @@ use weigh_report::summary::Cell;
 use weigh_report::summary::lateness::Lateness;
 
 use super::asked::{Asked, FamilyAsked, LaneAsked};
-use super::family::Load;
 use crate::outcome::Link;
 use crate::runs::RunMade;
+
+/// What a server has to do, per second.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Load {
+    /// The value of the family's split.
+    pub variant: String,
+    /// Connections that stand.
+    pub connections: f64,
+    /// Messages.
+    pub messages: f64,
+    /// How often each of them reaches the server.
+    pub arrivals: f64,
+    /// Messages inside TLS.
+    pub sealed: f64,
+    /// Deliveries to subscribers.
+    pub deliveries: f64,
+    /// Connections opened, without TLS.
+    pub opened: f64,
+    /// Connections opened with a full handshake.
+    pub full: f64,
+    /// Connections opened with a resumed one.
+    pub resumed: f64,
+}
+
+impl Load {
+    /// What reaches the server: every message as often as it does, and every connection opened.
+    pub(super) fn arrivals_per_s(&self) -> f64 {
+        self.messages * self.arrivals + self.opened + self.full + self.resumed
+    }
+}
 
 /// A cell, as evidence.
 #[derive(Clone, Debug)]

@@ -12,10 +12,13 @@ use crate::outcome::{ClaimOutcome, ComparedShown, Outcome, Replay};
 /// The six sentences, with how to read the answers beside them.
 pub(super) fn section(outcome: &Outcome) -> String {
     if outcome.claims.is_empty() {
-        return super::row(&format!("<p>{}</p>", replayed_what(outcome)), "");
+        return super::parts::row(&format!("<p>{}</p>", replayed_what(outcome)), "");
     }
     let sentences = sentences(outcome);
-    super::row(&format!("<p class=\"abstract\">{}</p>\n", sentences.join(" ")), &reading(outcome))
+    super::parts::row(
+        &format!("<p class=\"abstract\">{}</p>\n", sentences.join(" ")),
+        &reading(outcome),
+    )
 }
 
 /// The sentences as HTML.

@@ -7,8 +7,8 @@ use weigh_audit::Finding;
 use weigh_model::Rule;
 use weigh_report::page::document::escape;
 
+use super::parts::{fold, list};
 use super::prose::{and, counted};
-use super::{fold, list};
 use crate::study::Study;
 
 /// The rules that the paper's figures break.

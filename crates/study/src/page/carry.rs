@@ -4,7 +4,8 @@
 use weigh_report::figures::{bytes, count, three_digits, time};
 use weigh_report::page::document::escape;
 
-use super::{carry_charts, fold, list, pictures};
+use super::parts::{fold, list};
+use super::{carry_charts, pictures};
 use crate::carry::{Carried, CarryOutcome, FamilyShown, Floor, HeldOutShown, LaneShown, Reach};
 use crate::outcome::{Link, Outcome};
 

@@ -85,7 +85,7 @@ fn claim(claim: &ClaimOutcome, outcome: &Outcome) -> String {
     }
     html += "</div>\n";
     html += &answers(claim, one_host(outcome).is_none());
-    html += &super::fold("Evidence", &evidence(claim));
+    html += &super::parts::fold("Evidence", &evidence(claim));
     html + "</article>\n"
 }
 
@@ -226,7 +226,7 @@ fn evidence(claim: &ClaimOutcome) -> String {
     let unknown = claim.break_even.iter().filter(|one| one.value.is_none());
     cells(&claim.cells)
         + &because(claim)
-        + &super::list(unknown.map(|one| format!("Break-even: {}", prose(&one.sentence))))
+        + &super::parts::list(unknown.map(|one| format!("Break-even: {}", prose(&one.sentence))))
         + &conditions::table(claim)
         + &runs(claim)
 }
@@ -252,7 +252,7 @@ fn runs(claim: &ClaimOutcome) -> String {
         let replays: Vec<&str> = own.replays.iter().map(|answer| answer.name()).collect();
         format!("{}: {}; {}", escape(&own.run), and(&replays), own.why)
     });
-    format!("<p>Each run alone:</p>\n{}", super::list(items))
+    format!("<p>Each run alone:</p>\n{}", super::parts::list(items))
 }
 
 /// The published figures, a line for each series, then what is doubtful about them.
@@ -292,34 +292,7 @@ fn cells(cells: &[CellShown]) -> String {
             escape(&flag.confidence),
         )
     });
-    super::list(lines.chain(flags))
-}
-
-/// What a condition is for, in words.
-pub(super) fn role(role: Role, lane: usize, claim: &ClaimOutcome) -> String {
-    let what = match role {
-        Role::Printed => "as printed".to_owned(),
-        Role::Possible => "possible as printed".to_owned(),
-        Role::Replayed => "replayed".to_owned(),
-        Role::Named => {
-            let on = claim.replays.get(lane).map_or("", |replay| replay.on.as_str());
-            format!("replayed on {on}")
-        }
-        Role::Why => "why".to_owned(),
-    };
-    match claim.by_model.contains(&role) {
-        true => format!("{what}, in part modelled"),
-        false => what,
-    }
-}
-
-/// What the evidence says to a condition.
-pub(super) fn answer(answer: Answer) -> &'static str {
-    match answer {
-        Answer::Yes => "yes",
-        Answer::No => "no",
-        Answer::Undecided => "undecided",
-    }
+    super::parts::list(lines.chain(flags))
 }
 
 /// Digits of a hash that tell one file from another.

@@ -5,11 +5,10 @@ use std::fmt::Write as _;
 
 use weigh_report::page::document::escape;
 
-use super::claims::{answer, role};
 use super::numbers::{between, printed, with_interval};
 use super::prose::{prose, series, shorter};
 use crate::figures::number;
-use crate::outcome::{ClaimOutcome, Judged, Link, QuantityShown};
+use crate::outcome::{Answer, ClaimOutcome, Judged, Link, QuantityShown, Role};
 
 /// The conditions with what the evidence says, then what they are made of.
 pub(super) fn table(claim: &ClaimOutcome) -> String {
@@ -49,7 +48,7 @@ pub(super) fn table(claim: &ClaimOutcome) -> String {
             quantities.push(quantity);
         }
     }
-    html + &super::list(quantities.into_iter().map(quantity_item))
+    html + &super::parts::list(quantities.into_iter().map(quantity_item))
 }
 
 fn in_words(words: &str) -> String {
@@ -111,4 +110,31 @@ fn link(link: &Link) -> String {
         escape(&link.run),
         escape(&cell)
     )
+}
+
+/// What a condition is for, in words.
+pub(super) fn role(role: Role, lane: usize, claim: &ClaimOutcome) -> String {
+    let what = match role {
+        Role::Printed => "as printed".to_owned(),
+        Role::Possible => "possible as printed".to_owned(),
+        Role::Replayed => "replayed".to_owned(),
+        Role::Named => {
+            let on = claim.replays.get(lane).map_or("", |replay| replay.on.as_str());
+            format!("replayed on {on}")
+        }
+        Role::Why => "why".to_owned(),
+    };
+    match claim.by_model.contains(&role) {
+        true => format!("{what}, in part modelled"),
+        false => what,
+    }
+}
+
+/// What the evidence says to a condition.
+pub(super) fn answer(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Yes => "yes",
+        Answer::No => "no",
+        Answer::Undecided => "undecided",
+    }
 }

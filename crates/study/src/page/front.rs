@@ -19,7 +19,7 @@ pub(super) fn banner(outcome: &Outcome) -> String {
     if warnings.is_empty() {
         return String::new();
     }
-    let items = super::list(warnings.iter().map(|text| prose(text)));
+    let items = super::parts::list(warnings.iter().map(|text| prose(text)));
     format!(
         "<aside class=\"banner\" role=\"note\" aria-label=\"Warnings\"><b>Read this first</b>\n\
          {items}</aside>\n"

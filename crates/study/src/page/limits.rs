@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use weigh_report::page::document::escape;
 
 use super::method::run_link;
+use super::parts::{fold, list};
 use super::prose::{and, counted, prose, series, shorter, upper, with_times};
-use super::{fold, list};
 use crate::outcome::{DoubtShown, Outcome, RunOutcome};
 use crate::study::Study;
 

@@ -7,9 +7,9 @@ use weigh_model::Rule;
 use weigh_report::page::document::escape;
 
 use super::front::way_name;
+use super::parts::{fold, list, row};
 use super::plan_words;
 use super::prose::{and, counted, prose, upper};
-use super::{fold, list, row};
 use crate::outcome::{ExperimentOutcome, Outcome, RunOutcome};
 use crate::scale::Way;
 use crate::study::Study;

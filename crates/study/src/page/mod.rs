@@ -17,6 +17,7 @@ mod index;
 mod limits;
 mod method;
 mod numbers;
+mod parts;
 mod pictures;
 mod plan_words;
 mod prose;
@@ -71,29 +72,6 @@ fn numbered(id: &str, title: &str, content: &str) -> String {
          {content}</section>\n",
         escape(title)
     )
-}
-
-/// Text with notes beside it.
-fn row(text: &str, side: &str) -> String {
-    let side = match side {
-        "" => String::new(),
-        side => format!("<aside class=\"side\">{side}</aside>"),
-    };
-    format!("<div class=\"row\"><div>{text}</div>{side}</div>\n")
-}
-
-/// Content that is shown when it is asked for.
-fn fold(summary: &str, content: &str) -> String {
-    match content {
-        "" => String::new(),
-        content => format!("<details><summary>{summary}</summary>{content}</details>\n"),
-    }
-}
-
-/// A list of HTML items; nothing where there are none.
-fn list(items: impl IntoIterator<Item = String>) -> String {
-    let items: String = items.into_iter().map(|item| format!("<li>{item}</li>\n")).collect();
-    if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") }
 }
 
 const STYLE: &str = include_str!("paper.css");

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use weigh_report::page::document::escape;
 
-use super::fold;
+use super::parts::fold;
 use super::prose::counted;
 use crate::outcome::Outcome;
 use crate::scale::Way;

@@ -40,7 +40,7 @@ pub(super) fn section(outcome: &Outcome) -> String {
         );
     }
     let notes = asked.iter().flat_map(|tool| notes(tool));
-    html + &super::list(notes.chain(warnings(&asked)))
+    html + &super::parts::list(notes.chain(warnings(&asked)))
 }
 
 /// The figures of a tool that are compared, and its processor time and packets a message.

@@ -14,8 +14,8 @@ use super::written::{CompareFile, ScaleFile, ToolFile, ToolsFile};
 use super::{PLACES, Prints, Starts, Step, Tool, ToolCompare, ToolPlanned, VersionAsked};
 use crate::plan_reading::{derive_needs, placed};
 use crate::quantity_reading;
-use crate::reading::{Around, check_ids, tell};
 use crate::scale::{Scale, Way};
+use crate::slips::{Around, check_ids, no_figure, tell};
 use crate::study::Experiment;
 use crate::texts::{StudyProblems, StudyTexts};
 
@@ -333,17 +333,6 @@ fn compare(
     }
     let with = quantity_reading::read(&with, around, false)?;
     Ok(ToolCompare { figure, what, with, factor })
-}
-
-/// The message about a figure that a tool does not have.
-pub(crate) fn no_figure(tool: &Tool, figure: &str) -> (String, String) {
-    let figures = tool.figures();
-    let near = nearest(figure, figures.iter().map(String::as_str));
-    let mend = match near {
-        Some(near) => format!("did you mean {near}?"),
-        None => format!("it has {}", figures.join(", ")),
-    };
-    (format!("{} has no figure {figure:?}", tool.name), mend)
 }
 
 /// Reports places that have no value.

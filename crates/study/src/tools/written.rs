@@ -6,8 +6,32 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::{Spanned, Table};
 
-use super::{Prints, Starts};
 use crate::written::QuantityFile;
+
+/// How often a program is started in a repetition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum Starts {
+    /// Once for each message, one after another.
+    #[serde(rename = "message")]
+    EachMessage,
+    /// Once for all messages.
+    #[serde(rename = "once")]
+    Once,
+}
+
+/// What a program prints of its load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Prints {
+    /// Nothing that is read.
+    Nothing,
+    /// The JSON of autocannon (`--json`).
+    Autocannon,
+    /// The report of mqtt-stresser.
+    MqttStresser,
+    /// The summary of JMeter without its window (`-n`).
+    Jmeter,
+}
 
 /// Real client programs of a study, run beside its plans.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -114,7 +114,7 @@ fn copies_of_a_run_never_narrow_it_below_what_it_says() {
 fn less_evidence_is_never_narrower() {
     let mut random = Random::new(4);
     for seed in 0..12 {
-        let mean = 20.0 * random.uniform() - 10.0;
+        let mean = 20.0 * random.next_f64() - 10.0;
         let of = |runs: usize, spread: f64| {
             let all = (0..runs as u64).map(|at| run(mean, spread, 100 * seed + at, runs)).collect();
             half(together(all, false))

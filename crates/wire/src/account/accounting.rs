@@ -3,8 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
-use serde::{Deserialize, Serialize};
-
+use super::result::Counting;
 use crate::account::connection::{Connection, Transport};
 use crate::account::layers::Layers;
 use crate::account::result::{Account, Interface};
@@ -49,18 +48,6 @@ pub struct Notes {
     pub connections: usize,
     /// So many packets of each: half of them the first, half the last.
     pub packets: usize,
-}
-
-/// What counts as a packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Counting {
-    /// Packets as they go over a wire: a super-packet that the kernel or the card cuts into
-    /// segments counts as these segments, each with its headers.
-    #[default]
-    OnTheWire,
-    /// Packets as the capture saw them, as other tools count.
-    AsCaptured,
 }
 
 /// The two ends, the smaller first.

@@ -1,18 +1,8 @@
 //! Says what begins in each packet of a connection, in the words of whoever knows the protocol.
 
+use super::unit::Unit;
 use crate::account::note::PacketNote;
 use crate::stream::tls_unit;
-
-/// What begins at a place of a stream: a packet of a protocol, a request, a record of TLS.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unit {
-    /// What it is called.
-    pub name: String,
-    /// How many bytes it takes; `None` where its first bytes do not tell.
-    pub length: Option<u64>,
-    /// True if its sender asks for messages with it.
-    pub subscribes: bool,
-}
 
 /// Names what begins with the given bytes, of which there may be more or fewer than it takes;
 /// `None` where nothing that it knows does. The flag is true for what the end sent that opened the

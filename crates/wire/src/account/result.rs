@@ -2,13 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::account::accounting::Counting;
 use crate::account::connection::{Connection, Transport};
 use crate::account::traffic::Phases;
 use crate::doubt::Doubt;
 use crate::filter::Filter;
 use crate::packet::Link;
 use crate::stream::tls::TLS_1_3;
+
+/// What counts as a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counting {
+    /// Packets as they go over a wire: a super-packet that the kernel or the card cuts into
+    /// segments counts as these segments, each with its headers.
+    #[default]
+    OnTheWire,
+    /// Packets as the capture saw them, as other tools count.
+    AsCaptured,
+}
 
 /// What was on the wire while a capture ran, or in a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

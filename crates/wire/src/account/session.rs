@@ -2,9 +2,10 @@
 //! acknowledgement, or its beginning and its end.
 
 use crate::account::connection::{Connection, Ending, Transport};
-use crate::account::naming::{Namer, Unit, units};
+use crate::account::naming::{Namer, units};
 use crate::account::note::PacketNote;
 use crate::account::result::Account;
+use crate::account::unit::Unit;
 
 /// A session: one connection, and beside it one of whoever is sent the messages.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,118 +1,14 @@
 //! What travels between the parties of the world: handshakes, bytes, ends and resets.
 
-use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use weigh_model::Nanos;
 
 use super::Link;
+use super::ends::{End, EndId, LinkState, Listener, Travel, What};
 use super::state::{Notice, Socket, State};
 use crate::io::{Close, IoFault, Token};
-
-/// Index of one end of a connection in the world; never used again.
-pub(super) type EndId = usize;
-
-/// One end of a connection.
-pub(super) struct End {
-    party: usize,
-    pub(super) token: Token,
-    pub(super) link: usize,
-    /// The other end, once the connection has reached it.
-    peer: Option<EndId>,
-    to: SocketAddr,
-    listens: bool,
-    established: bool,
-    pub(super) closed: bool,
-    /// The end was announced to the peer ahead of the close.
-    shut: bool,
-    pub(super) received: VecDeque<u8>,
-    pub(super) readable_noted: bool,
-    /// Its party reads nothing for now.
-    pub(super) held: bool,
-    pub(super) finished: bool,
-    pub(super) finish_told: bool,
-    pub(super) failure: Option<IoFault>,
-    pub(super) failure_told: bool,
-    /// Bytes written and not known to be read.
-    outstanding: usize,
-    blocked: bool,
-    /// All bytes ever written.
-    written: u64,
-    /// After how many of them a cut comes.
-    cut_after: Option<u64>,
-    severed: bool,
-    /// When the last thing that left here arrives; nothing overtakes it.
-    last_arrival: Nanos,
-}
-
-/// One way to a listening address; index 0 leads away from the listener, 1 towards it.
-pub(super) struct LinkState {
-    pub(super) link: Link,
-    free_at: [Nanos; 2],
-}
-
-/// A listening socket.
-pub(super) struct Listener {
-    pub(super) party: usize,
-    backlog: u32,
-    waiting: u32,
-    /// How many connections have reached it.
-    reached: u64,
-}
-
-/// Something on its way.
-pub(super) struct Travel {
-    pub(super) at: Nanos,
-    order: u64,
-    pub(super) what: What,
-}
-
-/// What is on its way, by the end that it goes to; a first request goes to no end yet.
-pub(super) enum What {
-    Request { client: EndId, attempt: u32 },
-    Answer(EndId),
-    Confirmation(EndId),
-    Bytes(EndId, Vec<u8>),
-    Finish(EndId),
-    Failure(EndId, IoFault),
-    Window(EndId, usize),
-}
-
-impl LinkState {
-    pub(super) fn new(link: Link) -> LinkState {
-        LinkState { link, free_at: [Nanos(0); 2] }
-    }
-}
-
-impl End {
-    fn new(party: usize, token: Token, link: usize, to: SocketAddr) -> End {
-        End {
-            party,
-            token,
-            link,
-            peer: None,
-            to,
-            listens: false,
-            established: false,
-            closed: false,
-            shut: false,
-            received: VecDeque::new(),
-            readable_noted: false,
-            held: false,
-            finished: false,
-            finish_told: false,
-            failure: None,
-            failure_told: false,
-            outstanding: 0,
-            blocked: false,
-            written: 0,
-            cut_after: None,
-            severed: false,
-            last_arrival: Nanos(0),
-        }
-    }
-}
 
 /// What a party does with its sockets.
 impl State {
@@ -166,23 +62,25 @@ impl State {
         let Some(peer) = end.peer.filter(|_| end.established) else {
             return Ok(0);
         };
-        let room = self.links[end.link].link.buffer_bytes.saturating_sub(end.outstanding);
+        let room = self.links[end.link].link.buffer_bytes.saturating_sub(end.out.outstanding);
         let taken = bytes.len().min(room);
-        end.blocked = taken < bytes.len();
-        end.outstanding += taken;
-        let whole =
-            end.cut_after.map_or(taken, |cut| taken.min(cut.saturating_sub(end.written) as usize));
-        let severs =
-            !end.severed && end.cut_after.is_some_and(|cut| end.written + taken as u64 >= cut);
-        end.severed |= severs;
-        end.written += taken as u64;
+        end.out.blocked = taken < bytes.len();
+        end.out.outstanding += taken;
+        let whole = end
+            .out
+            .cut_after
+            .map_or(taken, |cut| taken.min(cut.saturating_sub(end.out.written) as usize));
+        let severs = !end.out.severed
+            && end.out.cut_after.is_some_and(|cut| end.out.written + taken as u64 >= cut);
+        end.out.severed |= severs;
+        end.out.written += taken as u64;
         self.parties[number].bytes.0 += taken as u64;
         for piece in bytes[..whole].chunks(SEGMENT_BYTES) {
             self.dispatch(id, What::Bytes(peer, piece.to_vec()), piece.len());
         }
         if severs {
             self.dispatch(id, What::Failure(peer, IoFault::Reset), 0);
-            let back = self.ends[id].last_arrival + self.links[self.ends[id].link].link.delay;
+            let back = self.ends[id].out.last_arrival + self.links[self.ends[id].link].link.delay;
             self.schedule(back, What::Failure(id, IoFault::Reset));
         }
         Ok(taken)
@@ -281,8 +179,8 @@ impl State {
             0 => 0,
             jitter => self.random.below(jitter.saturating_add(1)),
         };
-        let arrives = (leaves + way.link.delay + Nanos(late)).max(end.last_arrival);
-        end.last_arrival = arrives;
+        let arrives = (leaves + way.link.delay + Nanos(late)).max(end.out.last_arrival);
+        end.out.last_arrival = arrives;
         self.schedule(arrives, what);
     }
 
@@ -329,9 +227,9 @@ impl State {
             }
             What::Window(id, bytes) => {
                 let end = &mut self.ends[id];
-                end.outstanding = end.outstanding.saturating_sub(bytes);
-                if end.blocked && !end.closed && end.failure.is_none() {
-                    end.blocked = false;
+                end.out.outstanding = end.out.outstanding.saturating_sub(bytes);
+                if end.out.blocked && !end.closed && end.failure.is_none() {
+                    end.out.blocked = false;
                     self.parties[end.party].inbox.push_back(Notice::Writable(id));
                 }
             }
@@ -392,7 +290,7 @@ impl State {
         for cut in &self.cuts {
             if cut.to == to && cut.connection == connection {
                 let cut_end = if cut.from_listener { id } else { client };
-                self.ends[cut_end].cut_after = Some(cut.after_bytes);
+                self.ends[cut_end].out.cut_after = Some(cut.after_bytes);
             }
         }
         self.dispatch(id, What::Answer(client), 0);
@@ -415,27 +313,6 @@ impl State {
         self.dispatch(client, What::Confirmation(listening), 0);
     }
 }
-
-impl Ord for Travel {
-    /// The earliest is the greatest, as the heap wants it; equals in the order of departure.
-    fn cmp(&self, other: &Travel) -> Ordering {
-        (other.at, other.order).cmp(&(self.at, self.order))
-    }
-}
-
-impl PartialOrd for Travel {
-    fn partial_cmp(&self, other: &Travel) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Travel {
-    fn eq(&self, other: &Travel) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Travel {}
 
 /// The first port handed out for port 0.
 const FIRST_PORT: u16 = 40_000;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use weigh_model::Nanos;
-use weigh_model::random::Random;
+use weigh_stats::random::Random;
 
-use super::network::{End, EndId, LinkState, Listener, Travel};
+use super::ends::{End, EndId, LinkState, Listener, Travel};
 use super::{Cut, Link, Pause};
 use crate::io::{Close, Happening, IoFault, Token};
 

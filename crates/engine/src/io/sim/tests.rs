@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::time::Instant;
 
-use weigh_model::random::Random;
+use weigh_stats::random::Random;
 
 use super::*;
 use crate::io::epoll::EpollIo;

@@ -13,24 +13,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use weigh_model::protocol::{Dial, Host};
-use weigh_model::random::Random;
+use weigh_stats::random::Random;
 
 use super::{client, server};
+pub use session::ClientChoice;
 use session::{Session, Side};
 pub use tally::{Figures, Tally};
-
-/// What a client asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientChoice {
-    /// The host of the URL, with its port where that is not the scheme's own.
-    pub host: String,
-    /// The path of the URL, beginning with a slash.
-    pub path: String,
-    /// The subprotocol, which the server must take (MQTT 5.0, section 6: `mqtt`).
-    pub subprotocol: String,
-    /// Where keys and masks come from. A seed gives the same bytes again.
-    pub seed: u64,
-}
 
 /// The same clients, each inside WebSocket.
 pub fn wrap_dial(dial: Dial, choice: &ClientChoice, tally: &Arc<Tally>) -> Dial {

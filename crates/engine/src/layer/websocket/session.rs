@@ -5,13 +5,25 @@ use std::sync::Arc;
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
 use weigh_model::content::{Phase as Part, StreamCounts};
-use weigh_model::random::Random;
+use weigh_stats::random::Random;
 
-use super::ClientChoice;
 use super::codec::{Broken, CODE_NORMAL, Control, Decoder, Opcode, put_frame};
 use super::tally::{Figures, Tally};
 use super::upgrade::{self, Refusal, Upgrade};
 use crate::layer::session::Session as Layer;
+
+/// What a client asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientChoice {
+    /// The host of the URL, with its port where that is not the scheme's own.
+    pub host: String,
+    /// The path of the URL, beginning with a slash.
+    pub path: String,
+    /// The subprotocol, which the server must take (MQTT 5.0, section 6: `mqtt`).
+    pub subprotocol: String,
+    /// Where keys and masks come from. A seed gives the same bytes again.
+    pub seed: u64,
+}
 
 /// Which end it is.
 pub(super) enum Side {

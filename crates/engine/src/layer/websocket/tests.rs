@@ -3,7 +3,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
-use weigh_model::random::Random;
+use weigh_stats::random::Random;
 
 use super::codec::{Broken, Control, Decoder, Opcode, header_bytes, put_frame};
 use super::session::{Session, Side};

@@ -11,8 +11,8 @@ impl Desk {
     pub(in crate::shard) fn note_asked(&mut self, due: Nanos, sent: Nanos, is_counted: bool) {
         if is_counted {
             self.requests_awaited += 1;
-            self.recorder.polls += 1;
-            self.recorder.poll_lag.record((sent - due).0);
+            self.left.recorder.polls.made += 1;
+            self.left.recorder.polls.lag.record((sent - due).0);
         }
     }
 
@@ -28,9 +28,9 @@ impl Desk {
         };
         let is_delivered = self.message(state, handled, reading, late_request);
         if let (true, Reading::Whole(mark), Some(asked)) =
-            (is_delivered && self.is_marked, reading, state.traffic().asked)
+            (is_delivered && self.rules.is_marked, reading, state.traffic().asked)
         {
-            self.recorder.polled(mark.due, asked.sent, now, handled);
+            self.left.recorder.polls.delivered(mark.due, asked.sent, now, handled);
         }
     }
 
@@ -49,12 +49,12 @@ impl Desk {
             return;
         }
         self.requests_awaited -= 1;
-        self.recorder.polled_messages += u64::from(asked.messages);
+        self.left.recorder.polls.messages += u64::from(asked.messages);
         match result {
-            Ok(()) => self.recorder.empty_polls += u64::from(asked.messages == 0),
+            Ok(()) => self.left.recorder.polls.empty += u64::from(asked.messages == 0),
             Err(status) => {
-                self.recorder.polls_refused += 1;
-                self.first_refusal.get_or_insert(status);
+                self.left.recorder.polls.refused += 1;
+                self.left.first_refusal.get_or_insert(status);
             }
         }
     }
@@ -75,7 +75,7 @@ impl Desk {
             return false;
         };
         if batch.failed == 0 && !batch.warmup {
-            self.recorder.batch.record((now - batch.due).0);
+            self.left.recorder.batch.record((now - batch.due).0);
         }
         true
     }

@@ -27,7 +27,7 @@ impl Desk {
     /// one up must not make the tally grow.
     pub(super) fn sequences_below(&self, mark: &Mark) -> u64 {
         let place = (mark.producer / self.job.shards) as usize;
-        let account = self.accounts.producers.get(place);
+        let account = self.left.accounts.producers.get(place);
         match account.filter(|account| account.index == mark.producer) {
             Some(account) if mark.warmup => account.warmup_sent,
             Some(account) => account.sent,
@@ -41,14 +41,14 @@ impl Desk {
         let warmups = self.warmup_sent(producer);
         let warmup = number < warmups;
         let sequence = if warmup { number } else { number - warmups };
-        let (tag, due, lag) = (self.tag, Nanos(0), Nanos(0));
+        let (tag, due, lag) = (self.rules.tag, Nanos(0), Nanos(0));
         Reading::Whole(Mark { tag, warmup, producer, sequence, due, lag, own_lag: lag })
     }
 
     /// Warm-up messages that `producer` has sent, as far as this shard knows.
     pub(super) fn warmup_sent(&self, producer: u32) -> u64 {
         let place = (producer / self.job.shards) as usize;
-        let account = self.accounts.producers.get(place);
+        let account = self.left.accounts.producers.get(place);
         account.filter(|account| account.index == producer).map_or(0, |own| own.warmup_sent)
     }
 }

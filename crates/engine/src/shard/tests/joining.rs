@@ -39,12 +39,12 @@ fn groups_come_one_after_the_other_and_are_heard() {
         let (outcome, played) = scene.played();
         let ledger = &outcome.ledger;
         assert_eq!((ledger.sent, ledger.delivered, ledger.lost), (90, Some(90), Some(0)));
-        assert_eq!((outcome.opened, played.connections), (connects, connects));
+        assert_eq!((outcome.shards.opened, played.connections), (connects, connects));
         assert_eq!(by_stretches(&played, 500), [30, 30, 30], "{shards} shards");
-        let (first, last) = outcome.recorder.due_span.unwrap();
+        let (first, last) = outcome.shards.recorder.span.due.unwrap();
         assert_eq!(last - first, Nanos::from_secs(1), "two pauses");
         // A session each for subscriber and client lie between the turn and the first message.
-        let least = outcome.recorder.delivery.quantile(0.0).unwrap();
+        let least = outcome.shards.recorder.delivery.quantile(0.0).unwrap();
         assert!(least >= 4 * 50_000, "{least} ns");
         assert!(played.steps < 3_000, "{} steps", played.steps);
     }
@@ -58,9 +58,9 @@ fn what_is_heard_by_all_is_connected_before() {
     scene.load.subscribers = 1;
     scene.load.arrival = Arrival::Closed;
     let (outcome, played) = scene.played();
-    assert_eq!((outcome.ledger.delivered, outcome.opened), (Some(90), 31));
+    assert_eq!((outcome.ledger.delivered, outcome.shards.opened), (Some(90), 31));
     assert_eq!(by_stretches(&played, 500), [30, 30, 30]);
-    assert!(outcome.set_up.is_some(), "the subscriber stood before the load");
+    assert!(outcome.shards.set_up.is_some(), "the subscriber stood before the load");
 }
 
 /// While connections are refused, a client is tried again, and what it has to send is late and not
@@ -71,7 +71,7 @@ fn who_cannot_connect_at_its_turn_is_tried_again_and_accounted_for() {
     scene.refuse = Some((Nanos::from_millis(450), Nanos::from_millis(600)));
     let (outcome, _) = scene.played();
     assert_eq!((outcome.ledger.sent, outcome.ledger.delivered), (90, Some(90)));
-    assert!(outcome.lost_links >= 10, "{}", outcome.lost_links);
+    assert!(outcome.shards.lost_links >= 10, "{}", outcome.shards.lost_links);
     scene.refuse = Some((Nanos::from_millis(450), Nanos::from_secs(50)));
     let (outcome, played) = scene.played();
     let ledger = &outcome.ledger;
@@ -130,7 +130,7 @@ fn a_share_is_sent_at_the_beginning_of_each_second() {
         assert!(played.ended >= Nanos::from_secs(4) && played.ended < Nanos::from_millis(4_300));
         assert!(played.steps < 3_000, "{} steps", played.steps);
         if confirms {
-            let slowest = outcome.recorder.response.max().unwrap();
+            let slowest = outcome.shards.recorder.response.max().unwrap();
             assert!(slowest < 2_000_000, "{slowest} ns: whoever waits for a second is not late");
         }
     }

@@ -1,8 +1,9 @@
 //! Loads far beyond what is taken: every message is accounted for, and what waits is bounded.
 
+use weigh_model::units::parse_rate;
+
 use super::*;
 use crate::shard::backlog::{BACKLOG_MAX, RELEASED_MAX};
-use weigh_model::units::parse_rate;
 
 /// Due messages that a shard holds in memory.
 pub(super) fn waiting(shard: &Shard) -> usize {
@@ -10,7 +11,7 @@ pub(super) fn waiting(shard: &Shard) -> usize {
         Role::Producer => link.state.traffic().waiting.len(),
         Role::Consumer => 0,
     };
-    shard.backlog.len() + shard.links.iter().map(of_link).sum::<usize>()
+    shard.source.backlog.len() + shard.links.iter().map(of_link).sum::<usize>()
 }
 
 /// Four connections with a window of one and a round trip of 100 µs take 40,000 messages a second.
@@ -56,7 +57,7 @@ fn a_stop_accounts_for_what_was_due_until_then() {
         let mut scene = overloaded(rate);
         scene.stops = vec![Nanos::from_millis(30)];
         let (outcome, played) = scene.played();
-        assert!(outcome.was_interrupted && played.ended < Nanos::from_millis(100), "{rate}");
+        assert!(outcome.shards.was_interrupted && played.ended < Nanos::from_millis(100), "{rate}");
         let offered = outcome.ledger.messages;
         assert!((200_000..300_000).contains(&offered), "{rate}: {offered}");
         assert!(played.waiting_max.0 <= BACKLOG_MAX + 4, "{rate}: {:?}", played.waiting_max);
@@ -84,12 +85,12 @@ fn bursts_leave_together_or_singly() {
     let (singly, _) = scene.played();
     for outcome in [&together, &singly] {
         assert_eq!(outcome.ledger.sent, 200);
-        assert_eq!(outcome.recorder.send_lag.count(), 200);
+        assert_eq!(outcome.shards.recorder.lags.all.count(), 200);
     }
     assert_eq!(singly.messages_per_write(&scene.load), Some(1.0));
-    assert_eq!(singly.recorder.writes, 200);
+    assert_eq!(singly.shards.recorder.writes, 200);
     // Four clients, 50 messages each, 16 in flight: 16, 16, 16, 2.
-    assert_eq!(together.recorder.writes, 16);
+    assert_eq!(together.shards.recorder.writes, 16);
     let says = |outcome: &Outcome| {
         let doubts = outcome.doubts(&scene.load, true);
         doubts.iter().any(|doubt| matches!(doubt, Doubt::Burst(_)))

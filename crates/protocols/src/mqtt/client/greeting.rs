@@ -29,8 +29,8 @@ impl Client {
         });
         let connect = Connect {
             version: plan.version,
-            clean: plan.clean,
-            keep_alive_s: plan.keep_alive_s,
+            clean: plan.session.clean,
+            keep_alive_s: plan.session.keep_alive_s,
             properties: section.properties(),
             client_id: &client_id,
             will,
@@ -59,7 +59,7 @@ impl Client {
             }
             return Err(Fault::Refused { code: u16::from(connack.code), reason });
         }
-        if connack.session_present && self.plan.clean {
+        if connack.session_present && self.plan.session.clean {
             let what = "a session is present after a clean start (MQTT section 3.2.2.1.1)";
             return Err(Fault::Malformed(what.to_owned()));
         }
@@ -129,8 +129,8 @@ impl Client {
 
     fn ready(&mut self, emit: Emit<'_>) {
         self.state = State::Ready;
-        if self.seat.role == Role::Producer && self.plan.window < u16::MAX {
-            emit(Signal::Granted("receive_maximum_assumed", u64::from(self.plan.window)));
+        if self.seat.role == Role::Producer && self.plan.session.window < u16::MAX {
+            emit(Signal::Granted("receive_maximum_assumed", u64::from(self.plan.session.window)));
         }
         emit(Signal::Ready);
     }
@@ -145,7 +145,7 @@ impl Client {
                 .map(char::from)
                 .collect();
             let text = || format!("it begins with \"{shown}\"");
-            let text = crate::answers_in_tls(input).unwrap_or_else(text);
+            let text = crate::requests::answers_in_tls(input).unwrap_or_else(text);
             return Err(Fault::OtherProtocol(text));
         }
         // A 3.1.1 server refuses MQTT 5 in its own format, two bytes long.

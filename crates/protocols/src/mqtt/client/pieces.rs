@@ -4,45 +4,10 @@
 use weigh_model::connection::{Emit, Fault, Outbox, Signal};
 use weigh_model::content::Phase;
 
-use super::super::codec::{self, Limits, Qos};
+use super::super::codec;
+use super::super::codec::Limits;
+use super::partial::Incoming;
 use super::{Client, State};
-
-/// A message of which a part has been sent.
-#[derive(Debug)]
-pub(super) struct Outgoing {
-    left: u64,
-    /// It was not taken at all: nothing of it is sent.
-    pub(super) is_refused: bool,
-    /// What is to be said after it.
-    pub(super) kept: Outbox,
-}
-
-/// A message of which a part has come in.
-#[derive(Debug)]
-pub(super) struct Incoming {
-    left: usize,
-    qos: Qos,
-    packet_id: u16,
-    is_new: bool,
-}
-
-impl Outgoing {
-    pub(super) fn new(left: u64, is_refused: bool) -> Outgoing {
-        Outgoing { left, is_refused, kept: Outbox::default() }
-    }
-
-    /// Appends the next piece; true if it was the last one.
-    pub(super) fn put(&mut self, piece: &[u8], out: &mut Outbox) -> bool {
-        self.left = self.left.saturating_sub(piece.len() as u64);
-        if !self.is_refused {
-            out.put(piece);
-        }
-        if self.left == 0 {
-            out.put(self.kept.bytes());
-        }
-        self.left == 0
-    }
-}
 
 impl Client {
     /// Takes what there is of a message that comes in pieces: how many bytes that was.

@@ -10,6 +10,7 @@ mod publish;
 mod reason;
 mod session;
 mod subscribe;
+mod terms;
 
 pub use acknowledge::{Ack, AckKind};
 pub use connect::{Connack, Connect, Will};
@@ -19,40 +20,13 @@ pub use publish::Publish;
 pub use reason::{connack_words, words};
 pub use session::{Auth, Disconnect, encode_pingreq, encode_pingresp};
 pub use subscribe::{Filter, Options, Suback, Subscribe, Unsuback, Unsubscribe};
+pub use terms::{Fault, Qos, Version};
 
 use cursor::Cursor;
-
-/// The two versions that are spoken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Version {
-    /// MQTT 3.1.1, protocol level 4.
-    V311,
-    /// MQTT 5, protocol level 5.
-    V5,
-}
-
-/// Quality of service (section 4.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Qos {
-    /// QoS 0.
-    AtMostOnce,
-    /// QoS 1.
-    AtLeastOnce,
-    /// QoS 2.
-    ExactlyOnce,
-}
-
-impl Qos {
-    /// The level of a two-bit field; `None` for 3 and above.
-    pub fn from_bits(bits: u8) -> Option<Qos> {
-        match bits {
-            0 => Some(Qos::AtMostOnce),
-            1 => Some(Qos::AtLeastOnce),
-            2 => Some(Qos::ExactlyOnce),
-            _ => None,
-        }
-    }
-}
+use terms::{
+    AUTH, CONNACK, CONNECT, DISCONNECT, PINGREQ, PINGRESP, PUBACK, PUBCOMP, PUBLISH, PUBREC,
+    PUBREL, SUBACK, SUBSCRIBE, UNSUBACK, UNSUBSCRIBE,
+};
 
 /// What a decoder accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,28 +38,6 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits { packet_bytes_max: PACKET_BYTES_MAX }
-    }
-}
-
-/// What is wrong with a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what} (MQTT section {section})")]
-pub struct Fault {
-    /// The reason code that says so to the peer (section 2.4), 0x80 and above.
-    pub reason: u8,
-    /// What is wrong, in words.
-    pub what: &'static str,
-    /// The section that is broken.
-    pub section: &'static str,
-}
-
-impl Fault {
-    pub(crate) const fn malformed(what: &'static str, section: &'static str) -> Fault {
-        Fault { reason: 0x81, what, section }
-    }
-
-    pub(crate) const fn protocol(what: &'static str, section: &'static str) -> Fault {
-        Fault { reason: 0x82, what, section }
     }
 }
 
@@ -301,19 +253,3 @@ const KINDS: [(u8, Kind); 15] = [
     (DISCONNECT, Kind::Disconnect),
     (AUTH, Kind::Auth),
 ];
-
-const CONNECT: u8 = 1;
-const CONNACK: u8 = 2;
-const PUBLISH: u8 = 3;
-const PUBACK: u8 = 4;
-const PUBREC: u8 = 5;
-const PUBREL: u8 = 6;
-const PUBCOMP: u8 = 7;
-const SUBSCRIBE: u8 = 8;
-const SUBACK: u8 = 9;
-const UNSUBSCRIBE: u8 = 10;
-const UNSUBACK: u8 = 11;
-const PINGREQ: u8 = 12;
-const PINGRESP: u8 = 13;
-const DISCONNECT: u8 = 14;
-const AUTH: u8 = 15;

@@ -13,7 +13,7 @@
 //! below half the smallest round trip, which holds for a single exchange without any assumption
 //! (RFC 5905, section 8: the offset's error is at most half the delay).
 
-use crate::Refusal;
+use weigh_stats::Refusal;
 
 /// One exchange, in whole units of the two clocks (the same unit for both).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,7 +243,7 @@ const SLACK: f64 = 1e-3;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use weigh_stats::random::Random;
 
     const SECOND: f64 = 1e9;
 
@@ -260,9 +260,9 @@ mod tests {
     impl World {
         fn new(seed: u64) -> World {
             let mut random = Random::new(seed);
-            let offset = if random.uniform() < 0.5 { -0.05 } else { 0.05 } * SECOND;
-            let drift = if random.uniform() < 0.5 { -1e-4 } else { 1e-4 };
-            let least = (random.uniform() * 0.02 * SECOND, random.uniform() * 0.02 * SECOND);
+            let offset = if random.next_f64() < 0.5 { -0.05 } else { 0.05 } * SECOND;
+            let drift = if random.next_f64() < 0.5 { -1e-4 } else { 1e-4 };
+            let least = (random.next_f64() * 0.02 * SECOND, random.next_f64() * 0.02 * SECOND);
             World { offset, drift, least, jitter: 0.01 * SECOND, random }
         }
 
@@ -271,7 +271,7 @@ mod tests {
         }
 
         fn delay(&mut self, least: f64) -> f64 {
-            least - self.jitter * (1.0 - self.random.uniform()).ln()
+            least - self.jitter * (1.0 - self.random.next_f64()).ln()
         }
 
         fn exchange(&mut self, own: f64) -> Exchange {

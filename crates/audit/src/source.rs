@@ -1,0 +1,44 @@
+//! Files to audit, and what is wrong with those that cannot be read.
+
+use std::fmt;
+
+/// A file to audit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its name, for the places of findings.
+    pub name: String,
+    /// What stands in it.
+    pub text: String,
+}
+
+/// A file that cannot be read: where, what, and the mend.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Unreadable {
+    place: String,
+    problem: String,
+    mend: String,
+}
+
+impl Unreadable {
+    /// A problem with a file as a whole.
+    pub fn new(place: &str, problem: impl Into<String>, mend: impl Into<String>) -> Unreadable {
+        Unreadable { place: place.to_owned(), problem: problem.into(), mend: mend.into() }
+    }
+
+    /// A problem in one line of it, from 1.
+    pub fn at(
+        place: &str,
+        line: u64,
+        problem: impl Into<String>,
+        mend: impl Into<String>,
+    ) -> Unreadable {
+        Unreadable::new(&format!("{place}, line {line}"), problem, mend)
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Unreadable { place, problem, mend } = self;
+        write!(f, "{place}: {problem}; {mend}")
+    }
+}

@@ -1,0 +1,36 @@
+//! What servers print and what they are asked, whichever server it is.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+
+use weigh_runner::exit::Stop;
+use weigh_stage::serve_lines::{Request, error_line};
+
+use crate::show::output;
+
+/// Reads where to listen.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    // A name such as localhost stands for addresses; IPv4 first, as elsewhere.
+    let found = text.to_socket_addrs().map(Iterator::collect::<Vec<SocketAddr>>);
+    let mut found = found.unwrap_or_default();
+    found.sort_by_key(SocketAddr::is_ipv6);
+    found.first().copied().ok_or_else(|| {
+        "no address with a port: type 127.0.0.1:1883, [::1]:1883, or 127.0.0.1:0 for a free port"
+            .to_owned()
+    })
+}
+
+/// The answer to a request.
+pub fn answer(request: &str, count: impl Fn() -> Result<String, String>) -> String {
+    match Request::parse(request) {
+        Ok(Request::Report) => count().unwrap_or_else(|error| error_line(&error)),
+        Err(error) => error_line(&error),
+    }
+}
+
+/// Whoever started us may read line by line, so every line is flushed.
+pub fn say(line: &str) -> Result<(), Stop> {
+    output::put(&format!("{line}\n"))
+}
