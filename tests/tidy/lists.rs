@@ -15,11 +15,8 @@ pub const RECORDS: &[(&str, &str, &str)] = &[
 
 /// Functions that are one table, an entry for each variant: in pieces they would be harder to
 /// read, and the compiler could no longer tell that an entry is missing.
-pub const TABLES: &[(&str, &str)] = &[
-    ("crates/model/src/doubt.rs", "words"),
-    ("crates/plan/src/contradiction.rs", "in_plan"),
-    ("src/planning/options.rs", "in_flags"),
-];
+pub const TABLES: &[(&str, &str)] =
+    &[("crates/plan/src/contradiction.rs", "in_plan"), ("src/planning/options.rs", "in_flags")];
 
 pub const EMPTY_WORDS: &[&str] =
     &["util", "utils", "common", "helper", "helpers", "manager", "managers"];

@@ -185,6 +185,14 @@ pub fn is_amortised(answers_per_wakeup: f64) -> bool {
     answers_per_wakeup >= AMORTISED_MIN
 }
 
+/// A number that a reader takes in at once: `950`, `12,400`, `3.1 million`.
+pub(crate) fn large(number: u64) -> String {
+    match number {
+        0..1_000_000 => grouped(number as f64),
+        _ => format!("{:.1} million", number as f64 / 1e6),
+    }
+}
+
 /// A number with its thousands apart: `25,000`; below 100 with a digit after the point, unless it
 /// is whole.
 pub fn grouped(number: f64) -> String {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::doubt::DoubtRecord;
+use crate::warnings::WarningRecord;
 
 /// The energy of one trial, or why there is none. Times are nanoseconds since 1970 on a clock that
 /// nobody corrects while a run goes on: what the monotonic clock showed, moved once.
@@ -53,7 +53,7 @@ pub struct EnergyMeasured {
     pub absent: Option<String>,
     /// What makes it doubtful.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub doubts: Vec<DoubtRecord>,
+    pub doubts: Vec<WarningRecord>,
 }
 
 impl EnergyMeasured {

@@ -9,7 +9,6 @@ use crate::background::BackgroundRan;
 use crate::calibration::Calibration;
 use crate::condition::{LOSS_RATIO, LOST, resolve};
 use crate::connections::Connections;
-use crate::doubt::{Doubt, DoubtRecord};
 use crate::energy::{EnergyMeasured, LoadPulses, LogAligned, MeterChosen};
 use crate::ledger::Ledger;
 use crate::modelled::{Activity, EnergyBasis};
@@ -18,6 +17,7 @@ use crate::protocol::Guarantee;
 use crate::server::ServerReport;
 use crate::session::SessionPackets;
 use crate::trial::Point;
+use crate::warnings::{Warning, WarningRecord};
 
 /// The version of the journal's format.
 pub const JOURNAL_SCHEMA: &str = "weigh/journal/1";
@@ -360,7 +360,7 @@ pub struct TrialFinished {
     /// Where every message went.
     pub ledger: Ledger,
     /// What makes the result doubtful.
-    pub doubts: Vec<DoubtRecord>,
+    pub doubts: Vec<WarningRecord>,
     /// What the server granted or announced, the least over all connections.
     pub granted: BTreeMap<String, u64>,
     /// The reference server's own count.
@@ -380,7 +380,7 @@ pub struct TrialFinished {
 impl TrialFinished {
     /// True if a signal cut it short: a resumed run does the trial again.
     pub fn is_cut_short(&self) -> bool {
-        let interrupted = Doubt::Interrupted.record().code;
+        let interrupted = Warning::Interrupted.record().code;
         self.doubts.iter().any(|doubt| doubt.code == interrupted)
     }
 

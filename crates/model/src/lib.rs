@@ -45,6 +45,7 @@ pub mod tls;
 pub mod trial;
 pub mod units;
 pub mod visible;
+pub mod warnings;
 pub mod websocket;
 
 pub use arrival::Arrival;
@@ -60,3 +61,4 @@ pub use protocol::{Guarantee, Protocol};
 pub use rule::Rule;
 pub use trial::Trial;
 pub use units::{Nanos, Rate};
+pub use warnings::Warning;

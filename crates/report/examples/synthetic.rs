@@ -19,7 +19,7 @@ use weigh_model::event::{
 use weigh_model::ledger::{Cause, Ledger};
 use weigh_model::plan::Plan;
 use weigh_model::trial::Point;
-use weigh_model::{Doubt, Guarantee};
+use weigh_model::{Guarantee, Warning};
 use weigh_report::journal::JOURNAL;
 use weigh_report::{RunFolder, Summary};
 use weigh_stats::Histogram;
@@ -236,9 +236,9 @@ impl Told {
         ledger
     }
 
-    fn doubts(&self) -> Vec<weigh_model::doubt::DoubtRecord> {
+    fn doubts(&self) -> Vec<weigh_model::warnings::WarningRecord> {
         match self.loses() {
-            true => vec![Doubt::QuantileInLoss("response_time_ns", "p90").record()],
+            true => vec![Warning::QuantileInLoss("response_time_ns", "p90").record()],
             false => Vec::new(),
         }
     }

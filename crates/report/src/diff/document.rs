@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use weigh_model::doubt::DoubtRecord;
+use weigh_model::warnings::WarningRecord;
 
 use crate::summary::shape::DoubtShape;
 use crate::summary::{Ratio, Verdict};
@@ -21,7 +21,7 @@ pub struct Diff {
     pub b: RunHead,
     /// What makes the whole comparison doubtful.
     #[schemars(with = "Vec<DoubtShape>")]
-    pub doubts: Vec<DoubtRecord>,
+    pub doubts: Vec<WarningRecord>,
     /// Cells that only A has.
     pub only_in_a: Vec<String>,
     /// Cells that only B has.

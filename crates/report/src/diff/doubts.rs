@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use weigh_model::doubt::{DoubtRecord, Severity};
 use weigh_model::plan::Plan;
+use weigh_model::warnings::{Severity, WarningRecord};
 
 use super::matching::Matched;
 use crate::figures::bytes;
 use crate::summary::Summary;
 
 /// All of them, the gravest first.
-pub(crate) fn all(a: &Summary, b: &Summary, matched: &Matched) -> Vec<DoubtRecord> {
+pub(crate) fn all(a: &Summary, b: &Summary, matched: &Matched) -> Vec<WarningRecord> {
     let mut doubts = Vec::new();
     doubts.extend(same_run(a, b));
     doubts.extend(hosts(a, b));
@@ -24,12 +24,12 @@ pub(crate) fn all(a: &Summary, b: &Summary, matched: &Matched) -> Vec<DoubtRecor
     doubts
 }
 
-fn doubt(code: &str, text: String, advice: &str) -> DoubtRecord {
+fn doubt(code: &str, text: String, advice: &str) -> WarningRecord {
     let (code, advice) = (code.to_owned(), advice.to_owned());
-    DoubtRecord { code, severity: Severity::Doubt, text, advice }
+    WarningRecord { code, severity: Severity::Doubt, text, advice }
 }
 
-fn same_run(a: &Summary, b: &Summary) -> Option<DoubtRecord> {
+fn same_run(a: &Summary, b: &Summary) -> Option<WarningRecord> {
     let is_same = a.run.id == b.run.id && a.run.started == b.run.started;
     is_same.then(|| {
         let text = format!("A and B are the same run, {}", a.run.id);
@@ -37,7 +37,7 @@ fn same_run(a: &Summary, b: &Summary) -> Option<DoubtRecord> {
     })
 }
 
-fn hosts(a: &Summary, b: &Summary) -> Option<DoubtRecord> {
+fn hosts(a: &Summary, b: &Summary) -> Option<WarningRecord> {
     let (old, new) = (&a.run.host, &b.run.host);
     let memory = [old, new].map(|host| bytes(host.memory_bytes as f64));
     let cores = [old, new].map(|host| host.cores.to_string());
@@ -61,7 +61,7 @@ fn hosts(a: &Summary, b: &Summary) -> Option<DoubtRecord> {
 }
 
 /// What both plans decide for all cells; what points hold is how cells are matched.
-fn plans(a: &Summary, b: &Summary) -> Option<DoubtRecord> {
+fn plans(a: &Summary, b: &Summary) -> Option<WarningRecord> {
     let points: Vec<&String> =
         [a, b].iter().flat_map(|run| &run.cells).flat_map(|cell| cell.point.keys()).collect();
     let (old, new) = (decided(&a.run.plan), decided(&b.run.plan));
@@ -117,7 +117,7 @@ fn changes<'f>(facts: impl Iterator<Item = (&'f str, &'f String, &'f String)>) -
 
 /// Targets that are not what they were. Our own reference servers carry our version, which has a
 /// doubt of its own.
-fn targets(matched: &Matched) -> Option<DoubtRecord> {
+fn targets(matched: &Matched) -> Option<WarningRecord> {
     let mut changed: Vec<String> = Vec::new();
     for (a, b) in &matched.pairs {
         let is_ours = a.target.starts_with("weigh ") && b.target.starts_with("weigh ");
@@ -132,7 +132,7 @@ fn targets(matched: &Matched) -> Option<DoubtRecord> {
     })
 }
 
-fn versions(a: &Summary, b: &Summary) -> Option<DoubtRecord> {
+fn versions(a: &Summary, b: &Summary) -> Option<WarningRecord> {
     let (old, new) = (&a.run.version, &b.run.version);
     (old != new).then(|| {
         let text = format!("weigh {old} measured A, weigh {new} measured B");
@@ -142,7 +142,7 @@ fn versions(a: &Summary, b: &Summary) -> Option<DoubtRecord> {
     })
 }
 
-fn unfinished(name: &str, run: &Summary) -> Option<DoubtRecord> {
+fn unfinished(name: &str, run: &Summary) -> Option<WarningRecord> {
     (run.run.outcome != "done").then(|| {
         let text = format!("{name} is {}: some of its cells may be missing", run.run.outcome);
         doubt("run-not-done", text, "resume it, or weigh again")

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use weigh_model::Condition;
 use weigh_model::condition::LOSS_RATIO;
-use weigh_model::doubt::DoubtRecord;
 use weigh_model::event::Event;
+use weigh_model::warnings::WarningRecord;
 
 use crate::journal::{BadLine, JOURNAL, Reader, RecordError, RunFolder};
 use crate::summary::trials::finished_trials;
@@ -166,8 +166,8 @@ fn joined(of_runs: &[&Cell]) -> Cell {
             *least = (*least).min(other.samples.get(time).copied().unwrap_or(0));
         }
         let is_new =
-            |doubt: &&DoubtRecord| cell.doubts.iter().all(|known| known.code != doubt.code);
-        let new: Vec<DoubtRecord> = other.doubts.iter().filter(is_new).cloned().collect();
+            |doubt: &&WarningRecord| cell.doubts.iter().all(|known| known.code != doubt.code);
+        let new: Vec<WarningRecord> = other.doubts.iter().filter(is_new).cloned().collect();
         cell.doubts.extend(new);
     }
     cell

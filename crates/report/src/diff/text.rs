@@ -210,7 +210,7 @@ fn only(diff: &Diff) -> Vec<String> {
 }
 
 fn doubts(diff: &Diff) -> Vec<String> {
-    let line = |doubt: &weigh_model::doubt::DoubtRecord| {
+    let line = |doubt: &weigh_model::warnings::WarningRecord| {
         format!("  {}: {}; {}", doubt.code, doubt.text, doubt.advice)
     };
     titled("doubts:", diff.doubts.iter().map(line).collect())

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use weigh_model::doubt::{DoubtRecord, Severity};
+use weigh_model::warnings::{Severity, WarningRecord};
 
 use super::document::escape;
 use crate::summary::Summary;
@@ -11,7 +11,7 @@ use crate::summary::cell_name::point_name;
 
 /// A doubt and the cells it is about.
 struct Shared<'a> {
-    doubt: &'a DoubtRecord,
+    doubt: &'a WarningRecord,
     cells: Vec<&'a str>,
 }
 

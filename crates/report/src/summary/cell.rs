@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weigh_model::doubt::DoubtRecord;
 use weigh_model::ledger::Ledger;
 use weigh_model::protocol::Guarantee;
 use weigh_model::trial::Point;
+use weigh_model::warnings::WarningRecord;
 
 use super::metric::Metric;
 use super::shape::{DoubtShape, GuaranteeShape, LedgerShape};
@@ -47,7 +47,7 @@ pub struct Cell {
     pub ledger: Ledger,
     /// What makes the result doubtful, each once.
     #[schemars(with = "Vec<DoubtShape>")]
-    pub doubts: Vec<DoubtRecord>,
+    pub doubts: Vec<WarningRecord>,
     /// What the server granted or announced, the least over all repetitions.
     pub granted: BTreeMap<String, u64>,
     /// How many repetitions took which course within the measured window: `flat`, `warm-up`,

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use weigh_model::Doubt;
-use weigh_model::doubt::{DoubtRecord, Severity};
+use weigh_model::Warning;
 use weigh_model::event::TrialFinished;
 use weigh_model::ledger::Ledger;
 use weigh_model::plan::Plan;
 use weigh_model::trial::Point;
+use weigh_model::warnings::{Severity, WarningRecord};
 
 use super::cell::{Cell, Failure, REPETITIONS_MIN};
 use super::cell_name::{name, varied_keys};
@@ -150,10 +150,10 @@ fn doubts(
     ledger: &Ledger,
     failed: Vec<&Failure>,
     (plan, energies): (&Plan, &Energies<'_>),
-) -> Vec<DoubtRecord> {
-    let mut doubts: Vec<DoubtRecord> = Vec::new();
-    let mut add = |doubt: DoubtRecord| {
-        let is_same = |known: &DoubtRecord| {
+) -> Vec<WarningRecord> {
+    let mut doubts: Vec<WarningRecord> = Vec::new();
+    let mut add = |doubt: WarningRecord| {
+        let is_same = |known: &WarningRecord| {
             known.code == doubt.code && without_figures(&known.text) == without_figures(&doubt.text)
         };
         if !doubts.iter().any(is_same) {
@@ -165,13 +165,13 @@ fn doubts(
     let broken = trials.iter().flat_map(|trial| lint::trial::doubts(trial, plan));
     broken.map(|doubt| doubt.record()).for_each(&mut add);
     for contradiction in trials.iter().filter_map(|trial| trial.ledger.contradiction()) {
-        add(Doubt::LedgerContradiction(contradiction).record());
+        add(Warning::LedgerContradiction(contradiction).record());
     }
     if ledger.delivered.is_none() {
-        add(Doubt::Unconfirmed.record());
+        add(Warning::Unconfirmed.record());
     }
     for failure in failed {
-        add(DoubtRecord {
+        add(WarningRecord {
             code: "trial-failed".to_owned(),
             severity: Severity::Doubt,
             text: format!("a repetition could not be done: {}", failure.error),
@@ -180,7 +180,7 @@ fn doubts(
         });
     }
     if (trials.len() as u32) < REPETITIONS_MIN {
-        add(Doubt::FewRepetitions(trials.len() as u32).record());
+        add(Warning::FewRepetitions(trials.len() as u32).record());
     }
     doubts
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use weigh_model::event::{Event, Interval, TrialFinished};
 use weigh_model::plan::Plan;
-use weigh_model::{Arrival, Doubt, Pattern};
+use weigh_model::{Arrival, Pattern, Warning};
 use weigh_stats::steady_state::{Better, State, SteadyState};
 
 use super::lint::asked::Asked;
@@ -64,7 +64,7 @@ impl<'a> Courses<'a> {
 
 /// The doubt where most repetitions, two at least, were not at rest in the same or in different
 /// ways. One in twenty flat series is taken for something else, so a single one says nothing.
-pub(crate) fn doubt(counts: &Counts) -> Option<Doubt> {
+pub(crate) fn doubt(counts: &Counts) -> Option<Warning> {
     let all: u32 = counts.values().sum();
     let restless = [State::WarmUp, State::SlowDown, State::NotSteady].map(|state| {
         let name = state.name();
@@ -72,7 +72,7 @@ pub(crate) fn doubt(counts: &Counts) -> Option<Doubt> {
     });
     let number: u32 = restless.iter().map(|(_, number)| number).sum();
     let (name, _) = restless.into_iter().max_by_key(|(_, number)| *number)?;
-    (number >= 2 && 2 * number > all).then_some(Doubt::NotSteady(name, number, all))
+    (number >= 2 && 2 * number > all).then_some(Warning::NotSteady(name, number, all))
 }
 
 /// Messages per second of successive windows of equal length after the warm-up: delivered ones, or
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(doubt(&counts(&[("flat", 0), ("warm-up", 1)])), None);
         assert_eq!(doubt(&counts(&[("flat", 3), ("warm-up", 2)])), None);
         let found = doubt(&counts(&[("flat", 1), ("warm-up", 1), ("not steady", 3)]));
-        assert_eq!(found, Some(Doubt::NotSteady("not steady", 4, 5)));
+        assert_eq!(found, Some(Warning::NotSteady("not steady", 4, 5)));
         assert_eq!(doubt(&counts(&[(TOO_SHORT, 5)])), None);
         assert_eq!(doubt(&Counts::new()), None);
     }

@@ -4,7 +4,7 @@
 use weigh_model::condition::LOST;
 use weigh_model::event::{AxisEnded, Event, RunResumed, RunStarted};
 use weigh_model::trial::Point;
-use weigh_model::{Condition, Doubt};
+use weigh_model::{Condition, Warning};
 
 use super::cell::Cell;
 use super::figure_text::figure_text;
@@ -16,13 +16,13 @@ pub(crate) fn tell(cells: &mut [Cell], events: &[Event], started: &RunStarted) {
         match event {
             Event::AxisEnded(ended) => axis_ended(cells, ended),
             Event::CaseSettled { point, looks, is_precise, .. } => {
-                let doubt = Doubt::OptionalStopping(*looks, *is_precise);
+                let doubt = Warning::OptionalStopping(*looks, *is_precise);
                 of_point(cells, point).for_each(|cell| add(cell, &doubt));
             }
             Event::BudgetSpent { .. } => {
                 let asked = started.plan.repeat.at_least;
                 for cell in cells.iter_mut().filter(|cell| cell.repetitions < asked) {
-                    add(cell, &Doubt::BudgetSpent(cell.repetitions, asked));
+                    add(cell, &Warning::BudgetSpent(cell.repetitions, asked));
                 }
             }
             Event::RunResumed(resumed) => {
@@ -39,7 +39,7 @@ fn axis_ended(cells: &mut [Cell], ended: &AxisEnded) {
     let mut point = ended.lane.clone();
     point.insert(ended.axis.clone(), ended.at.clone());
     let held = format!("{} ({})", ended.condition, figure(ended));
-    let doubt = Doubt::AxisEnded(ended.axis.clone(), held, ended.not_weighed.len());
+    let doubt = Warning::AxisEnded(ended.axis.clone(), held, ended.not_weighed.len());
     of_point(cells, &point).for_each(|cell| add(cell, &doubt));
 }
 
@@ -54,14 +54,14 @@ fn figure(ended: &AxisEnded) -> String {
     }
 }
 
-fn other_conditions(started: &RunStarted, resumed: &RunResumed) -> Option<Doubt> {
+fn other_conditions(started: &RunStarted, resumed: &RunResumed) -> Option<Warning> {
     let what = match (started.version != resumed.version, started.host != resumed.host) {
         (true, true) => "version of weigh and machine",
         (true, false) => "version of weigh",
         (false, true) => "machine or kernel",
         (false, false) => return None,
     };
-    Some(Doubt::ResumedElsewhere(what.to_owned()))
+    Some(Warning::ResumedElsewhere(what.to_owned()))
 }
 
 fn of_point<'c>(cells: &'c mut [Cell], point: &'c Point) -> impl Iterator<Item = &'c mut Cell> {
@@ -69,7 +69,7 @@ fn of_point<'c>(cells: &'c mut [Cell], point: &'c Point) -> impl Iterator<Item =
 }
 
 /// A resumed run may say the same thing twice.
-fn add(cell: &mut Cell, doubt: &Doubt) {
+fn add(cell: &mut Cell, doubt: &Warning) {
     let record = doubt.record();
     if !cell.doubts.contains(&record) {
         cell.doubts.push(record);

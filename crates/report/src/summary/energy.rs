@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use weigh_model::Doubt;
-use weigh_model::doubt::DoubtRecord;
+use weigh_model::Warning;
 use weigh_model::energy::{ENERGY_ABSENT, EnergyBudgetLine, EnergyMeasured, MeterChosen};
 use weigh_model::event::{Event, TrialFinished};
+use weigh_model::warnings::WarningRecord;
 
 use super::metric::{BudgetLine, Metric};
 
@@ -51,13 +51,13 @@ impl<'e> Energies<'e> {
 
     /// What makes the energy of a trial doubtful. That there is none is of interest to whoever
     /// asked for it.
-    pub fn doubts(&self, trial: &TrialFinished) -> Vec<DoubtRecord> {
+    pub fn doubts(&self, trial: &TrialFinished) -> Vec<WarningRecord> {
         let Some(own) = self.of_trials.get(trial.trial.as_str()) else { return Vec::new() };
         let mut doubts = own.doubts.clone();
         if let (Some(reason), true) = (&own.absent, doubts.is_empty()) {
             let reason = self.refused.unwrap_or(reason);
             let advice = "mend it, and repeat the run with the meter in place all the time";
-            let doubt = Doubt::Energy(ENERGY_ABSENT, format!("no energy: {reason}"), advice);
+            let doubt = Warning::Energy(ENERGY_ABSENT, format!("no energy: {reason}"), advice);
             doubts.push(doubt.record());
         }
         doubts.retain(|doubt| self.is_asked || doubt.code != ENERGY_ABSENT);

@@ -3,10 +3,10 @@
 //! tables, page, comparisons, conditions, goals and studies
 //! (`docs/decisions/0040-lag-is-an-error-bar.md`).
 
-use weigh_model::Doubt;
+use weigh_model::Warning;
 use weigh_model::condition::quantile_of;
-use weigh_model::doubt::{DoubtRecord, Severity};
 use weigh_model::metrics::QUANTILES;
+use weigh_model::warnings::{Severity, WarningRecord};
 
 use super::cell::Cell;
 use super::metric::Metric;
@@ -104,7 +104,7 @@ pub(crate) fn without_lag(cell: &Cell, metric: &str) -> Option<Vec<f64>> {
 }
 
 /// True if `doubt` takes the figure `metric` of `cell` away because the generator was late.
-fn takes_away(doubt: &DoubtRecord, cell: &Cell, metric: &str) -> bool {
+fn takes_away(doubt: &WarningRecord, cell: &Cell, metric: &str) -> bool {
     if names(metric).is_none() {
         return false;
     }
@@ -135,7 +135,7 @@ pub(crate) fn lag_name(metric: &str) -> Option<String> {
 }
 
 /// What is withheld in a cell; `None` if nothing is.
-pub(crate) fn doubt(cell: &Cell) -> Option<Doubt> {
+pub(crate) fn doubt(cell: &Cell) -> Option<Warning> {
     let mut parts = Vec::new();
     for (name, said) in
         [("response_time_ns", "response time"), ("delivery_time_ns", "delivery time")]
@@ -152,7 +152,7 @@ pub(crate) fn doubt(cell: &Cell) -> Option<Doubt> {
     let more = parts.len().saturating_sub(PARTS_SAID);
     parts.truncate(PARTS_SAID);
     let more = if more > 0 { format!(" and {more} more figures") } else { String::new() };
-    (!parts.is_empty()).then(|| Doubt::GeneratorLag(parts.join(", ") + &more))
+    (!parts.is_empty()).then(|| Warning::GeneratorLag(parts.join(", ") + &more))
 }
 
 /// Takes out the doubts of earlier versions that said the same of a whole cell where each figure is
@@ -194,7 +194,7 @@ const PARTS_SAID: usize = 3;
 impl Cell {
     /// The doubt for which `metric` of this cell must not be used, if there is one: one that spoils
     /// everything, or the generator's lateness where that is more than half of the figure.
-    pub fn spoilt_by(&self, metric: &str) -> Option<&DoubtRecord> {
+    pub fn spoilt_by(&self, metric: &str) -> Option<&WarningRecord> {
         self.doubts.iter().find(|doubt| self.is_spoilt(doubt, metric))
     }
 
@@ -204,7 +204,7 @@ impl Cell {
     }
 
     /// Whether a figure of this cell is not to be taken because of this doubt of it.
-    pub fn is_spoilt(&self, doubt: &DoubtRecord, metric: &str) -> bool {
+    pub fn is_spoilt(&self, doubt: &WarningRecord, metric: &str) -> bool {
         doubt.severity == Severity::Invalid || takes_away(doubt, self, metric)
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use weigh_limit::AxisKind;
 use weigh_limit::burst::Rates;
 use weigh_limit::second_generator::Movement;
-use weigh_model::doubt::GENERATOR_FULL_PERCENT;
+use weigh_model::binding::GENERATOR_FULL_PERCENT;
 use weigh_model::event::{Event, SecondGenerator, TrialFinished};
 use weigh_model::trial::Point;
 use weigh_stats::Ratio;

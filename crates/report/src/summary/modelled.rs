@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use weigh_energy::answer::{self, DRAWS, SEED};
 use weigh_energy::{Answer, Model, Parts, Quantity, Work};
 use weigh_model::arrival::Arrival;
-use weigh_model::doubt::{DoubtRecord, Severity};
 use weigh_model::event::{Event, RunStarted, TrialFinished};
 use weigh_model::modelled::{Activity, EnergyBasis};
 use weigh_model::plan::Plan;
+use weigh_model::warnings::{Severity, WarningRecord};
 
 use super::cell::Cell;
 use super::comparison::{Ratio, Verdict};
@@ -219,7 +219,7 @@ fn doubt(cell: &mut Cell, basis: &EnergyBasis, works: &[Work]) {
     let Some(radio) = &basis.radio else { return };
     let mut add = |code: &str, text: String, advice: String| {
         let (code, severity) = (code.to_owned(), Severity::Doubt);
-        cell.doubts.push(DoubtRecord { code, severity, text, advice });
+        cell.doubts.push(WarningRecord { code, severity, text, advice });
     };
     let path = cell.scene.get("path");
     if let (None, Some(own)) = (path, &radio.path) {

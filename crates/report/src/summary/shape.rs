@@ -170,7 +170,7 @@ mod tests {
     use serde_json::Value;
     use weigh_model::event::HostFacts;
     use weigh_model::ledger::Ledger;
-    use weigh_model::{Doubt, Guarantee};
+    use weigh_model::{Guarantee, Warning};
 
     fn keys(value: &Value) -> Vec<&String> {
         let mut keys: Vec<&String> = value.as_object().unwrap().keys().collect();
@@ -183,7 +183,7 @@ mod tests {
         let host = serde_json::to_value(HostFacts::default()).unwrap();
         let last_seen = [("broker".to_owned(), 1)].into();
         let ledger = serde_json::to_value(Ledger { last_seen, ..Ledger::zero() }).unwrap();
-        let doubt = serde_json::to_value(Doubt::Interrupted.record()).unwrap();
+        let doubt = serde_json::to_value(Warning::Interrupted.record()).unwrap();
         for (schema, value) in [
             (schemars::schema_for!(HostShape), host),
             (schemars::schema_for!(LedgerShape), ledger),

@@ -189,9 +189,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use serde_json::json;
-    use weigh_model::doubt::{DoubtRecord, Severity};
     use weigh_model::ledger::Ledger;
-    use weigh_model::{Doubt, Guarantee};
+    use weigh_model::warnings::{Severity, WarningRecord};
+    use weigh_model::{Guarantee, Warning};
 
     use super::*;
     use crate::summary::metric::Metric;
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn an_invalid_result_decides_nothing() {
-        let doubts = vec![Doubt::generator_limited(99.0).record()];
+        let doubts = vec![Warning::generator_limited(99.0).record()];
         let invalid = Cell { valid: false, doubts, ..fast() };
         for condition in ["p95 < 5ms", "p95 < 1ms", "loss == 0"] {
             let judged = judged(condition, std::slice::from_ref(&invalid));
@@ -317,9 +317,9 @@ mod tests {
     /// The target took as long as was measured or less: only a limit above that is surely kept.
     #[test]
     fn a_time_that_the_generator_spoilt_is_an_upper_bound() {
-        let late = DoubtRecord {
+        let late = WarningRecord {
             severity: Severity::InvalidTimes,
-            ..Doubt::generator_limited(99.0).record()
+            ..Warning::generator_limited(99.0).record()
         };
         let spoilt = Cell { doubts: vec![late], ..fast() };
         let answer = |condition| judged(condition, std::slice::from_ref(&spoilt)).answer();

@@ -2,7 +2,7 @@
 //! what to do about it, which trials failed, and what the signs mean.
 
 use serde::Serialize;
-use weigh_model::doubt::{DoubtRecord, Severity};
+use weigh_model::warnings::{Severity, WarningRecord};
 
 use crate::figures::{count, share};
 use crate::summary::cell::is_reference;
@@ -329,7 +329,7 @@ fn doubts(summary: &Summary) -> Vec<String> {
 /// Doubts with the same advice.
 struct Alike<'a> {
     /// The first of them, whose text stands for all.
-    doubt: &'a DoubtRecord,
+    doubt: &'a WarningRecord,
     /// Whether another one has other figures.
     has_others: bool,
     /// The cells that they are about.
@@ -337,12 +337,13 @@ struct Alike<'a> {
 }
 
 impl<'a> Alike<'a> {
-    fn is_like(&self, doubt: &DoubtRecord) -> bool {
-        let key = |doubt: &DoubtRecord| (doubt.code.clone(), doubt.severity, doubt.advice.clone());
+    fn is_like(&self, doubt: &WarningRecord) -> bool {
+        let key =
+            |doubt: &WarningRecord| (doubt.code.clone(), doubt.severity, doubt.advice.clone());
         key(self.doubt) == key(doubt)
     }
 
-    fn add(&mut self, doubt: &DoubtRecord, cell: &'a str) {
+    fn add(&mut self, doubt: &WarningRecord, cell: &'a str) {
         self.has_others |= doubt.text != self.doubt.text;
         if !self.cells.contains(&cell) {
             self.cells.push(cell);
@@ -355,7 +356,7 @@ impl<'a> Alike<'a> {
             many if many > NAMES_MAX => format!("{many} of {cells} cases"),
             _ => self.cells.join("; "),
         };
-        let DoubtRecord { code, severity, text, advice, .. } = self.doubt;
+        let WarningRecord { code, severity, text, advice, .. } = self.doubt;
         let others = if self.has_others { " (and alike)" } else { "" };
         format!("{}{code} [{about}]: {text}{others}; {advice}", severity.prefix())
     }

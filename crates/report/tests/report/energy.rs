@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use weigh_model::doubt::DoubtRecord;
 use weigh_model::energy::{EnergyBudgetLine, EnergyMeasured, LogAligned, MeterChosen};
 use weigh_model::event::Event;
+use weigh_model::warnings::WarningRecord;
 use weigh_report::page::{Provenance, page};
 use weigh_report::summary::Cell;
 use weigh_report::table::render;
@@ -119,8 +119,8 @@ fn where_a_log_was_refused_every_trial_says_so() {
     })));
     let cell = cell(&events);
     assert!(!cell.metrics.contains_key("energy_j"));
-    let absent = |doubt: &&DoubtRecord| doubt.code == "energy-absent";
-    let doubts: Vec<&DoubtRecord> = cell.doubts.iter().filter(absent).collect();
+    let absent = |doubt: &&WarningRecord| doubt.code == "energy-absent";
+    let doubts: Vec<&WarningRecord> = cell.doubts.iter().filter(absent).collect();
     assert_eq!(doubts.len(), 1);
     assert!(doubts[0].text.contains("power.csv, line 7"), "{doubts:?}");
 }

@@ -1,9 +1,9 @@
 //! Times that hold lateness of the generator, at everything that shows or compares them; and with
 //! them what else must not be put in a ratio, or makes one say too much.
 
-use weigh_model::doubt::{DoubtRecord, Severity};
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::ledger::Cause;
+use weigh_model::warnings::{Severity, WarningRecord};
 use weigh_report::summary::reading::Reading;
 use weigh_report::summary::{Comparison, Verdict};
 use weigh_report::table::render;
@@ -142,7 +142,7 @@ fn the_lag_gate_of_old_records_gives_way_to_the_figures() {
             if let Event::TrialFinished(trial) = event {
                 trial.metrics.retain(|name, _| !name.contains("_lag_ns"));
                 trial.metrics.insert("held_up_ratio".into(), held_up);
-                trial.doubts.push(DoubtRecord {
+                trial.doubts.push(WarningRecord {
                     code: "lag-gate".into(),
                     severity: Severity::InvalidTimes,
                     text: "send lag p99.9 is 60us, against a mean response time of 100us".into(),

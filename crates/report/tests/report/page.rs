@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use weigh_model::Doubt;
+use weigh_model::Warning;
 use weigh_model::event::{AxisEnded, Event, TrialFinished};
 use weigh_report::page::{Provenance, page};
 use weigh_report::pictures::{Gallery, Kind};
@@ -197,7 +197,8 @@ fn a_plan_with_a_stop_rule_is_answered_by_the_end_of_its_axis() {
 fn a_case_with_two_doubts_of_a_code_is_one_case() {
     let mut summary = Summary::from_events(&along(&["http1", "tcp"], &[20])).unwrap();
     for cell in &mut summary.cells {
-        cell.doubts = [91.0, 99.0].map(|percent| Doubt::generator_limited(percent).record()).into();
+        cell.doubts =
+            [91.0, 99.0].map(|percent| Warning::generator_limited(percent).record()).into();
     }
     summary.cells[1].doubts.clear();
     let text = own(&page(&summary, &[], &Provenance::default()));

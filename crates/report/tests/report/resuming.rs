@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use weigh_model::Doubt;
+use weigh_model::Warning;
 use weigh_model::event::{AxisEnded, Event, HostFacts, RunResumed};
 use weigh_report::{RunFolder, Summary};
 
@@ -91,7 +91,7 @@ fn of_several_attempts_the_last_whole_one_counts() {
     };
     let mut cut_short = told(1);
     if let Event::TrialFinished(trial) = &mut cut_short[2] {
-        trial.doubts.push(Doubt::Interrupted.record());
+        trial.doubts.push(Warning::Interrupted.record());
     }
     let whole = told(3);
     let mut events = vec![started("constant")];

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use weigh_model::doubt::DoubtRecord;
 use weigh_model::event::{
     Event, HostFacts, Interval, JOURNAL_SCHEMA, RunStarted, Setup, TrialFinished,
 };
 use weigh_model::ledger::{Cause, Ledger, NotSentCause};
 use weigh_model::plan::Plan;
 use weigh_model::trial::Point;
-use weigh_model::{Doubt, Guarantee};
+use weigh_model::warnings::WarningRecord;
+use weigh_model::{Guarantee, Warning};
 use weigh_stats::Histogram;
 
 /// One trial in short.
@@ -22,7 +22,7 @@ pub(crate) struct Told {
     pub(crate) repetition: u32,
     pub(crate) metrics: &'static [(&'static str, f64)],
     pub(crate) ledger: Ledger,
-    pub(crate) doubts: Vec<DoubtRecord>,
+    pub(crate) doubts: Vec<WarningRecord>,
 }
 
 impl Told {
@@ -191,8 +191,8 @@ fn trials() -> Vec<Told> {
         ],
         ledger: lossy(10_000, 280),
         doubts: vec![
-            Doubt::QuantileInLoss("response_time_ns", "p99").record(),
-            Doubt::generator_limited(99.0).record(),
+            Warning::QuantileInLoss("response_time_ns", "p99").record(),
+            Warning::generator_limited(99.0).record(),
         ],
         ..Told::new("mqtt", Some(1), "mosquitto")
     });
@@ -201,7 +201,7 @@ fn trials() -> Vec<Told> {
     unconfirmed.ledger.lost = None;
     unconfirmed.ledger.acknowledged = 0;
     unconfirmed.ledger.received = 0;
-    unconfirmed.doubts.push(Doubt::Unconfirmed.record());
+    unconfirmed.doubts.push(Warning::Unconfirmed.record());
     trials.push(unconfirmed);
     trials.push(Told {
         metrics: &[("response_time_ns.p50", 512_345.0), ("send_lag_ns.p99", 98_765.0)],

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use weigh_model::arrival::Step;
-use weigh_model::doubt::DoubtRecord;
 use weigh_model::plan::Plan;
-use weigh_model::{Arrival, Condition, Doubt, Rule};
+use weigh_model::warnings::WarningRecord;
+use weigh_model::{Arrival, Condition, Rule, Warning};
 
 use super::asked::Asked;
 use super::saturation;
@@ -19,7 +19,7 @@ pub fn add(cells: &mut [Cell], plan: &Plan) {
     let asked: Vec<Asked> = cells.iter().map(|cell| Asked::of(&cell.point, plan)).collect();
     for (cell, asked) in cells.iter_mut().zip(&asked) {
         if let Some(seen) = ramp(&asked.arrival) {
-            cell.doubts.push(Doubt::Broken(Rule::L04, seen).record());
+            cell.doubts.push(Warning::Broken(Rule::L04, seen).record());
         }
     }
     let windows = unequal_windows(cells, &asked);
@@ -31,7 +31,7 @@ pub fn add(cells: &mut [Cell], plan: &Plan) {
 
 /// L10: the limit that a lane shows on an axis with a stop rule, at the first place where the rule
 /// held.
-fn limits(cells: &[Cell], plan: &Plan) -> Vec<(usize, DoubtRecord)> {
+fn limits(cells: &[Cell], plan: &Plan) -> Vec<(usize, WarningRecord)> {
     let mut doubts = Vec::new();
     for (axis, conditions) in &plan.stop {
         let mut lanes: BTreeMap<String, Vec<(AxisPoint, usize)>> = BTreeMap::new();
@@ -77,7 +77,7 @@ fn ramp(arrival: &Arrival) -> Option<String> {
 
 /// L16: cells that are compared have different numbers in flight per connection, for each of
 /// them. In an open loop only where a message ever had to wait for its place.
-fn unequal_windows(cells: &[Cell], asked: &[Asked]) -> Vec<(usize, DoubtRecord)> {
+fn unequal_windows(cells: &[Cell], asked: &[Asked]) -> Vec<(usize, WarningRecord)> {
     let windows: Vec<Option<u64>> =
         cells.iter().zip(asked).map(|(cell, asked)| window(cell, asked)).collect();
     // Only cells that may be compared with others of another window need a closer look.
@@ -108,7 +108,7 @@ fn unequal_windows(cells: &[Cell], asked: &[Asked]) -> Vec<(usize, DoubtRecord)>
                 say(&windows[other]),
                 cells[other].name
             );
-            doubts.push((index, Doubt::Broken(Rule::L16, seen).record()));
+            doubts.push((index, Warning::Broken(Rule::L16, seen).record()));
         }
     }
     doubts

@@ -1,6 +1,6 @@
 //! L10: a limit that was read off the steps of an axis.
 
-use weigh_model::{Doubt, Rule};
+use weigh_model::{Rule, Warning};
 
 /// One point of an axis that was followed until something failed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,7 +16,7 @@ pub struct AxisPoint {
 /// The doubt about the limit between the last good point and the first bad one, if the step
 /// between them is more than 5 % of the answer or one of them rests on a single trial; `axis` is
 /// its name. For axes with a stop rule: without one, points are a survey and nobody's limit.
-pub fn doubt(axis: &str, points: &[AxisPoint]) -> Option<Doubt> {
+pub fn doubt(axis: &str, points: &[AxisPoint]) -> Option<Warning> {
     let first_bad = points.iter().position(|point| !point.is_good)?;
     let (good, bad) = (points.get(first_bad.checked_sub(1)?)?, points[first_bad]);
     let step = (bad.value - good.value).abs() / bad.value.abs();
@@ -32,7 +32,7 @@ pub fn doubt(axis: &str, points: &[AxisPoint]) -> Option<Doubt> {
     } else {
         return None;
     };
-    Some(Doubt::Broken(Rule::L10, seen))
+    Some(Warning::Broken(Rule::L10, seen))
 }
 
 /// The step of an axis, as a share of the answer.

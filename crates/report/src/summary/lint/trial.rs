@@ -4,12 +4,12 @@
 use weigh_model::event::TrialFinished;
 use weigh_model::metrics::QUANTILES;
 use weigh_model::plan::Plan;
-use weigh_model::{Arrival, Doubt, Pattern, Rule};
+use weigh_model::{Arrival, Pattern, Rule, Warning};
 
 use super::asked::Asked;
 
 /// The rules that `trial` breaks.
-pub fn doubts(trial: &TrialFinished, plan: &Plan) -> Vec<Doubt> {
+pub fn doubts(trial: &TrialFinished, plan: &Plan) -> Vec<Warning> {
     let asked = Asked::of(&trial.point, plan);
     let found = [
         (Rule::L02, throughput_from_latency(trial, &asked)),
@@ -22,7 +22,7 @@ pub fn doubts(trial: &TrialFinished, plan: &Plan) -> Vec<Doubt> {
         (Rule::L15, connections(trial, &asked)),
         (Rule::L19, generator(trial, &asked)),
     ];
-    found.into_iter().filter_map(|(rule, seen)| Some(Doubt::Broken(rule, seen?))).collect()
+    found.into_iter().filter_map(|(rule, seen)| Some(Warning::Broken(rule, seen?))).collect()
 }
 
 /// L02: in a closed loop with several in flight, throughput is one over the mean response time.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use weigh_model::Rule;
-use weigh_model::doubt::{DoubtRecord, Severity};
+use weigh_model::warnings::{Severity, WarningRecord};
 
 use crate::summary::Summary;
 
@@ -14,12 +14,12 @@ pub struct RunVerdict {
     /// The run's id.
     pub run: String,
     /// Every doubt once, with the names of the cells that have it.
-    pub doubts: Vec<(DoubtRecord, Vec<String>)>,
+    pub doubts: Vec<(WarningRecord, Vec<String>)>,
 }
 
 /// The doubts of a run; with `rules`, only those about one of them.
 pub fn of(summary: &Summary, rules: &[Rule]) -> RunVerdict {
-    let mut doubts: Vec<(DoubtRecord, Vec<String>)> = Vec::new();
+    let mut doubts: Vec<(WarningRecord, Vec<String>)> = Vec::new();
     for cell in &summary.cells {
         for doubt in &cell.doubts {
             let is_asked = doubt.rule().is_some_and(|rule| rules.contains(&rule));
@@ -86,6 +86,6 @@ impl RunVerdict {
     }
 }
 
-fn is_finding(doubt: &DoubtRecord) -> bool {
+fn is_finding(doubt: &WarningRecord) -> bool {
     doubt.rule().is_some() || doubt.severity != Severity::Doubt
 }
