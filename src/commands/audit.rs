@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use weigh_audit::figure::Fact;
-use weigh_audit::{Audit as Findings, Source, facts};
+use weigh_study::audit::figure::Fact;
+use weigh_study::audit::{Audit as Findings, Source, facts};
 use weigh_model::Rule;
 use weigh_report::summary::lint::verdict;
 use weigh_report::{RunFolder, Summary};
@@ -81,7 +81,7 @@ impl Audit {
     fn of_files(&self) -> Result<(Findings, Abouts), Stop> {
         let sources: Vec<Source> =
             self.files.iter().map(|file| source(file)).collect::<Result<_, _>>()?;
-        let audit = weigh_audit::audit(&sources, &self.beside()?).map_err(Stop::usage)?;
+        let audit = weigh_study::audit::audit(&sources, &self.beside()?).map_err(Stop::usage)?;
         Ok((audit, Abouts::new()))
     }
 
@@ -102,7 +102,7 @@ impl Audit {
             let facts = texts.facts.as_deref().unwrap_or_default();
             let beside = facts::read(&format!("{}/facts.toml", texts.place), facts);
             let beside = beside.map_err(Stop::usage)?;
-            let audit = weigh_audit::audit(&[source], &beside).map_err(Stop::usage)?;
+            let audit = weigh_study::audit::audit(&[source], &beside).map_err(Stop::usage)?;
             let about = question(&texts.study);
             abouts.extend(audit.studies.iter().map(|body| (body.name.clone(), about.clone())));
             together.add(audit);
@@ -181,4 +181,4 @@ fn source(name: &str) -> Result<Source, Stop> {
     Ok(Source { name: name.to_owned(), text })
 }
 
-const FORMATS_HELP: &str = weigh_audit::formats::FORMATS;
+const FORMATS_HELP: &str = weigh_study::audit::formats::FORMATS;

@@ -11,8 +11,8 @@ use weigh_engine::job::Progress;
 use weigh_model::event::Interval;
 use weigh_model::plan::{Plan, TargetLife};
 use weigh_model::{Pattern, Trial};
-use weigh_stage::catalogue::Catalogue;
-use weigh_stage::pinning::{CoreSet, Pinning};
+use weigh_testbed::catalogue::Catalogue;
+use weigh_testbed::pinning::{CoreSet, Pinning};
 
 use crate::planning::conduct::{password_of_environment, secrets_of};
 use crate::show::output;

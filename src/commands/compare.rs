@@ -5,7 +5,7 @@ use weigh_model::plan::{Plan, Repeat};
 use weigh_model::units::parse_duration;
 use weigh_model::{Nanos, Pattern};
 use weigh_plan::{Case, World, patience};
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::planning::conduct::RunOptions;
 use crate::planning::counts::counts;

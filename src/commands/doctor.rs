@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 use weigh_model::MeterChoice;
 use weigh_observe::energy::Meter;
-use weigh_stage::catalogue::Catalogue;
-use weigh_stage::doctor::{self, Demand, Finding, Level};
-use weigh_stage::facts::Facts;
+use weigh_testbed::catalogue::Catalogue;
+use weigh_testbed::doctor::{self, Demand, Finding, Level};
+use weigh_testbed::facts::Facts;
 
 use weigh_protocols::PROTOCOLS;
-use weigh_stage::pinning::{CoreSet, Pinning};
+use weigh_testbed::pinning::{CoreSet, Pinning};
 
 use crate::show::output;
 use crate::show::terminal::Lines;

@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use weigh_runner::exit::{Exit, Stop};
-use weigh_stage::catalogue::{Catalogue, Choice};
-use weigh_stage::find;
-use weigh_stage::install::{InstallError, Installation};
-use weigh_stage::managed::ManagedServer;
-use weigh_stage::process::ProcessError;
+use weigh_testbed::catalogue::{Catalogue, Choice};
+use weigh_testbed::find;
+use weigh_testbed::install::{InstallError, Installation};
+use weigh_testbed::managed::ManagedServer;
+use weigh_testbed::process::ProcessError;
 
 use crate::commands::started::temporary_folder;
 use crate::show::output;

@@ -10,7 +10,7 @@ use weigh_model::plan::{Plan, Repeat, TargetLife};
 use weigh_model::units::parse_duration;
 use weigh_model::{Load, Nanos, Pattern};
 use weigh_plan::{World, patience};
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::planning::conduct::RunOptions;
 use crate::planning::lane_options::{LaneOptions, run_name, secrets};

@@ -23,7 +23,7 @@ use weigh_runner::case::lanes::Given;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::preflight;
 use weigh_runner::targets::addresses;
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::commands::started::Started;
 use crate::output_file;

@@ -2,7 +2,7 @@
 //! reports what the starts used. `weigh study run` starts it itself.
 
 use clap::Args;
-use weigh_stage::programs::ProgramOrder;
+use weigh_testbed::programs::ProgramOrder;
 
 use crate::show::output;
 use weigh_runner::exit::{Exit, Stop};

@@ -11,7 +11,7 @@ use weigh_report::journal::JOURNAL;
 use weigh_report::pictures::Gallery;
 use weigh_report::table::limits;
 use weigh_report::{RunFolder, StudyFolder, Style, Summary, checks, table};
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::planning::verdicts::Verdicts;
 use crate::show::terminal::Lines;

@@ -11,10 +11,10 @@ use weigh_model::units::{parse_duration, parse_size};
 use weigh_model::{Arrival, Nanos};
 use weigh_observe::boot;
 use weigh_report::journal::rfc3339;
-use weigh_rundown::entry::{Begun, Counts, EndReason, SCHEMA};
-use weigh_rundown::{Archive, ArchiveError, DischargeLog, LogError, Report, Start};
-use weigh_stage::catalogue::Catalogue;
-use weigh_stage::pinning::{CoreSet, Pinning};
+use weigh_runner::discharges::entry::{Begun, Counts, EndReason, SCHEMA};
+use weigh_runner::discharges::{Archive, ArchiveError, DischargeLog, LogError, Report, Start};
+use weigh_testbed::catalogue::Catalogue;
+use weigh_testbed::pinning::{CoreSet, Pinning};
 
 use crate::numbers::rundown as rundown_text;
 use crate::planning::conduct::{check_user, password_of_environment, secrets_of};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
-use weigh_history::{FigureEntry, History, Listing, RunEntry};
+use weigh_report::history::{FigureEntry, History, Listing, RunEntry};
 use weigh_model::Condition;
 use weigh_model::units::parse_duration;
 use weigh_report::StudyFolder;

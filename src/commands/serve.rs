@@ -12,7 +12,7 @@ use weigh_engine::serving::{Serving, listen_mend};
 use weigh_model::trial::Settings;
 use weigh_model::{Endpoint, tls, websocket};
 use weigh_protocols as registry;
-use weigh_stage::serve_lines::{listening_line, report_line};
+use weigh_testbed::serve_lines::{listening_line, report_line};
 
 #[cfg(feature = "pipeline")]
 use super::serve_stage::Stage;

@@ -10,8 +10,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use weigh_model::Endpoint;
 use weigh_runner::exit::{Exit, Stop};
-use weigh_stage::family::{Child, Member};
-use weigh_stage::serve_lines::parse_listening;
+use weigh_testbed::family::{Child, Member};
+use weigh_testbed::serve_lines::parse_listening;
 
 use crate::commands::serve_flags::{
     LOOK_EVERY, MEMORY, PASSWORD, PipelineFlags, PipelineStage, Switch,

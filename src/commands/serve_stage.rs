@@ -11,7 +11,7 @@ use weigh_pipeline::{
     StoreSettings,
 };
 use weigh_runner::exit::{Exit, Stop};
-use weigh_stage::serve_lines::report_line;
+use weigh_testbed::serve_lines::report_line;
 
 use super::serve_flags::{
     ApiFlags, GatewayFlags, GatheringFlags, KEPT_MAX, KeepingFlags, LOOK_EVERY, MEMORY, PASSWORD,

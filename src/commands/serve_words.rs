@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use weigh_runner::exit::Stop;
-use weigh_stage::serve_lines::{Request, error_line};
+use weigh_testbed::serve_lines::{Request, error_line};
 
 use crate::show::output;
 

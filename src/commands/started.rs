@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use weigh_runner::exit::{Exit, Stop};
-use weigh_stage::catalogue::Choice;
-use weigh_stage::managed::ManagedServer;
-use weigh_stage::pinning::{CoreSet, Pinning};
+use weigh_testbed::catalogue::Choice;
+use weigh_testbed::managed::ManagedServer;
+use weigh_testbed::pinning::{CoreSet, Pinning};
 
 /// A server that runs in a folder of its own; both are gone when it is dropped.
 pub struct Started {

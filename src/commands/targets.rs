@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use weigh_protocols as registry;
 use weigh_runner::exit::{Exit, Stop};
-use weigh_stage::catalogue::Catalogue;
-use weigh_stage::find;
+use weigh_testbed::catalogue::Catalogue;
+use weigh_testbed::find;
 
 use super::started::Started;
 use crate::commands::install::install;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use weigh_clocks::one_way::{ClockReport, OneWayFigure};
-use weigh_clocks::{Direction, OneWay};
+use weigh_observe::clocks::one_way::{ClockReport, OneWayFigure};
+use weigh_observe::clocks::{Direction, OneWay};
 
 use crate::numbers::text::at;
 

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use weigh_model::Nanos;
-use weigh_rundown::Report;
-use weigh_rundown::report::{
+use weigh_runner::discharges::Report;
+use weigh_runner::discharges::report::{
     DischargeReport, ENOUGH, Figure, LaneComparison, LaneFigure, LaneReport,
 };
 

@@ -11,7 +11,7 @@ use weigh_model::event::Setup;
 use weigh_model::plan::Plan;
 use weigh_report::table::limits;
 use weigh_report::{Style, checks, table};
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::output_file;
 use crate::planning::counts::counts;

@@ -11,7 +11,7 @@ use weigh_model::units::{Bytes, parse_duration, parse_size, parse_whole};
 use weigh_model::{Load, MeterChoice, Nanos};
 use weigh_plan::case::{Offload, Share};
 use weigh_plan::{Case, World, background, matrix};
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::planning::counts::counts;
 use crate::planning::options::{LoadOptions, with_flag};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use weigh_charts::{Artist, Theme};
+use weigh_report::charts::{Artist, Theme};
 use weigh_report::pictures::Gallery;
 use weigh_study::page::Drawn;
 
@@ -46,7 +46,7 @@ fn pair(
     folder: &Path,
     name: &str,
     svg: &str,
-    png: Result<Vec<u8>, weigh_charts::Failed>,
+    png: Result<Vec<u8>, weigh_report::charts::Failed>,
 ) -> Result<(), Stop> {
     let written = |path: &Path, content: &[u8]| {
         output_file::write(path, content).map_err(|error| {
@@ -58,7 +58,7 @@ fn pair(
     written(&folder.join(format!("{name}.png")), &png.map_err(failed)?)
 }
 
-fn failed(error: weigh_charts::Failed) -> Stop {
+fn failed(error: weigh_report::charts::Failed) -> Stop {
     Stop::new(Exit::Internal, error)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::json;
-use weigh_history::{FigureEntry, RunEntry};
+use weigh_report::history::{FigureEntry, RunEntry};
 use weigh_model::metrics::unit_of;
 use weigh_model::visible::visible_line;
 use weigh_report::StudyFolder;

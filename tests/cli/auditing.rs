@@ -2,8 +2,8 @@
 
 use crate::rig::Place;
 
-const COMPLETE: &str = include_str!("../../crates/audit/tests/samples/complete.csv");
-const WRK: &str = include_str!("../../crates/audit/tests/samples/wrk.txt");
+const COMPLETE: &str = include_str!("../../crates/study/tests/samples/complete.csv");
+const WRK: &str = include_str!("../../crates/study/tests/samples/wrk.txt");
 
 #[test]
 fn a_complete_table_ends_with_0_and_a_fault_with_99() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use weigh_stage::hosts::Ground;
+use weigh_testbed::hosts::Ground;
 
 use crate::rig::{Place, has_hosts, signal, until};
 

@@ -3,8 +3,8 @@
 //! root; where the machine forbids namespaces all but the refusals is skipped, loudly.
 
 use serde_json::Value;
-use weigh_wire::Counting;
-use weigh_wire::files::account_of;
+use weigh_capture::Counting;
+use weigh_capture::files::account_of;
 
 use crate::rig::{Place, cells, doubts, figure, has_hosts};
 
@@ -85,7 +85,7 @@ fn every_byte_on_the_wire_is_counted_and_can_be_counted_again() {
         let trial = event["trial"].as_str().expect("an id");
         let file = place.run().join("pcap").join(format!("{trial}.pcapng"));
         let counting = Counting::AsCaptured;
-        let settings = weigh_wire::Settings { counting, ..weigh_wire::Settings::default() };
+        let settings = weigh_capture::Settings { counting, ..weigh_capture::Settings::default() };
         let again = account_of(&file, settings).expect("a capture that can be read");
         let recorded = |metric: &str| event["metrics"][metric].as_f64();
         let (sent, received) = (again.sent.total(), again.received.total());

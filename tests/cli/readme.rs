@@ -146,4 +146,4 @@ fn commands() -> Vec<String> {
 }
 
 /// What wrk prints, for commands that audit it.
-const WRK: &str = include_str!("../../crates/audit/tests/samples/wrk.txt");
+const WRK: &str = include_str!("../../crates/study/tests/samples/wrk.txt");

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use weigh_stage::hosts::Ground;
+use weigh_testbed::hosts::Ground;
 
 /// A fresh folder in which the program is run; removed at the end.
 pub struct Place {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use weigh_engine::io::sim::Link;
 use weigh_model::path::Path;
 use weigh_model::{Nanos, Pattern};
-use weigh_stage::hosts::{Ground, HostSpec, Scene, SceneSpec};
+use weigh_testbed::hosts::{Ground, HostSpec, Scene, SceneSpec};
 use weigh_stats::histogram::Histogram;
 
 use crate::gate::{GATE_OPENS_MS, gate, is_late};

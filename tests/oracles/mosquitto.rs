@@ -11,9 +11,9 @@ use weigh_engine::accounts::attribute_server_drops;
 use weigh_model::ledger::Cause;
 use weigh_model::units::Bytes;
 use weigh_model::{Arrival, Nanos, Pattern};
-use weigh_stage::catalogue::Catalogue;
-use weigh_stage::find::find;
-use weigh_stage::managed::ManagedServer;
+use weigh_testbed::catalogue::Catalogue;
+use weigh_testbed::find::find;
+use weigh_testbed::managed::ManagedServer;
 
 use crate::overload::Folder;
 use crate::proxy::Proxy;

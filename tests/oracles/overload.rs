@@ -10,7 +10,7 @@ use weigh_engine::accounts::attribute_server_drops;
 use weigh_model::ledger::Cause;
 use weigh_model::units::Bytes;
 use weigh_model::{Arrival, Ledger, Nanos, Pattern};
-use weigh_stage::reference::ReferenceServer;
+use weigh_testbed::reference::ReferenceServer;
 
 use crate::rig::Setup;
 

@@ -24,7 +24,7 @@ use weigh_model::server::{Server, ServerReport};
 use weigh_model::trial::{Settings, Trial};
 use weigh_model::units::{Bytes, parse_rate};
 use weigh_model::{Endpoint, Nanos};
-use weigh_stage::hosts::Scene;
+use weigh_testbed::hosts::Scene;
 
 use crate::scripted::{Policy, Scripted};
 

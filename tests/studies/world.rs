@@ -5,7 +5,7 @@ use weigh_model::Protocol;
 use weigh_model::protocol::Invalid;
 use weigh_plan::Case;
 use weigh_plan::world::{PIPELINE, REFERENCE, TargetWord, World};
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 use weigh_study::{Study, StudyTexts};
 
 struct Real(Catalogue);

@@ -4,6 +4,9 @@
 //! Everything is read from `/proc` and `/sys`; nothing here needs privileges. Every reading says
 //! how fine it is ([`cpu::Accounting`]) and what it cost ([`sampler::Usage::own_cpu_ns`]).
 
+#[cfg(feature = "tls")]
+pub mod agent;
+pub mod clocks;
 pub mod boot;
 pub mod container;
 pub mod cores;

@@ -3,6 +3,8 @@
 use weigh_model::Protocol;
 use weigh_model::protocol::Invalid;
 
+#[cfg(feature = "library")]
+pub mod adapter;
 pub mod census;
 pub mod fields;
 #[cfg(feature = "library")]

@@ -7,7 +7,7 @@ use weigh_energy::keys::Kind;
 use weigh_model::modelled::EnergyBasis;
 use weigh_model::plan::Plan;
 use weigh_model::protocol::Invalid;
-use weigh_stage::catalogue::texts_in;
+use weigh_testbed::catalogue::texts_in;
 
 use crate::exit::Stop;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use weigh_stage::patience;
+use weigh_testbed::patience;
 
 use crate::exit::Exit;
 use crate::watcher::Watcher;

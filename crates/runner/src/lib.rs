@@ -21,6 +21,9 @@
 //! The library prints nothing (see [`watcher`]). What it starts of Weighbridge itself is the
 //! program that it is given.
 
+pub mod discharges;
+pub mod emulate;
+pub mod scheduler;
 pub mod case;
 pub mod energy;
 pub mod exit;

@@ -12,11 +12,11 @@ use weigh_engine::job::Progress;
 use weigh_model::plan::{Plan, TargetLife};
 use weigh_model::{Load, Nanos, Trial};
 use weigh_observe::{boot, cpu};
-use weigh_rundown::DischargeLog;
-use weigh_rundown::entry::{EndReason, Entry, Standing};
-use weigh_rundown::log::LogError;
-use weigh_stage::catalogue::Catalogue;
-use weigh_stage::pinning::Pinning;
+use crate::discharges::DischargeLog;
+use crate::discharges::entry::{EndReason, Entry, Standing};
+use crate::discharges::log::LogError;
+use weigh_testbed::catalogue::Catalogue;
+use weigh_testbed::pinning::Pinning;
 
 use crate::case::Case;
 use crate::exit::{Exit, Stop};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use weigh_model::plan::Plan;
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::case::decide;
 use crate::case::known::Known;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use weigh_model::units::Nanos;
 use weigh_model::visible::visible_line;
 use weigh_model::{Load, Pattern};
-use weigh_sequence::Sequence;
+use crate::scheduler::Sequence;
 
 use crate::trial::ticks::Tick;
 

@@ -29,8 +29,8 @@ use weigh_runner::trial::context::{TrialContext, TrialOptions};
 use weigh_runner::trial::identity::Trials;
 use weigh_runner::trial::measure::{Weighed, run_with};
 use weigh_runner::watcher::Silent;
-use weigh_stage::catalogue::Catalogue;
-use weigh_stage::pinning::{CoreSet, Pinning};
+use weigh_testbed::catalogue::Catalogue;
+use weigh_testbed::pinning::{CoreSet, Pinning};
 
 /// The order of each phase: what `docs/decisions/0046-the-runner.md` decided, and a probe that was
 /// added behind all others.

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::{env, fs};
 
-use weigh_audit::{Audit, Source, audit, facts};
+use weigh_study::audit::{Audit, Source, audit, facts};
 use weigh_study::audit_page::{self, Audited};
 use weigh_study::page;
 

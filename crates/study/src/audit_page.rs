@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use weigh_audit::figure::{Fact, Figure};
-use weigh_audit::{Audit, Body, Finding, needs};
+use crate::audit::figure::{Fact, Figure};
+use crate::audit::{Audit, Body, Finding, needs};
 use weigh_model::Rule;
 use weigh_model::doubt::Severity;
 use weigh_report::page::document::{STYLE, escape, section, still};
@@ -271,7 +271,7 @@ const OPEN_MAX: usize = 5;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weigh_audit::{Source, audit};
+    use crate::audit::{Source, audit};
 
     const TABLE: &str = "study,table,series,x,x_unit,y,y_unit\n\
         lab,T <1>,protocol=HTTP;clients=60;stat=average_cpu,10000,messages,97,percent\n\

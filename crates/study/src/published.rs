@@ -45,9 +45,9 @@ impl Published {
         let mut problems = Problems::default();
         let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
         let head = reader.headers().cloned().unwrap_or_default();
-        let columns = weigh_audit::COLUMNS.into_iter();
+        let columns = crate::audit::COLUMNS.into_iter();
         if head.iter().ne(columns.clone()) && head.iter().ne(columns.chain([PRINTED])) {
-            let columns = weigh_audit::COLUMNS.join(",");
+            let columns = crate::audit::COLUMNS.join(",");
             let mend = format!("begin the file with {columns}, and {PRINTED} if you have it");
             problems.add(Problem::at(line_at(text, 0), "these are other columns", mend));
             return Err(problems);

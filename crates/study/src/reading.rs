@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use toml::{Spanned, Table};
-use weigh_audit::{Audit, Source, facts};
+use crate::audit::{Audit, Source, facts};
 use weigh_plan::keys::Keys;
 use weigh_plan::kind::nearest;
 use weigh_plan::{Problem, Problems, World};
@@ -144,7 +144,7 @@ fn audit(texts: &StudyTexts, problems: &mut StudyProblems) -> Audit {
         Vec::new()
     });
     let source = Source { name: PUBLISHED.to_owned(), text: texts.published.clone() };
-    weigh_audit::audit(&[source], &beside).unwrap_or_else(|unreadable| {
+    crate::audit::audit(&[source], &beside).unwrap_or_else(|unreadable| {
         // The reader of the figures tells the same at its line.
         if problems.is_empty() {
             let mut wrong = Problems::default();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use toml::{Spanned, Value};
-use weigh_audit::Audit;
+use crate::audit::Audit;
 use weigh_plan::keys::Keys;
 use weigh_plan::kind::nearest;
 use weigh_plan::{Problem, Problems};

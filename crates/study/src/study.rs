@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use weigh_audit::Audit;
+use crate::audit::Audit;
 
 use crate::carry;
 use crate::expression::{Condition, Expression};

@@ -10,7 +10,7 @@ mod tool;
 pub mod wrk;
 
 use clap::{Args, FromArgMatches};
-use weigh_emulate::beside::{self, Left};
+use weigh_runner::emulate::beside::{self, Left};
 use weigh_model::Nanos;
 use weigh_model::doubt::Severity;
 use weigh_model::plan::{Observe, Plan, Repeat};
@@ -19,7 +19,7 @@ use weigh_runner::case::secrets::Secrets;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::run::chronicle::not_recorded;
 use weigh_runner::run::experiment::Finished;
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::planning::conduct::RunOptions;
 use crate::planning::lane_options::{plan_of, secrets};

@@ -1,7 +1,7 @@
 //! `weigh mqtt-stresser`: that tool's flags and its load. A client is a subscriber and a publisher
 //! on a topic of their own.
 
-use weigh_emulate::mqtt_stresser;
+use weigh_runner::emulate::mqtt_stresser;
 use weigh_model::body::BodySource;
 use weigh_model::endpoint::Credentials;
 use weigh_model::{Arrival, Emulation, Join, Nanos, Rate};

@@ -1,8 +1,8 @@
 //! What a tool's command line is, as data, and the load that its flags make together.
 
 use clap::ArgMatches;
-use weigh_emulate::Beside;
-use weigh_emulate::beside::Left;
+use weigh_runner::emulate::Beside;
+use weigh_runner::emulate::beside::Left;
 use weigh_model::Emulation;
 use weigh_model::body::BodySource;
 use weigh_model::endpoint::Credentials;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use weigh_model::Nanos;
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 use weigh_study::{Scale, Study, Way};
 
 use crate::show::output;

@@ -9,7 +9,7 @@ use serde_json::json;
 use weigh_model::Nanos;
 use weigh_report::StudyFolder;
 use weigh_report::journal::PAGE;
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 use weigh_study::page::{Entry, index};
 use weigh_study::{Outcome, Scale, Study, StudyTexts, Way};
 

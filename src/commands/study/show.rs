@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 use weigh_study::carry::Asked as HowMany;
 use weigh_study::study::{Claim, Experiment};
 use weigh_study::{Scale, Study, Way};

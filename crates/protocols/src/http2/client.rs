@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use weigh_door::client::{Answer, Client, Connected};
-use weigh_door::http2::{self, Requests};
-use weigh_door::stream::Stream;
-use weigh_door::tasks::{Soon, Tasks};
+use crate::adapter::client::{Answer, Client, Connected};
+use crate::adapter::http2::{self, Requests};
+use crate::adapter::stream::Stream;
+use crate::adapter::tasks::{Soon, Tasks};
 
 use super::codec::Template;
 

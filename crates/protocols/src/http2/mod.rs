@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use weigh_door::client::Library;
-use weigh_door::http2;
-use weigh_door::server::DoorServer;
+use crate::adapter::client::Library;
+use crate::adapter::http2;
+use crate::adapter::server::DoorServer;
 use weigh_model::load::Pattern;
 use weigh_model::protocol::{
     Dial, ErrorWords, Guarantee, Host, Invalid, Protocol, Scheme, Setting, SettingKind, Transport,

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
-use weigh_charts::BUNDLE;
+use crate::charts::BUNDLE;
 
 /// A page: its content, and what its script draws.
 #[derive(Clone, Debug, PartialEq)]

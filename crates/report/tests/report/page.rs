@@ -18,7 +18,7 @@ fn summary() -> Summary {
 
 /// The page without the libraries that it carries.
 fn own(text: &str) -> String {
-    text.replace(weigh_charts::BUNDLE, "")
+    text.replace(weigh_report::charts::BUNDLE, "")
 }
 
 #[test]

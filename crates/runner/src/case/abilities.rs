@@ -11,7 +11,7 @@ use weigh_plan::Case;
 use weigh_plan::keys::ABILITIES;
 use weigh_probe::abilities::Abilities;
 use weigh_probe::demands;
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::input_file::{self, TEXT_BYTES_MAX};
 

@@ -12,7 +12,7 @@ use weigh_model::{Endpoint, Trial};
 use weigh_plan::background::PREFIX;
 use weigh_plan::case::setting_text;
 use weigh_protocols as registry;
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::case::check::check_protocol;
 use crate::case::lanes::{Against, Lane};

@@ -16,7 +16,7 @@ use weigh_plan::load::BODY_BYTES_MAX;
 use weigh_plan::patience::Patience;
 use weigh_plan::world::{PIPELINE, REFERENCE, TargetWord, World};
 use weigh_protocols::{self as registry, urls};
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::case::abilities::KnownAbilities;
 use crate::case::background::BackgroundCase;

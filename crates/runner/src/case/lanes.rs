@@ -15,8 +15,8 @@ use weigh_plan::keys::{self, PIPELINE as PIPELINE_KEYS};
 use weigh_plan::world::PIPELINE;
 use weigh_protocols::fields;
 use weigh_protocols::{self as registry, urls};
-use weigh_stage::catalogue::Catalogue;
-use weigh_stage::target::Target;
+use weigh_testbed::catalogue::Catalogue;
+use weigh_testbed::target::Target;
 
 use crate::case::pipeline::{Entry, Pipeline, SPOKEN};
 use crate::exit::Stop;
@@ -311,7 +311,7 @@ fn default_words(catalogue: &Catalogue) -> Vec<String> {
     let mut words: Vec<String> = compared.map(|own| own.name().to_owned()).collect();
     let is_installed = catalogue
         .choose("mosquitto")
-        .is_ok_and(|choice| weigh_stage::find::find(choice.target).is_some());
+        .is_ok_and(|choice| weigh_testbed::find::find(choice.target).is_some());
     if is_installed {
         words.push("mosquitto".to_owned());
     }
@@ -326,7 +326,7 @@ pub fn brokers(catalogue: &Catalogue) -> Vec<String> {
         target.speaks.first().is_some_and(|speaks| names.contains(&&*speaks.protocol))
     };
     let targets = catalogue.targets().iter().filter(is_broker);
-    let installed = targets.filter(|target| weigh_stage::find::find(target).is_some());
+    let installed = targets.filter(|target| weigh_testbed::find::find(target).is_some());
     let installed = installed.map(|target| target.name.clone());
     names.iter().map(|name| (*name).to_owned()).chain(installed).collect()
 }

@@ -31,8 +31,8 @@ use weigh_plan::keys::OFFLOAD;
 use weigh_plan::matrix::case_of;
 use weigh_protocols as registry;
 use weigh_report::exports::HAS_MESSAGES;
-use weigh_stage::catalogue::Catalogue;
-use weigh_stage::hosts::Offloads;
+use weigh_testbed::catalogue::Catalogue;
+use weigh_testbed::hosts::Offloads;
 
 use crate::case::background::BackgroundCase;
 use crate::case::lanes::{Against, Lane};

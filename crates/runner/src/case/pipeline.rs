@@ -6,8 +6,8 @@ use weigh_model::protocol::Invalid;
 use weigh_model::{Pattern, Protocol};
 use weigh_plan::case::Stages;
 use weigh_plan::world::{PIPELINE, REFERENCE};
-use weigh_stage::catalogue::Catalogue;
-use weigh_stage::pipeline::{Assembly, Keeping};
+use weigh_testbed::catalogue::Catalogue;
+use weigh_testbed::pipeline::{Assembly, Keeping};
 
 use crate::exit::FULL_BUILD;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use weigh_model::endpoint::Credentials;
 use weigh_model::protocol::Invalid;
 use weigh_plan::world::REFERENCE;
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::case::lanes::Against;
 

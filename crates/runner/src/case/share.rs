@@ -7,8 +7,8 @@ use weigh_model::event::TrialFinished;
 use weigh_model::protocol::Invalid;
 use weigh_model::units::Bytes;
 use weigh_plan::case;
-use weigh_stage::enclosure::{Enclosure, Share};
-use weigh_stage::pinning::{CoreSet, Pinning};
+use weigh_testbed::enclosure::{Enclosure, Share};
+use weigh_testbed::pinning::{CoreSet, Pinning};
 
 /// A target's share, as the plan asks for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

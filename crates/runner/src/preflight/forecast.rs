@@ -8,8 +8,8 @@ use serde_json::json;
 use weigh_model::Nanos;
 use weigh_model::plan::Plan;
 use weigh_plan::forecast as time;
-use weigh_stage::catalogue::Catalogue;
-use weigh_stage::find;
+use weigh_testbed::catalogue::Catalogue;
+use weigh_testbed::find;
 
 use crate::case::Case;
 use crate::case::lanes::Against;

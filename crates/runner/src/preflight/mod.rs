@@ -13,10 +13,10 @@ use std::path::Path;
 use weigh_engine::schedule;
 use weigh_model::{Load, MeterChoice, Pattern};
 use weigh_protocols::passage::WHOLE_BYTES_MAX;
-use weigh_stage::catalogue::Catalogue;
-use weigh_stage::doctor::{self, Demand, Level};
-use weigh_stage::facts::Facts;
-use weigh_stage::pinning::CoreSet;
+use weigh_testbed::catalogue::Catalogue;
+use weigh_testbed::doctor::{self, Demand, Level};
+use weigh_testbed::facts::Facts;
+use weigh_testbed::pinning::CoreSet;
 
 use crate::case::Case;
 use crate::case::lanes::Against;

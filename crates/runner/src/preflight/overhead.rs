@@ -5,7 +5,7 @@ use weigh_limit::{Goal, Search};
 use weigh_model::hop::HopStage;
 use weigh_model::{Nanos, tls};
 use weigh_plan::forecast::{Expected, round_trip};
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::case::Case;
 use crate::case::lanes::Against;

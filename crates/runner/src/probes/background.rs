@@ -21,10 +21,10 @@ use weigh_model::{Doubt, Endpoint, Load, Nanos, Trial, tls};
 use weigh_observe::cpu::monotonic_ns;
 use weigh_observe::sampler::{Sampler, Usage};
 use weigh_plan::matrix;
-use weigh_stage::doctor::shards_needed;
-use weigh_stage::pinning::CoreSet;
-use weigh_stage::process::{ManagedProcess, Start};
-use weigh_stage::reference::ReferenceServer;
+use weigh_testbed::doctor::shards_needed;
+use weigh_testbed::pinning::CoreSet;
+use weigh_testbed::process::{ManagedProcess, Start};
+use weigh_testbed::reference::ReferenceServer;
 
 use crate::case::background::BackgroundCase;
 use crate::exit::{Exit, Stop};

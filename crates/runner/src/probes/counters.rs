@@ -8,7 +8,7 @@ use weigh_engine::outcome::Outcome;
 use weigh_model::event::TrialFinished;
 use weigh_model::server::ServerReport;
 use weigh_model::{Doubt, Nanos, Trial};
-use weigh_stage::reference::ReferenceServer;
+use weigh_testbed::reference::ReferenceServer;
 
 use crate::exit::Stop;
 use crate::probe::{Edge, Probe};

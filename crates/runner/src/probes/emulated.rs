@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use weigh_emulate::htop::{self, Reading, Shown};
-use weigh_emulate::{Client, Told, figures};
+use crate::emulate::htop::{self, Reading, Shown};
+use crate::emulate::{Client, Told, figures};
 use weigh_engine::outcome::Outcome;
 use weigh_model::event::TrialFinished;
 use weigh_model::plan::Plan;

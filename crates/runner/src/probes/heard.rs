@@ -8,8 +8,8 @@ use weigh_engine::contents::{ConnectionContent, Contents};
 use weigh_model::Doubt;
 use weigh_model::connections::{ConnectionRow, Connections, hop_name};
 use weigh_model::protocol::Role;
-use weigh_wire::account::{Connection, Disagreement};
-use weigh_wire::{Account, Traffic};
+use weigh_capture::account::{Connection, Disagreement};
+use weigh_capture::{Account, Traffic};
 
 /// Splits the content of every connection as its codec counted it, and says where codec and wire
 /// do not agree.

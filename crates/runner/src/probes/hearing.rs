@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use weigh_model::{Doubt, Load, Pattern};
-use weigh_stage::hosts::{Host, Offloads, Scene};
-use weigh_wire::account::Notes;
-use weigh_wire::doubt::Doubt as Missed;
-use weigh_wire::files::with_secrets;
-use weigh_wire::kernel::{Agreement, KernelAccount, KernelWatch};
-use weigh_wire::{Account, Capture, Counting, Filter, Options, Settings, Tap, WireError};
+use weigh_testbed::hosts::{Host, Offloads, Scene};
+use weigh_capture::account::Notes;
+use weigh_capture::doubt::Doubt as Missed;
+use weigh_capture::files::with_secrets;
+use weigh_capture::kernel::{Agreement, KernelAccount, KernelWatch};
+use weigh_capture::{Account, Capture, Counting, Filter, Options, Settings, Tap, WireError};
 
 use crate::exit::{Exit, Stop};
 use crate::targets::stage::{RELAY, Stage, TARGET, is_client};

@@ -13,7 +13,7 @@ use weigh_observe::cpu::monotonic_ns;
 use weigh_observe::energy::attribution::{Counts, Phases, measured};
 use weigh_observe::energy::{Meter, MeterWatch, Sources, Track};
 use weigh_observe::host::Roots;
-use weigh_stage::pinning::Pinning;
+use weigh_testbed::pinning::Pinning;
 
 use crate::exit::Stop;
 use crate::interrupts::Interrupts;

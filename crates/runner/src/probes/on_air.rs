@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use weigh_model::path::Path;
-use weigh_wire::{Account, Traffic};
+use weigh_capture::{Account, Traffic};
 
 /// The link layer of a path that is not Ethernet.
 #[derive(Clone, Debug, PartialEq, Eq)]

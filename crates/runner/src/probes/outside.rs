@@ -11,7 +11,7 @@ use weigh_model::event::{Event, TrialFinished};
 use weigh_observe::energy::alignment::Alignment;
 use weigh_observe::energy::attribution::{Phases, measured};
 use weigh_observe::energy::power_log::PowerLog;
-use weigh_stage::patience;
+use weigh_testbed::patience;
 
 use crate::input_file::{self, CONTENT_BYTES_MAX};
 use crate::probes::metering::counts;

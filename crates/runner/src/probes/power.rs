@@ -2,7 +2,7 @@
 
 use weigh_observe::energy::{Battery, Value, supplies};
 use weigh_observe::host::Roots;
-use weigh_rundown::entry::Gauge;
+use crate::discharges::entry::Gauge;
 
 use crate::exit::Stop;
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use weigh_model::energy::{LoadPulses, Span};
 use weigh_observe::cpu::monotonic_ns;
-use weigh_stage::pinning::CoreSet;
+use weigh_testbed::pinning::CoreSet;
 
 use crate::interrupts::Interrupts;
 use crate::probes::metering::Metering;

@@ -3,7 +3,7 @@
 use weigh_engine::outcome::Outcome;
 use weigh_model::event::TrialFinished;
 use weigh_observe::sampler::{Recording, Sampler, Usage};
-use weigh_wire::Account;
+use weigh_capture::Account;
 
 use crate::exit::Stop;
 use crate::probe::Probe;

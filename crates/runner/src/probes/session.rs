@@ -3,9 +3,9 @@
 use weigh_model::Protocol;
 use weigh_model::session::{PacketGap, PacketMark, SESSION_PACKETS_MAX};
 use weigh_model::session::{SessionPacket, SessionPackets};
-use weigh_wire::account::{Notes, PacketNote, Session, Step, Unit};
-use weigh_wire::stream::tls;
-use weigh_wire::{Account, Connection};
+use weigh_capture::account::{Notes, PacketNote, Session, Step, Unit};
+use weigh_capture::stream::tls;
+use weigh_capture::{Account, Connection};
 
 /// What the capture has to note so that a session can be shown: subscribers connect first, and a
 /// few producers after them.

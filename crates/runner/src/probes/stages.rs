@@ -13,9 +13,9 @@ use weigh_model::tally::Bits;
 use weigh_model::{Doubt, Endpoint, Load, Nanos};
 use weigh_observe::cpu::monotonic_ns;
 use weigh_observe::sampler::{Recording, Sampler};
-use weigh_stage::hosts::Host;
-use weigh_stage::patience;
-use weigh_stage::pipeline::{PipelineServer, Written};
+use weigh_testbed::hosts::Host;
+use weigh_testbed::patience;
+use weigh_testbed::pipeline::{PipelineServer, Written};
 
 use crate::exit::Stop;
 use crate::interrupts::Interrupts;

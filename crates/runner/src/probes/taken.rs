@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use weigh_model::Nanos;
 use weigh_model::server::ServerReport;
 use weigh_observe::cpu::monotonic_ns;
-use weigh_stage::reference::Asker;
+use weigh_testbed::reference::Asker;
 
 use crate::targets::running::READY_WITHIN;
 

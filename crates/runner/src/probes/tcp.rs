@@ -3,7 +3,7 @@
 use weigh_engine::outcome::Outcome;
 use weigh_model::Doubt;
 use weigh_model::event::{Event, TrialFinished};
-use weigh_wire::kernel::{KernelAccount, Role as KernelRole, Sample, TcpFigures, agreement};
+use weigh_capture::kernel::{KernelAccount, Role as KernelRole, Sample, TcpFigures, agreement};
 
 use crate::exit::Stop;
 use crate::probe::Probe;

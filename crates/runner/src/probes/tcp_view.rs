@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use weigh_model::event::TcpSample;
-use weigh_wire::kernel::Sample;
+use weigh_capture::kernel::Sample;
 
 /// The rows of a trial, in the order of time. `epoch_unix_ns` is when its clock stood at 0.
 pub fn rows(trial: &str, epoch_unix_ns: u64, samples: &[Sample]) -> Vec<TcpSample> {
@@ -89,7 +89,7 @@ const PAUSE_NS: u64 = 100_000_000;
 
 #[cfg(test)]
 mod tests {
-    use weigh_wire::kernel::Role;
+    use weigh_capture::kernel::Role;
 
     use super::*;
 

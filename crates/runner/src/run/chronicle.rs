@@ -3,7 +3,7 @@
 
 use weigh_model::event::{Event, Interval};
 use weigh_report::RecordError;
-use weigh_sequence::Sequence;
+use crate::scheduler::Sequence;
 
 use crate::exit::{Exit, Stop};
 use crate::run::run_record::RunRecord;

@@ -8,7 +8,7 @@ use weigh_model::calibration::Calibration;
 use weigh_model::event::{Event, JOURNAL_SCHEMA, RunResumed, RunStarted};
 use weigh_report::journal::rfc3339;
 use weigh_report::{RunFolder, Summary};
-use weigh_sequence::{Sequence, Step};
+use crate::scheduler::{Sequence, Step};
 
 use crate::case::check::check_trial;
 use crate::exit::{Exit, Stop};

@@ -8,8 +8,8 @@ use weigh_model::modelled::EnergyBasis;
 use weigh_model::plan::Plan;
 use weigh_report::summary::Answer;
 use weigh_report::{RunFolder, Summary};
-use weigh_stage::catalogue::Catalogue;
-use weigh_stage::pinning::{CoreSet, Pinning};
+use weigh_testbed::catalogue::Catalogue;
+use weigh_testbed::pinning::{CoreSet, Pinning};
 
 use crate::case::Case;
 use crate::exit::{Exit, Stop};

@@ -21,8 +21,8 @@ use weigh_model::{Arrival, Doubt, Endpoint, Load, Nanos, Pattern, Trial};
 use weigh_model::{tls, websocket};
 use weigh_observe::cpu::{HostCpu, monotonic_ns, own_process_ns};
 use weigh_report::journal::rfc3339;
-use weigh_stage::cache;
-use weigh_stage::pinning::Pinning;
+use weigh_testbed::cache;
+use weigh_testbed::pinning::Pinning;
 
 use crate::case::Case;
 use crate::case::lanes::{Against, Lane};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use weigh_model::event::Event;
 use weigh_model::{Nanos, Trial};
 use weigh_report::RunFolder;
-use weigh_sequence::{Next, Step};
+use crate::scheduler::{Next, Step};
 
 use crate::case::Case;
 use crate::exit::{Exit, Stop};

@@ -13,7 +13,7 @@ use weigh_model::plan::{Observe, Plan, Repeat, TargetLife};
 use weigh_model::{Endpoint, Load, Nanos};
 use weigh_plan::matrix;
 use weigh_report::Summary;
-use weigh_stage::pinning::{CoreSet, Pinning};
+use weigh_testbed::pinning::{CoreSet, Pinning};
 
 use crate::case::Case;
 use crate::case::lanes::{self, Against};

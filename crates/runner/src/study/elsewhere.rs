@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use weigh_model::Emulation;
 use weigh_model::Endpoint;
 use weigh_model::plan::Plan;
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::case::secrets::Secrets;
 use crate::exit::Stop;

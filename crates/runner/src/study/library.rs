@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use weigh_protocols as registry;
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 use weigh_study::{Study, StudyTexts};
 
 use crate::case::known::Known;

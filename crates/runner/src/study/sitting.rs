@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use weigh_model::Nanos;
 use weigh_model::event::Setup;
-use weigh_stage::catalogue::Catalogue;
+use weigh_testbed::catalogue::Catalogue;
 use weigh_study::{Outcome, Study};
 
 use crate::case::secrets::Secrets;

@@ -2,8 +2,8 @@
 //! looked at, or why it cannot be run here.
 
 use weigh_model::Nanos;
-use weigh_stage::catalogue::Catalogue;
-use weigh_stage::find::on_path;
+use weigh_testbed::catalogue::Catalogue;
+use weigh_testbed::find::on_path;
 use weigh_study::tools::{Tool, ToolPlanned};
 use weigh_study::{Study, Way};
 

@@ -8,7 +8,7 @@ mod repetition;
 use std::time::SystemTime;
 
 use weigh_report::journal::rfc3339;
-use weigh_stage::find::{on_path, version_of};
+use weigh_testbed::find::{on_path, version_of};
 use weigh_study::Study;
 use weigh_study::tools::{TOOL_SCHEMA, ToolBegun, ToolLine, ToolMade};
 

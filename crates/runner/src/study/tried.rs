@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use weigh_model::plan::TargetLife;
-use weigh_stage::pinning::CoreSet;
+use weigh_testbed::pinning::CoreSet;
 
 use crate::case::lanes::{Against, Lane};
 use crate::exit::Stop;

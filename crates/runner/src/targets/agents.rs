@@ -7,7 +7,7 @@ use weigh_model::lookout::AgentAddress;
 use weigh_observe::ObserveError;
 use weigh_observe::sampler::Recording;
 use weigh_observe::subject::Subject;
-use weigh_outpost::{Agent, AgentWatch, Token, Visitor, Watched};
+use weigh_observe::agent::{Agent, AgentWatch, Token, Visitor, Watched};
 
 use crate::exit::{Exit, Stop};
 use crate::trial::news::Since;

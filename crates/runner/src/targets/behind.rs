@@ -12,9 +12,9 @@ use weigh_model::ledger::Cause;
 use weigh_model::protocol::CountersBy;
 use weigh_model::trial::{Point, Settings};
 use weigh_model::{Endpoint, Ledger, Trial};
-use weigh_stage::catalogue::Catalogue;
-use weigh_stage::counter::{Counter, CounterKind};
-use weigh_stage::target::Target;
+use weigh_testbed::catalogue::Catalogue;
+use weigh_testbed::counter::{Counter, CounterKind};
+use weigh_testbed::target::Target;
 
 use crate::case::lanes::Lane;
 use crate::exit::{Exit, Stop};

@@ -11,10 +11,10 @@ use weigh_model::protocol::{Dial, Role, Seat};
 use weigh_model::trial::Settings;
 use weigh_model::{Endpoint, Load, Nanos, Pattern, Trial};
 use weigh_protocols::urls;
-use weigh_stage::counter::{Counter, CounterKind};
-use weigh_stage::hosts::Scene;
-use weigh_stage::managed::ManagedServer;
-use weigh_stage::patience;
+use weigh_testbed::counter::{Counter, CounterKind};
+use weigh_testbed::hosts::Scene;
+use weigh_testbed::managed::ManagedServer;
+use weigh_testbed::patience;
 
 use crate::targets::counter_watch::{Expected, Watch};
 use crate::targets::layers;

@@ -10,11 +10,11 @@ use weigh_model::counters::SysChoice;
 use weigh_model::plan::TargetLife;
 use weigh_model::server::ServerReport;
 use weigh_model::{Ledger, Trial};
-use weigh_stage::catalogue::Catalogue;
-use weigh_stage::enclosure::Enclosure;
-use weigh_stage::hosts::Scene;
-use weigh_stage::pinning::CoreSet;
-use weigh_stage::site::Site;
+use weigh_testbed::catalogue::Catalogue;
+use weigh_testbed::enclosure::Enclosure;
+use weigh_testbed::hosts::Scene;
+use weigh_testbed::pinning::CoreSet;
+use weigh_testbed::site::Site;
 
 use crate::case::lanes::Lane;
 use crate::exit::{Exit, Stop};

@@ -7,8 +7,8 @@ use std::path::Path;
 use weigh_engine::relay::RelayCounts;
 use weigh_model::Doubt;
 use weigh_model::event::TrialFinished;
-use weigh_stage::reference::ReferenceServer;
-use weigh_stage::site::Site;
+use weigh_testbed::reference::ReferenceServer;
+use weigh_testbed::site::Site;
 
 use crate::exit::{Exit, Stop};
 use crate::targets::running::{READY_WITHIN, STOP_WITHIN};

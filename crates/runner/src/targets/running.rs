@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use weigh_model::{Endpoint, tls, websocket};
 use weigh_protocols::fields;
-use weigh_stage::catalogue::Catalogue;
-use weigh_stage::managed::{Layers, ManagedServer, ServerError};
-use weigh_stage::pipeline::{Entrance, PipelineServer};
-use weigh_stage::process::{Ended, ProcessError};
-use weigh_stage::reference::{ReferenceError, ReferenceServer};
-use weigh_stage::site::Site;
+use weigh_testbed::catalogue::Catalogue;
+use weigh_testbed::managed::{Layers, ManagedServer, ServerError};
+use weigh_testbed::pipeline::{Entrance, PipelineServer};
+use weigh_testbed::process::{Ended, ProcessError};
+use weigh_testbed::reference::{ReferenceError, ReferenceServer};
+use weigh_testbed::site::Site;
 
 use crate::case::lanes::{Against, Lane};
 use crate::case::pipeline::Entry;

@@ -14,7 +14,7 @@ use weigh_model::event::TrialFinished;
 use weigh_model::protocol::{Dial, Host, Invalid};
 use weigh_model::trial::Settings;
 use weigh_model::{Doubt, tls, websocket};
-use weigh_stage::managed::TlsFiles;
+use weigh_testbed::managed::TlsFiles;
 
 use crate::case::lanes::{Against, Lane};
 use crate::exit::{Exit, Stop};

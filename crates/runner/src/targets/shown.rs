@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use weigh_stage::counter::Counter;
-use weigh_stage::patience;
+use weigh_testbed::counter::Counter;
+use weigh_testbed::patience;
 
 /// The counters among `counters` that have a URL, by name, once two looks in a row gave the same;
 /// those that are not shown are left out.

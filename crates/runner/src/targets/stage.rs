@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use weigh_engine::outlet::Outlet;
 use weigh_model::path::Path;
-use weigh_stage::hosts::{Door, Ground, Host, HostSpec, HostsError, Offloads, Scene, SceneSpec};
+use weigh_testbed::hosts::{Door, Ground, Host, HostSpec, HostsError, Offloads, Scene, SceneSpec};
 
 use crate::case::Case;
 use crate::case::share::TargetShare;

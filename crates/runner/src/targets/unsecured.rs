@@ -8,7 +8,7 @@ use weigh_model::event::TrialFinished;
 use weigh_model::protocol::{Dial, Host, Invalid};
 use weigh_model::tls;
 use weigh_model::trial::Settings;
-use weigh_stage::managed::TlsFiles;
+use weigh_testbed::managed::TlsFiles;
 
 use crate::case::lanes::Lane;
 use crate::exit::Stop;

@@ -16,7 +16,7 @@ use weigh_observe::process;
 use weigh_observe::sampler::{Recording, Sampler};
 use weigh_observe::subject::Subject;
 use weigh_protocols::urls;
-use weigh_stage::listening;
+use weigh_testbed::listening;
 
 use crate::case::Case;
 use crate::case::lanes::{Against, Lane};

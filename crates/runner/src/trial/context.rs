@@ -18,7 +18,7 @@ use weigh_model::{Doubt, Emulation, Load, Nanos, Trial};
 use weigh_observe::cpu::monotonic_ns;
 use weigh_report::RecordError;
 use weigh_seal::BodySealer;
-use weigh_stage::pinning::Pinning;
+use weigh_testbed::pinning::Pinning;
 
 use crate::case::background::BackgroundCase;
 use crate::case::lanes::Lane;

@@ -7,7 +7,7 @@ use weigh_model::headroom::Observed;
 use weigh_model::{Condition, Trial};
 use weigh_report::summary::quantiles;
 use weigh_report::{RecordError, RunFolder, exports};
-use weigh_stage::pinning::{CoreSet, Pinning};
+use weigh_testbed::pinning::{CoreSet, Pinning};
 
 use crate::case::Case;
 use crate::exit::Stop;

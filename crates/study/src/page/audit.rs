@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use weigh_audit::Finding;
+use crate::audit::Finding;
 use weigh_model::Rule;
 use weigh_report::page::document::escape;
 

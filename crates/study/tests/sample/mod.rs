@@ -3,7 +3,7 @@
 //! escape.
 
 use serde_json::json;
-use weigh_audit::{Source, audit};
+use weigh_study::audit::{Source, audit};
 use weigh_study::outcome::{
     Agreement, Answer, AxisShown, BreakEvenShown, CellShown, Certainty, ClaimOutcome,
     ComparedShown, DoubtShown, ExperimentOutcome, FigureOutcome, FlagShown, Judged, Line, Link,

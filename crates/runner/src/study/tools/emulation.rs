@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use weigh_emulate::autocannon;
-use weigh_emulate::beside::{self, Left};
+use crate::emulate::autocannon;
+use crate::emulate::beside::{self, Left};
 use weigh_report::RunFolder;
 use weigh_report::journal::LATEST;
 
@@ -21,7 +21,7 @@ pub fn figures(words: &[String], runs: &Path) -> Result<Vec<(&'static str, f64)>
     let load = &summary.run.plan.load;
     let left = Left { load, finished: &trial, intervals: &intervals };
     let metric = |name: &str| trial.metrics.get(name).copied();
-    let row = |rows: &[weigh_emulate::Row], name: &str| {
+    let row = |rows: &[crate::emulate::Row], name: &str| {
         let row = rows.iter().find(|row| row.name == name)?;
         row.tool.split_whitespace().next()?.replace(',', "").parse::<f64>().ok()
     };

@@ -1,0 +1,149 @@
+//! Whoever asks an agent.
+
+use std::io::{self, BufReader};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, StreamOwned};
+use crate::clocks::pair::Exchange;
+use weigh_model::lookout::AgentAddress;
+use crate::cpu::monotonic_ns;
+
+use crate::agent::OutpostError;
+use crate::agent::identity::{NAME, Pin, pinned};
+use crate::agent::page::{self, Answer, PAGE, Question, Sight, Welcome};
+
+/// A connection to an agent that has let us in.
+pub struct Visitor {
+    stream: BufReader<StreamOwned<ClientConnection, TcpStream>>,
+    welcome: Welcome,
+}
+
+/// An answered look, and when it was asked and answered on both clocks.
+pub struct Looked {
+    pub(crate) sight: Sight,
+    pub(crate) exchange: Exchange,
+}
+
+impl Looked {
+    /// Processor time of what is watched since we came, nanoseconds.
+    pub fn cpu_ns(&self) -> u64 {
+        self.sight.cpu_ns
+    }
+}
+
+impl Visitor {
+    /// Connects and says hello.
+    ///
+    /// # Errors
+    /// If nobody is there, if it is somebody else, or if it does not let us in.
+    pub fn visit(address: &AgentAddress) -> Result<Visitor, OutpostError> {
+        let token = address.token.clone().ok_or(OutpostError::NoToken)?;
+        let socket = connect(address)?;
+        let (config, pin) = pinned(address.fingerprint)?;
+        let name = ServerName::try_from(NAME)
+            .map_err(|error| OutpostError::Identity(error.to_string()))?;
+        let connection = ClientConnection::new(config, name)
+            .map_err(|error| OutpostError::Identity(error.to_string()))?;
+        let mut stream = BufReader::new(StreamOwned::new(connection, socket));
+        let hello = Question::Hello { page: PAGE, token };
+        let answer = page::write(stream.get_mut(), &hello).and_then(|()| page::read(&mut stream));
+        match answer.map_err(|error| unlike(error, &pin))? {
+            Some(Answer::Welcome(welcome)) if welcome.page == PAGE => {
+                Ok(Visitor { stream, welcome })
+            }
+            Some(Answer::Welcome(welcome)) => {
+                let said = format!("it speaks version {} of the page", welcome.page);
+                Err(OutpostError::Stranger(said))
+            }
+            Some(Answer::Refused(why)) => Err(OutpostError::Refused(why)),
+            Some(Answer::Gone(why)) => Err(OutpostError::Gone(why)),
+            Some(Answer::Seen(_)) => Err(OutpostError::Stranger("it greets with a look".into())),
+            None => Err(OutpostError::Refused("it closed the connection".to_owned())),
+        }
+    }
+
+    /// What is watched, in words, and by which version of the program.
+    pub fn what(&self) -> String {
+        format!("{}, by weigh observe {}", self.welcome.what, self.welcome.version)
+    }
+
+    /// Cores whose time it may use.
+    pub fn cores(&self) -> u32 {
+        self.welcome.cores.max(1)
+    }
+
+    /// Looks now; `closely` with proportional memory.
+    ///
+    /// # Errors
+    /// If what is watched, the agent or the connection is gone.
+    pub fn look(&mut self, closely: bool) -> Result<Looked, OutpostError> {
+        let sent = monotonic_ns();
+        page::write(self.stream.get_mut(), &Question::Look { closely }).map_err(silent)?;
+        let answer: Option<Answer> = page::read(&mut self.stream).map_err(silent)?;
+        let received = monotonic_ns();
+        match answer {
+            Some(Answer::Seen(sight)) => {
+                let exchange = Exchange {
+                    sent: sent as i64,
+                    reached: sight.reached_ns as i64,
+                    answered: sight.answered_ns as i64,
+                    received: received as i64,
+                };
+                Ok(Looked { sight, exchange })
+            }
+            Some(Answer::Gone(why)) => Err(OutpostError::Gone(why)),
+            Some(Answer::Refused(why)) => Err(OutpostError::Refused(why)),
+            Some(Answer::Welcome(_)) => Err(OutpostError::Stranger("it greets again".to_owned())),
+            None => Err(silent(io::ErrorKind::UnexpectedEof.into())),
+        }
+    }
+}
+
+/// An agent that was there and is not any more; the library's own words for its end are a link.
+fn silent(error: io::Error) -> OutpostError {
+    OutpostError::Silent(match error.kind() {
+        kind @ io::ErrorKind::UnexpectedEof => io::Error::new(kind, "it closed the connection"),
+        _ => error,
+    })
+}
+
+/// The first of its addresses that takes a connection.
+fn connect(address: &AgentAddress) -> Result<TcpStream, OutpostError> {
+    let host = address.host.clone();
+    let found = (&*address.host, address.port).to_socket_addrs();
+    let found: Vec<SocketAddr> =
+        found.map_err(|error| OutpostError::Unknown { host, error })?.collect();
+    let mut failure: io::Error = io::ErrorKind::AddrNotAvailable.into();
+    for own in found {
+        match TcpStream::connect_timeout(&own, PATIENCE) {
+            Ok(socket) => {
+                let prepared = socket
+                    .set_read_timeout(Some(PATIENCE))
+                    .and_then(|()| socket.set_write_timeout(Some(PATIENCE)))
+                    .and_then(|()| socket.set_nodelay(true));
+                return prepared.map(|()| socket).map_err(OutpostError::Unreached);
+            }
+            Err(error) => failure = error,
+        }
+    }
+    Err(OutpostError::Unreached(failure))
+}
+
+/// Why the very first line did not come: who it was, if that can be told.
+fn unlike(error: io::Error, pin: &Arc<Pin>) -> OutpostError {
+    if pin.was_other() {
+        return OutpostError::OtherCertificate;
+    }
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            OutpostError::Stranger("it says nothing".to_owned())
+        }
+        _ => OutpostError::Stranger(error.to_string()),
+    }
+}
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,0 +1,219 @@
+//! A target on another host, watched while a trial runs: looks at its agent in a thread of its own,
+//! laid on the clock of this host when it is over.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::clocks::pair::{ClockPair, Exchange};
+use crate::memory::Memory;
+use crate::sampler::{Recording, SAMPLES_MAX, Sample, thinned};
+
+use crate::agent::OutpostError;
+use crate::agent::page::Sight;
+use crate::agent::visitor::{Looked, Visitor};
+
+/// A thread that looks until it is stopped or dropped.
+pub struct AgentWatch {
+    ask: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    notes: Arc<Mutex<Notes>>,
+}
+
+/// What a watch has seen up to now.
+#[derive(Clone)]
+pub struct SoFar(Arc<Mutex<Notes>>);
+
+impl SoFar {
+    /// The looks that windows from `from_ns` of this host's monotonic clock on need, laid on that
+    /// clock by what is known of the two clocks up to now; `None` before the first look.
+    pub fn since(&self, from_ns: u64) -> Option<Recording> {
+        let notes = self.0.lock().ok()?.clone();
+        notes.told().recording.map(|seen| seen.since(from_ns))
+    }
+}
+
+/// What was seen through an agent.
+pub struct Seen {
+    /// The looks, on this host's monotonic clock; `None` if there were none.
+    pub recording: Option<Recording>,
+    /// How far a look may be from the moment it is put at, nanoseconds: what is not known of the
+    /// two clocks. Rates need none of it: they are of the agent's own clock.
+    pub clock_bound_ns: Option<u64>,
+    /// Processor time that the agent itself took, as a share of a core of its host.
+    pub agent_share: Option<f64>,
+    /// Why it ended early, if it did.
+    pub failure: Option<Arc<OutpostError>>,
+}
+
+/// What the thread writes down.
+#[derive(Clone)]
+struct Notes {
+    looks: Vec<Sight>,
+    exchanges: Vec<Exchange>,
+    failure: Option<Arc<OutpostError>>,
+    cores: u32,
+    period: Duration,
+}
+
+impl AgentWatch {
+    /// Looks every `period`, through a visitor that was let in.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn start(visitor: Visitor, period: Duration) -> Result<AgentWatch, OutpostError> {
+        let (ask, asked) = channel();
+        let period = period.max(Duration::from_millis(10));
+        let notes = Arc::new(Mutex::new(Notes {
+            looks: Vec::new(),
+            exchanges: Vec::new(),
+            failure: None,
+            cores: visitor.cores(),
+            period,
+        }));
+        let written = Arc::clone(&notes);
+        let thread = std::thread::Builder::new()
+            .name("weigh-outlook".to_owned())
+            .spawn(move || watch(visitor, period, &asked, &written))
+            .map_err(|error| OutpostError::Identity(error.to_string()))?;
+        Ok(AgentWatch { ask: Some(ask), thread: Some(thread), notes })
+    }
+
+    /// Reads what was seen while the watch goes on.
+    pub fn so_far(&self) -> SoFar {
+        SoFar(Arc::clone(&self.notes))
+    }
+
+    /// Asks for a look now, closely, and does not wait for it: whoever marks the border of a window
+    /// has other work to do.
+    pub fn poke(&self) {
+        if let Some(ask) = &self.ask {
+            let _ = ask.send(());
+        }
+    }
+
+    /// Takes a last look, and hands over what was seen.
+    pub fn stop(mut self) -> Seen {
+        self.ask = None;
+        let joined = self.thread.take().and_then(|thread| thread.join().ok());
+        let notes = joined.and_then(|()| Some(self.notes.lock().ok()?.clone()));
+        notes.map_or_else(
+            || Seen { recording: None, clock_bound_ns: None, agent_share: None, failure: None },
+            Notes::told,
+        )
+    }
+}
+
+impl Drop for AgentWatch {
+    fn drop(&mut self) {
+        self.ask = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn watch(mut visitor: Visitor, period: Duration, asked: &Receiver<()>, notes: &Mutex<Notes>) {
+    let mut due = Instant::now();
+    loop {
+        let wanted = asked.recv_timeout(due.saturating_duration_since(Instant::now()));
+        let looked = visitor.look(wanted.is_ok());
+        let Ok(mut notes) = notes.lock() else { return };
+        match looked {
+            Ok(looked) => notes.take(looked),
+            Err(error) => {
+                notes.failure = Some(Arc::new(error));
+                return;
+            }
+        }
+        match wanted {
+            Ok(()) => {}
+            Err(RecvTimeoutError::Timeout) => due = (due + period).max(Instant::now()),
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+impl Notes {
+    fn take(&mut self, looked: Looked) {
+        self.looks.push(looked.sight);
+        self.exchanges.push(looked.exchange);
+        if self.exchanges.len() >= 2 * EXCHANGES_MAX {
+            // The quickest say most of two clocks; the first and the last span the drift.
+            let middle = self.exchanges.len() / 2;
+            let quickest = |part: &[Exchange]| {
+                let mut part = part.to_vec();
+                part.sort_by_key(Exchange::round_trip);
+                part.truncate(EXCHANGES_MAX / 2);
+                part
+            };
+            let mut kept = quickest(&self.exchanges[..middle]);
+            kept.extend(quickest(&self.exchanges[middle..]));
+            self.exchanges = kept;
+        }
+    }
+
+    fn told(self) -> Seen {
+        let (Some(first), Some(last)) = (self.looks.first(), self.looks.last()) else {
+            return Seen {
+                recording: None,
+                clock_bound_ns: None,
+                agent_share: None,
+                failure: self.failure,
+            };
+        };
+        let pair = ClockPair::of(&self.exchanges, RESOLUTION_NS);
+        let quickest = self.exchanges.iter().min_by_key(|exchange| exchange.round_trip());
+        let ahead = quickest
+            .map_or(0, |own| own.reached.midpoint(own.answered) - own.sent.midpoint(own.received));
+        // Without a line that fits them all, the quickest exchange bounds the offset by half of its
+        // round trip (RFC 5905, section 8).
+        let own = |agent_ns: u64| match &pair {
+            Ok(pair) => pair.own(agent_ns as i64),
+            Err(_) => (agent_ns as i64).saturating_sub(ahead),
+        };
+        let bound = match &pair {
+            Ok(pair) => {
+                let ends = [own(first.at_ns), own(last.at_ns)];
+                let bounds = ends.map(|at| pair.offset(at).bound);
+                Some(bounds[0].max(bounds[1]).ceil() as u64)
+            }
+            Err(_) => quickest.map(|own| own.round_trip().unsigned_abs().div_ceil(2)),
+        };
+        let wall_ns = last.at_ns.saturating_sub(first.at_ns);
+        let agent_ns = last.own_cpu_ns.saturating_sub(first.own_cpu_ns);
+        let agent_share = (wall_ns > 0).then(|| agent_ns as f64 / wall_ns as f64);
+        let accounting = self.looks.iter().map(|look| look.accounting).max();
+        let sample = |look: &Sight| Sample {
+            at_ns: u64::try_from(own(look.at_ns)).unwrap_or(0),
+            cpu_ns: look.cpu_ns,
+            processes: look.processes,
+            threads: look.threads,
+            memory: Memory { rss_bytes: look.rss_bytes, pss_bytes: look.pss_bytes },
+            host: look.host,
+        };
+        let mut samples: Vec<Sample> = self.looks.iter().map(sample).collect();
+        let gone_ns = self.failure.as_ref().and(samples.last()).map(|sample| sample.at_ns + 1);
+        let mut period = self.period;
+        if samples.len() > SAMPLES_MAX {
+            samples = thinned(samples);
+            period *= 2;
+        }
+        let recording = accounting.map(|accounting| Recording {
+            samples,
+            cores: self.cores,
+            accounting,
+            own_cpu_ns: agent_ns,
+            gone_ns,
+            period,
+        });
+        Seen { recording, clock_bound_ns: bound, agent_share, failure: self.failure }
+    }
+}
+
+/// Exchanges that are kept to know the clocks by.
+const EXCHANGES_MAX: usize = 1_000;
+
+/// Both clocks count nanoseconds.
+const RESOLUTION_NS: i64 = 1;

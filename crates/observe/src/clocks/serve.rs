@@ -1,0 +1,91 @@
+//! The other side of an exchange: answers every question with when it came and when the answer
+//! left.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::clocks::packet::{BYTES, Packet};
+use crate::clocks::wall_ns;
+
+/// Answers in a thread of its own until it is dropped.
+#[derive(Debug)]
+pub struct Responder {
+    address: SocketAddr,
+    answered: Arc<AtomicU64>,
+    has_ended: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Responder {
+    /// Answers at `listen` by the wall clock, or another that `clock` reads.
+    ///
+    /// # Errors
+    /// If nobody can listen there.
+    pub fn start(
+        listen: SocketAddr,
+        clock: impl Fn() -> i64 + Send + 'static,
+    ) -> io::Result<Responder> {
+        let socket = UdpSocket::bind(listen)?;
+        // So soon an end is noticed.
+        socket.set_read_timeout(Some(Duration::from_millis(100)))?;
+        let address = socket.local_addr()?;
+        let answered = Arc::new(AtomicU64::new(0));
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let (count, end) = (Arc::clone(&answered), Arc::clone(&has_ended));
+        let thread =
+            std::thread::Builder::new().name("weigh-clock".to_owned()).spawn(move || {
+                while !end.load(Ordering::Relaxed) {
+                    if answer(&socket, &clock) {
+                        count.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            })?;
+        Ok(Responder { address, answered, has_ended, thread: Some(thread) })
+    }
+
+    /// By the wall clock.
+    ///
+    /// # Errors
+    /// If nobody can listen there.
+    pub fn by_wall_clock(listen: SocketAddr) -> io::Result<Responder> {
+        Responder::start(listen, wall_ns)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Questions answered so far.
+    pub fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        self.has_ended.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Answers one question; false if there was none.
+fn answer(socket: &UdpSocket, clock: &impl Fn() -> i64) -> bool {
+    // One byte more than a packet has tells a longer one.
+    let mut bytes = [0; BYTES + 1];
+    let Ok((length, from)) = socket.recv_from(&mut bytes) else { return false };
+    let reached = clock();
+    let Some(question) = Packet::decode(&bytes[..length]) else { return false };
+    if question.answer.is_some() {
+        return false;
+    }
+    let answer = Packet { answer: Some((reached, clock())), ..question };
+    socket.send_to(&answer.encode(), from).is_ok()
+}

@@ -1,0 +1,101 @@
+//! A reference server by a library, as a server on the engine's loop: every connection has a stream
+//! and tasks of its own.
+
+use std::sync::{Arc, Mutex};
+
+use weigh_model::Nanos;
+use weigh_model::connection::Fault;
+use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
+
+use crate::adapter::stream::{self, Stream, Transport, lock};
+use crate::adapter::tasks::{Pool, Soon, Tasks};
+
+/// What a library serves on every connection of a shard.
+pub trait Service: Send {
+    /// Serves one connection to its end.
+    fn serve(&mut self, stream: Stream, tasks: &Tasks) -> Soon<Result<(), Fault>>;
+
+    /// What this shard counted.
+    fn report(&self) -> ServerReport;
+}
+
+/// A library's server as the engine sees it.
+pub struct DoorServer<S> {
+    service: S,
+    lines: Vec<Option<Box<Line>>>,
+}
+
+/// A connection.
+struct Line {
+    transport: Transport,
+    pool: Pool,
+    ended: Arc<Mutex<Option<Result<(), Fault>>>>,
+}
+
+impl<S: Service> DoorServer<S> {
+    /// A server without connections.
+    pub fn new(service: S) -> DoorServer<S> {
+        DoorServer { service, lines: Vec::new() }
+    }
+
+    /// Lets the library do what it can for a connection, and stages what it says.
+    fn turn(&mut self, of: ConnectionId, out: &mut dyn Outlets) -> Result<(), Fault> {
+        let line = self.lines.get_mut(of.0 as usize).and_then(Option::as_deref_mut);
+        let Some(line) = line else { return Ok(()) };
+        line.pool.run();
+        line.transport.drain(out.stage(of));
+        let ended = lock(&line.ended).take();
+        match ended {
+            Some(Ok(())) => {
+                out.close(of);
+                Ok(())
+            }
+            Some(fault) => fault,
+            None => Ok(()),
+        }
+    }
+}
+
+impl<S: Service> Server for DoorServer<S> {
+    fn accepted(&mut self, connection: ConnectionId, _now: Nanos, out: &mut dyn Outlets) {
+        let (stream, transport) = stream::pair();
+        let pool = Pool::new();
+        let ended: Arc<Mutex<Option<Result<(), Fault>>>> = Arc::default();
+        let (serving, told) = (self.service.serve(stream, pool.tasks()), Arc::clone(&ended));
+        pool.tasks().spawn(async move {
+            let how = serving.await;
+            *lock(&told) = Some(how);
+        });
+        let place = connection.0 as usize;
+        if self.lines.len() <= place {
+            self.lines.resize_with(place + 1, || None);
+        }
+        self.lines[place] = Some(Box::new(Line { transport, pool, ended }));
+        if self.turn(connection, out).is_err() {
+            out.close(connection);
+        }
+    }
+
+    fn receive(
+        &mut self,
+        connection: ConnectionId,
+        input: &[u8],
+        _now: Nanos,
+        out: &mut dyn Outlets,
+    ) -> Result<usize, Fault> {
+        if let Some(Some(line)) = self.lines.get(connection.0 as usize) {
+            line.transport.feed(input);
+        }
+        self.turn(connection, out).map(|()| input.len())
+    }
+
+    fn closed(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outlets) {
+        if let Some(line) = self.lines.get_mut(connection.0 as usize) {
+            *line = None;
+        }
+    }
+
+    fn report(&self) -> ServerReport {
+        self.service.report()
+    }
+}

@@ -1,0 +1,179 @@
+//! A run in short, and its figures.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use weigh_model::doubt::{DoubtRecord, Severity};
+use crate::{RunFolder, Summary};
+
+use crate::history::stamp::Stamp;
+
+/// A run in short.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RunEntry {
+    /// Its id: the folder's name.
+    pub id: String,
+    /// What it was called.
+    pub name: String,
+    /// What the user wanted to know.
+    pub question: Option<String>,
+    /// When it started, RFC 3339.
+    pub started: String,
+    /// The version of Weighbridge.
+    pub version: String,
+    /// `done`, `interrupted`, `failed`, or `unfinished` where the journal has no last line.
+    pub outcome: String,
+    /// True if a process writes to it at this moment; an unfinished run that nobody writes to
+    /// ended by a crash.
+    pub in_progress: bool,
+    /// Points of the matrix that have a result.
+    pub cells: u32,
+    /// Trials that have one.
+    pub trials: u32,
+    /// Trials that could not be done.
+    pub failures: u32,
+    /// Different doubts in all cells.
+    pub doubts: u32,
+    /// The gravest of them: the first that makes a result invalid, else the first.
+    pub worst_doubt: Option<WorstDoubt>,
+}
+
+/// The gravest doubt of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WorstDoubt {
+    /// Its code.
+    pub code: String,
+    /// True if it makes a result invalid.
+    pub is_invalid: bool,
+}
+
+/// A metric of one cell of one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FigureEntry {
+    /// The run's id.
+    pub run: String,
+    /// The cell's name in that run.
+    pub cell: String,
+    /// The cell's point as JSON: the same in all runs.
+    #[serde(skip)]
+    pub point: String,
+    /// False if the result must not be used.
+    pub valid: bool,
+    /// The mean over the repetitions; `None` where one fell into the lost share.
+    pub value: Option<f64>,
+    /// Lower end of its interval at 95 %.
+    pub low: Option<f64>,
+    /// Upper end of its interval at 95 %.
+    pub high: Option<f64>,
+    /// Repetitions.
+    pub n: u32,
+}
+
+/// What was read of a run: its entry and its figures, or why it cannot be read.
+pub(crate) struct RunRead {
+    pub(crate) entry: Result<RunEntry, String>,
+    pub(crate) figures: Vec<(String, FigureEntry)>,
+}
+
+impl RunRead {
+    /// Reads the summary where it is not older than the journal, else the journal.
+    pub(crate) fn of(folder: &RunFolder, stamp: &Stamp) -> RunRead {
+        let summary = stamp.has_current_summary().then(|| of_summary_file(folder)).flatten();
+        match summary.map_or_else(|| of_journal(folder), Ok) {
+            Ok(summary) => RunRead {
+                entry: Ok(entry(folder.id(), &summary)),
+                figures: figures(folder.id(), &summary),
+            },
+            Err(problem) => RunRead { entry: Err(problem), figures: Vec::new() },
+        }
+    }
+}
+
+fn of_summary_file(folder: &RunFolder) -> Option<Summary> {
+    let text = std::fs::read(folder.path().join("summary.json")).ok()?;
+    let summary: Summary = serde_json::from_slice(&text).ok()?;
+    // A run that went on after it was summed up says so in its journal.
+    (summary.run.outcome != UNFINISHED).then_some(summary)
+}
+
+fn of_journal(folder: &RunFolder) -> Result<Summary, String> {
+    let journal = folder.read_journal().map_err(|error| error.to_string())?;
+    Summary::from_events(&journal.events).map_err(|error| error.to_string())
+}
+
+fn entry(id: &str, summary: &Summary) -> RunEntry {
+    let run = &summary.run;
+    let mut doubts: Vec<&DoubtRecord> = Vec::new();
+    for doubt in summary.cells.iter().flat_map(|cell| &cell.doubts) {
+        if !doubts.iter().any(|known| known.code == doubt.code) {
+            doubts.push(doubt);
+        }
+    }
+    let is_invalid = |doubt: &DoubtRecord| doubt.severity == Severity::Invalid;
+    let all = summary.cells.iter().flat_map(|cell| &cell.doubts);
+    let worst = all.clone().find(|doubt| is_invalid(doubt)).or(doubts.first().copied());
+    RunEntry {
+        id: id.to_owned(),
+        name: run.plan.name.clone(),
+        question: run.plan.question.clone(),
+        started: run.started.clone(),
+        version: run.version.clone(),
+        outcome: run.outcome.clone(),
+        in_progress: false,
+        cells: summary.cells.len() as u32,
+        trials: summary.cells.iter().map(|cell| cell.repetitions).sum(),
+        failures: summary.failures.len() as u32,
+        doubts: doubts.len() as u32,
+        worst_doubt: worst
+            .map(|doubt| WorstDoubt { code: doubt.code.clone(), is_invalid: is_invalid(doubt) }),
+    }
+}
+
+fn figures(id: &str, summary: &Summary) -> Vec<(String, FigureEntry)> {
+    let of_cell = |cell: &crate::summary::Cell| -> Vec<(String, FigureEntry)> {
+        let point = serde_json::to_string(&cell.point).unwrap_or_default();
+        let figure = |(name, metric): (&String, &crate::summary::Metric)| {
+            let figure = FigureEntry {
+                run: id.to_owned(),
+                cell: cell.name.clone(),
+                point: point.clone(),
+                valid: cell.valid,
+                value: metric.value,
+                low: metric.low,
+                high: metric.high,
+                n: metric.n,
+            };
+            (name.clone(), figure)
+        };
+        cell.metrics.iter().map(figure).collect()
+    };
+    summary.cells.iter().flat_map(of_cell).collect()
+}
+
+/// The outcome of a run whose journal has no last line.
+pub(crate) const UNFINISHED: &str = "unfinished";
+
+/// All runs, the oldest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Listing {
+    /// Every run that can be read.
+    pub entries: Vec<RunEntry>,
+    /// Of the metric that was asked for: one figure for every run and cell that has it.
+    pub figures: Vec<FigureEntry>,
+    /// Every metric that a run has, where one was asked for.
+    pub metrics: BTreeSet<String>,
+    /// What the user should know: runs that cannot be read, an index that had to be made again.
+    pub notes: Vec<String>,
+    /// How many runs were read from their own files.
+    pub read: usize,
+}
+
+impl Listing {
+    /// Puts what was read of a run into the list.
+    pub(crate) fn take(&mut self, folder: &RunFolder, entry: Result<RunEntry, String>) {
+        match entry {
+            Ok(entry) => self.entries.push(entry),
+            Err(problem) => self.notes.push(format!("{}: {problem}", folder.path().display())),
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! What repeated discharges say: sessions, lifetime and charge per session of every lane, each with
+//! its interval over discharges, and the lanes against each other.
+
+use serde::Serialize;
+use weigh_model::battery::Battery;
+use weigh_stats::comparison::Comparison;
+use weigh_stats::outlier::Rule;
+use weigh_stats::runs::RunsMean;
+
+use crate::discharges::archive::Archive;
+use crate::discharges::discharge::{Discharge, Ending};
+
+/// The report on a folder of discharges.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The plan's name.
+    pub plan: String,
+    /// The battery as its label names it; `null` where nobody said.
+    pub battery: Option<Battery>,
+    /// The lanes that were run down, in the plan's order.
+    pub lanes: Vec<LaneReport>,
+    /// Every two lanes, figure by figure.
+    pub comparisons: Vec<LaneComparison>,
+    /// All discharges, also those that count for nothing.
+    pub discharges: Vec<DischargeReport>,
+    /// What a reader should know before the figures are believed.
+    pub doubts: Vec<ReportDoubt>,
+}
+
+/// A lane's figures over its complete discharges.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LaneReport {
+    /// Its title.
+    pub lane: String,
+    /// Complete discharges.
+    pub n: usize,
+    /// By their names, see [`Figure`].
+    pub figures: Vec<LaneFigure>,
+}
+
+/// One figure of a lane.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LaneFigure {
+    /// Which.
+    pub name: Figure,
+    /// The mean over discharges.
+    pub value: f64,
+    /// Lower end of the interval at 95 %; `null` below three discharges.
+    pub low: Option<f64>,
+    /// Upper end of it.
+    pub high: Option<f64>,
+    /// How the interval was made, or why there is none.
+    pub method: String,
+}
+
+/// What is weighed of a discharge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Figure {
+    /// Finished sessions of a charge.
+    SessionsPerCharge,
+    /// How long a charge lasted, seconds.
+    LifetimeS,
+    /// The charge on the battery's label over the sessions, milliampere-hours.
+    RatedMahPerSession,
+    /// What the battery's coulomb counter says was drawn, over the sessions, milliampere-hours.
+    GaugeMahPerSession,
+    /// Processor time of the program over the sessions, seconds.
+    CpuSPerSession,
+}
+
+/// Two lanes against each other.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LaneComparison {
+    /// What is compared.
+    pub figure: Figure,
+    /// The left lane.
+    pub left: String,
+    /// The right lane.
+    pub right: String,
+    /// Left over right; `null` where there is none.
+    pub ratio: Option<f64>,
+    /// Lower end of its interval at 95 %.
+    pub low: Option<f64>,
+    /// Upper end of it.
+    pub high: Option<f64>,
+    /// `lower`, `higher`, `too close to call`, `refused`: left as seen from right.
+    pub verdict: &'static str,
+    /// Why it was refused.
+    pub refused: Option<String>,
+}
+
+/// One discharge.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DischargeReport {
+    /// Its number in the folder.
+    pub number: u32,
+    /// What was run down.
+    pub lane: String,
+    /// How it ended.
+    pub ended: &'static str,
+    /// True if the battery was run down, so that it counts.
+    pub complete: bool,
+    /// Finished sessions.
+    pub sessions: u64,
+    /// Messages that were answered with an error.
+    pub errors: u64,
+    /// Seconds from its begin to its last line.
+    pub lifetime_s: f64,
+    /// Processor time of the program, seconds.
+    pub cpu_s: f64,
+    /// The charge on the label over the sessions.
+    pub rated_mah_per_session: Option<f64>,
+    /// What the coulomb counter says was drawn, over the sessions.
+    pub gauge_mah_per_session: Option<f64>,
+    /// Bytes of the line that was being written at the end.
+    pub torn_bytes: u64,
+    /// Lines before the last one that could not be read.
+    pub damaged_lines: u64,
+    /// How often the target could not be reached.
+    pub troubles: u64,
+}
+
+/// Something that a reader should know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReportDoubt {
+    /// A name for programs.
+    pub code: &'static str,
+    /// What it is, and what would help.
+    pub text: String,
+}
+
+impl Report {
+    /// Weighs the discharges of an archive. `battery` is taken where a discharge names none.
+    ///
+    /// # Errors
+    /// If discharges name different batteries.
+    pub fn of(archive: &Archive, battery: Option<Battery>) -> Result<Report, String> {
+        let battery = one_battery(archive, battery)?;
+        let mut discharges = archive.discharges.clone();
+        discharges.iter_mut().for_each(|discharge| discharge.begun.battery = battery);
+        let all: Vec<&str> = discharges
+            .first()
+            .map_or(Vec::new(), |first| first.begun.lanes.iter().map(String::as_str).collect());
+        let groups: Vec<(&str, Vec<&Discharge>)> = all
+            .iter()
+            .map(|lane| (*lane, complete(&discharges, lane)))
+            .filter(|(_, group)| !group.is_empty())
+            .collect();
+        let mut doubts = unreadable(archive);
+        doubts.extend(doubts_of(&discharges, &groups, all.len()));
+        Ok(Report {
+            schema: SCHEMA,
+            plan: discharges.first().map_or(String::new(), |first| first.begun.plan.name.clone()),
+            battery,
+            lanes: groups.iter().map(|(lane, group)| of_lane(lane, group)).collect(),
+            comparisons: compare(&groups),
+            discharges: discharges.iter().map(of_discharge).collect(),
+            doubts,
+        })
+    }
+}
+
+impl Figure {
+    /// All of them.
+    pub const ALL: [Figure; 5] = [
+        Figure::SessionsPerCharge,
+        Figure::LifetimeS,
+        Figure::RatedMahPerSession,
+        Figure::GaugeMahPerSession,
+        Figure::CpuSPerSession,
+    ];
+
+    /// What a discharge says of it.
+    pub fn of(self, discharge: &Discharge) -> Option<f64> {
+        let sessions = discharge.sessions() as f64;
+        match self {
+            Figure::SessionsPerCharge => Some(sessions),
+            Figure::LifetimeS => Some(discharge.lifetime_s()),
+            Figure::RatedMahPerSession => discharge.rated_mah_per_session(),
+            Figure::GaugeMahPerSession => discharge.gauge_mah_per_session(),
+            Figure::CpuSPerSession => (sessions > 0.0).then(|| discharge.cpu_s() / sessions),
+        }
+    }
+
+    /// In words, for a table.
+    pub fn words(self) -> &'static str {
+        match self {
+            Figure::SessionsPerCharge => "sessions per charge",
+            Figure::LifetimeS => "lifetime",
+            Figure::RatedMahPerSession => "mAh per session, by the label",
+            Figure::GaugeMahPerSession => "mAh per session, by the gauge",
+            Figure::CpuSPerSession => "CPU per session",
+        }
+    }
+}
+
+/// Values of all these discharges; `None` where one of them has none.
+fn values(group: &[&Discharge], figure: Figure) -> Option<Vec<f64>> {
+    group.iter().map(|discharge| figure.of(discharge)).collect()
+}
+
+fn one_battery(archive: &Archive, given: Option<Battery>) -> Result<Option<Battery>, String> {
+    let mut battery = given;
+    for discharge in &archive.discharges {
+        let Some(own) = discharge.begun.battery else { continue };
+        match battery {
+            Some(known) if known != own => {
+                return Err(format!(
+                    "{}: was run with a battery of {own}, and another is {known}: read them apart, \
+                     or leave --battery out",
+                    discharge.folder.display()
+                ));
+            }
+            _ => battery = Some(own),
+        }
+    }
+    Ok(battery)
+}
+
+fn complete<'d>(discharges: &'d [Discharge], lane: &str) -> Vec<&'d Discharge> {
+    let counts = |discharge: &&Discharge| discharge.is_complete() && discharge.begun.lane == lane;
+    discharges.iter().filter(counts).collect()
+}
+
+fn of_lane(lane: &str, group: &[&Discharge]) -> LaneReport {
+    let figures = Figure::ALL.iter().filter_map(|figure| {
+        let mean = RunsMean::of(&values(group, *figure)?).ok()?;
+        let (low, high, method) = match &mean.interval {
+            Ok(interval) => (Some(interval.low), Some(interval.high), interval.method.to_string()),
+            Err(refusal) => (None, None, refusal.to_string()),
+        };
+        Some(LaneFigure { name: *figure, value: mean.mean, low, high, method })
+    });
+    LaneReport { lane: lane.to_owned(), n: group.len(), figures: figures.collect() }
+}
+
+fn compare(groups: &[(&str, Vec<&Discharge>)]) -> Vec<LaneComparison> {
+    let mut comparisons = Vec::new();
+    for (index, (left, left_group)) in groups.iter().enumerate() {
+        for (right, right_group) in &groups[index + 1..] {
+            for figure in Figure::ALL {
+                let both = values(left_group, figure).zip(values(right_group, figure));
+                let Some((left_values, right_values)) = both else { continue };
+                let found = Comparison::of(&left_values, &right_values);
+                comparisons.push(LaneComparison {
+                    figure,
+                    left: (*left).to_owned(),
+                    right: (*right).to_owned(),
+                    ratio: found.ratio.map(|ratio| ratio.value),
+                    low: found.ratio.and_then(|ratio| ratio.low),
+                    high: found.ratio.and_then(|ratio| ratio.high),
+                    verdict: found.verdict.name(),
+                    refused: found.refusal.map(|refusal| refusal.to_string()),
+                });
+            }
+        }
+    }
+    comparisons
+}
+
+fn of_discharge(discharge: &Discharge) -> DischargeReport {
+    DischargeReport {
+        number: discharge.number,
+        lane: discharge.begun.lane.clone(),
+        ended: discharge.ending.words(),
+        complete: discharge.is_complete(),
+        sessions: discharge.sessions(),
+        errors: discharge.last.errors,
+        lifetime_s: discharge.lifetime_s(),
+        cpu_s: discharge.cpu_s(),
+        rated_mah_per_session: discharge.rated_mah_per_session(),
+        gauge_mah_per_session: discharge.gauge_mah_per_session(),
+        torn_bytes: discharge.torn_bytes,
+        damaged_lines: discharge.damaged_lines,
+        troubles: discharge.troubles,
+    }
+}
+
+fn unreadable(archive: &Archive) -> Vec<ReportDoubt> {
+    let doubt = |(path, reason): &(std::path::PathBuf, String)| ReportDoubt {
+        code: "unreadable-discharge",
+        text: format!("{}: {reason}; it counts for nothing", path.display()),
+    };
+    archive.unreadable.iter().map(doubt).collect()
+}
+
+fn doubts_of(
+    discharges: &[Discharge],
+    groups: &[(&str, Vec<&Discharge>)],
+    lanes: usize,
+) -> Vec<ReportDoubt> {
+    let mut doubts = Vec::new();
+    let mut doubt = |code, text: String| doubts.push(ReportDoubt { code, text });
+    for discharge in discharges {
+        let number = discharge.number;
+        if let Some((code, text)) = doubt_of_the_end(discharge) {
+            doubt(code, format!("discharge {number} {text}"));
+        }
+        if discharge.damaged_lines > 0 {
+            let lines = discharge.damaged_lines;
+            doubt(
+                "damaged-lines",
+                format!(
+                    "discharge {number}: {lines} lines before the last one are damaged; the counts \
+                     are of the last whole line: test the card"
+                ),
+            );
+        }
+        if let Some(trouble) = &discharge.first_trouble {
+            let times = discharge.troubles;
+            let text = format!(
+                "discharge {number}: the target could not be reached {times} times ({trouble}): \
+                 the battery ran down without sessions meanwhile"
+            );
+            doubt("target-troubles", text);
+        }
+        if let Some(share) = discharge.full_share().filter(|share| *share < FULL_SHARE) {
+            let percent = share * 100.0;
+            let text = format!(
+                "discharge {number} began at {percent:.0} % by the gauge: charge until it is full"
+            );
+            doubt("not-full", text);
+        }
+    }
+    for (lane, group) in groups {
+        let n = group.len();
+        if n < ENOUGH {
+            let text = format!(
+                "{lane}: {n} of {ENOUGH} discharges: batteries and radios vary from charge to \
+                 charge; repeat"
+            );
+            doubt("few-discharges", text);
+        }
+        let sessions = values(group, Figure::SessionsPerCharge).unwrap_or_default();
+        for index in Rule::TukeyFences.flags(&sessions) {
+            let number = group[index].number;
+            let text = format!(
+                "discharge {number} stands apart from the others of {lane}; it is part of every \
+                 figure: find out why"
+            );
+            doubt("stands-apart", text);
+        }
+    }
+    doubts.extend(not_alternating(discharges, lanes));
+    doubts
+}
+
+/// Whether the battery was empty at the end is not always known, or likely.
+fn doubt_of_the_end(discharge: &Discharge) -> Option<(&'static str, String)> {
+    match discharge.ending {
+        Ending::Killed => {
+            let text = "ended without a word and the machine went on: the program was killed and \
+                        no power went, so it counts for nothing";
+            Some(("not-run-down", text.to_owned()))
+        }
+        Ending::Unknown => {
+            let text = "counts for nothing yet: whether the power went is told by the next start \
+                        of the machine it ran on; read it there";
+            Some(("end-unknown", text.to_owned()))
+        }
+        Ending::Power | Ending::ShutDown => {
+            let share = discharge.left_share().filter(|share| *share > EMPTY_SHARE)?;
+            let percent = share * 100.0;
+            let text = format!(
+                "ended with {percent:.0} % left by the gauge: if the program was killed, or the \
+                 machine started anew, before the battery was empty, remove its folder"
+            );
+            Some(("not-empty", text))
+        }
+        Ending::Running | Ending::Told(_) => None,
+    }
+}
+
+/// A battery gives less from discharge to discharge: lanes must take turns.
+fn not_alternating(discharges: &[Discharge], lanes: usize) -> Option<ReportDoubt> {
+    let complete: Vec<&Discharge> = discharges.iter().filter(|own| own.is_complete()).collect();
+    let twice = |pair: &&[&Discharge]| pair[0].begun.lane == pair[1].begun.lane;
+    let found = complete.windows(2).find(twice).filter(|_| lanes > 1)?;
+    let (first, second) = (found[0].number, found[1].number);
+    Some(ReportDoubt {
+        code: "not-alternating",
+        text: format!(
+            "discharges {first} and {second} were of the same lane: the battery's ageing falls on \
+             one lane more than on the other; let weigh choose the lane"
+        ),
+    })
+}
+
+/// Discharges of a lane that a figure should rest on (methodology, section 5: battery until empty).
+pub const ENOUGH: usize = 5;
+
+/// What a gauge says of an empty battery at most. Assumed: many machines shut down at 3 to 10 %,
+/// and gauges of old batteries are off by as much again.
+const EMPTY_SHARE: f64 = 0.2;
+
+/// What a gauge says of a full battery at least: chargers stop, and gauges settle, a little below
+/// 1.
+const FULL_SHARE: f64 = 0.95;
+
+/// The form of the JSON document.
+pub const SCHEMA: &str = "weigh/rundown-report/1";

@@ -1,0 +1,298 @@
+//! The sequence of trials: rounds over all cases, until every case has what the plan asks.
+
+use std::collections::{BTreeMap, HashMap};
+
+use weigh_model::Nanos;
+use weigh_model::event::{AxisEnded, Event, TrialFinished};
+use weigh_model::plan::{Plan, Repeat};
+use weigh_model::trial::Point;
+use weigh_model::units::parse_duration;
+
+use crate::scheduler::axes::Axes;
+use crate::scheduler::clock::Clock;
+use crate::scheduler::order::order;
+use crate::scheduler::precision;
+
+/// Which trials of a plan are done, and which is next.
+#[derive(Clone, Debug)]
+pub struct Sequence {
+    seed: u64,
+    repeat: Repeat,
+    points: Vec<Point>,
+    /// The cases by their points.
+    numbers: HashMap<String, usize>,
+    cases: Vec<Case>,
+    axes: Axes,
+    clock: Clock,
+    /// Trials that have begun, by their ids.
+    begun: HashMap<String, (usize, u32)>,
+    /// The first round in which something may be left to do, and its order.
+    round: (u32, Vec<usize>),
+}
+
+/// A trial: a case of the plan by its index, and a repetition from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Next {
+    /// The index of the case.
+    pub case: usize,
+    /// The repetition, from 0.
+    pub repetition: u32,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// This trial.
+    Trial(Next),
+    /// No trial, because it would end after the plan's time budget; so many are left.
+    OutOfTime(Remaining),
+    /// No trial: the plan has what it asks for.
+    Done,
+}
+
+/// How many trials are left, the time budget aside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Remaining {
+    /// If all axes end at the next value and all figures are precise at once.
+    pub least: u64,
+    /// If no axis ends and no figure is ever precise.
+    pub most: u64,
+    /// How long [`Remaining::least`] trials take, by what trials took so far and by the plan; 0
+    /// where nothing is known.
+    pub time_least: Nanos,
+    /// How long [`Remaining::most`] trials take.
+    pub time_most: Nanos,
+}
+
+/// What is known of one case.
+#[derive(Clone, Debug, Default)]
+struct Case {
+    /// By repetition: the figures of the plan's precisions, or nothing where the trial failed.
+    done: BTreeMap<u32, Option<Vec<Option<f64>>>>,
+    /// How often its figures were looked at to decide whether to go on.
+    looks: u32,
+    /// True once it needs no more repetitions.
+    is_settled: bool,
+    /// True if an earlier case of the plan has the same point.
+    is_twin: bool,
+}
+
+impl Sequence {
+    /// The sequence of a plan of which nothing is done yet.
+    pub fn new(plan: &Plan) -> Sequence {
+        let points = plan.cases.clone();
+        let axes = Axes::new(plan, &points);
+        let planned = points.iter().map(|point| planned(plan, point)).collect();
+        let mut numbers = HashMap::new();
+        let mut cases = vec![Case::default(); points.len()];
+        for (case, point) in points.iter().enumerate() {
+            // Of cases that cannot be told apart only the first is weighed.
+            let first = *numbers.entry(name(point)).or_insert(case);
+            cases[case].is_twin = first != case;
+        }
+        Sequence {
+            seed: plan.seed,
+            repeat: plan.repeat.clone(),
+            numbers,
+            cases,
+            round: (0, order(plan.seed, 0, &axes.levels())),
+            axes,
+            clock: Clock::new(planned),
+            begun: HashMap::new(),
+            points,
+        }
+    }
+
+    /// The sequence of a plan after these events of its run, and the decisions that follow from
+    /// them and do not stand among them, because the run died in between.
+    pub fn resume(plan: &Plan, events: &[Event]) -> (Sequence, Vec<Event>) {
+        let mut sequence = Sequence::new(plan);
+        let mut untold = Vec::new();
+        for event in events {
+            untold.retain(|decision| !is_same_decision(decision, event));
+            untold.extend(sequence.note(event));
+        }
+        (sequence, untold)
+    }
+
+    /// The next trial, when the run's own clock shows `elapsed`. Asked again before the trial has
+    /// ended, it gives the same trial.
+    pub fn next(&mut self, elapsed: Nanos) -> Step {
+        let Some(next) = self.find_next() else { return Step::Done };
+        let end = elapsed + self.clock.expected(next.case);
+        match self.repeat.budget {
+            Some(budget) if end > budget => Step::OutOfTime(self.remaining()),
+            _ => Step::Trial(next),
+        }
+    }
+
+    /// Takes in what happened, and returns what follows from it for the rest of the run: events
+    /// for the journal. A result that was cut short by a signal counts for nothing; a trial that
+    /// failed is done, and not tried again.
+    pub fn note(&mut self, event: &Event) -> Vec<Event> {
+        match event {
+            Event::TrialStarted { trial, point, repetition, at_ns } => {
+                if let Some(case) = self.find(point) {
+                    self.begun.insert(trial.clone(), (case, *repetition));
+                    self.clock.started(case, Nanos(at_ns.unwrap_or(0)));
+                }
+                Vec::new()
+            }
+            Event::TrialFinished(result) if result.is_cut_short() => Vec::new(),
+            Event::TrialFinished(result) => match self.find(&result.point) {
+                Some(case) => self.finished(case, result),
+                None => Vec::new(),
+            },
+            Event::TrialFailed { trial, .. } => match self.begun.get(trial) {
+                Some(&(case, repetition)) => self.done(case, repetition, None),
+                None => Vec::new(),
+            },
+            Event::AxisEnded(ended) => {
+                self.axes.take_over(ended);
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// How many trials are left, the time budget aside.
+    pub fn remaining(&self) -> Remaining {
+        let is_weighed = |case: usize| {
+            let state = &self.cases[case];
+            state.done.contains_key(&0) || state.is_twin || self.axes.leave_out(case)
+        };
+        let mut remaining = Remaining::default();
+        for (case, state) in self.cases.iter().enumerate() {
+            if self.axes.leave_out(case) || state.is_settled || state.is_twin {
+                continue;
+            }
+            let undone = |to: u32| u64::from(to).saturating_sub(state.done.len() as u64);
+            let (least, most) = (undone(self.repeat.at_least), undone(self.most()));
+            let each = self.clock.expected(case).0;
+            remaining.most += most;
+            remaining.time_most.0 += most * each;
+            if !self.axes.may_leave_out(case, is_weighed) {
+                remaining.least += least;
+                remaining.time_least.0 += least * each;
+            }
+        }
+        remaining
+    }
+
+    /// How many trials have ended.
+    pub fn done_count(&self) -> u64 {
+        self.cases.iter().map(|case| case.done.len() as u64).sum()
+    }
+
+    /// What the run's own clock shows at least, by the events so far.
+    pub fn elapsed(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    /// The trial of the first round that has one left. Rounds never gain a trial once they are
+    /// through, because what decides about a round's trials are results of earlier rounds.
+    fn find_next(&mut self) -> Option<Next> {
+        while self.round.0 < self.most() {
+            let repetition = self.round.0;
+            let found = self.round.1.iter().find(|case| self.is_wanted(**case, repetition));
+            if let Some(&case) = found {
+                return Some(Next { case, repetition });
+            }
+            let levels = vec![0; self.cases.len()];
+            self.round = (repetition + 1, order(self.seed, repetition + 1, &levels));
+        }
+        None
+    }
+
+    fn is_wanted(&self, case: usize, repetition: u32) -> bool {
+        let state = &self.cases[case];
+        !state.done.contains_key(&repetition)
+            && !state.is_twin
+            && !self.axes.leave_out(case)
+            && (repetition < self.repeat.at_least || !state.is_settled)
+    }
+
+    fn finished(&mut self, case: usize, result: &TrialFinished) -> Vec<Event> {
+        let mut decisions = Vec::new();
+        // A result of a journal that was edited may be of a round that the plan does not have.
+        if result.repetition == 0 {
+            let ended = self.axes.judge(case, result);
+            decisions.extend(ended.into_iter().map(|ended| Event::AxisEnded(Box::new(ended))));
+        }
+        let until = self.repeat.until.iter();
+        let figures = until.map(|precision| result.figure(&precision.metric)).collect();
+        decisions.extend(self.done(case, result.repetition, Some(figures)));
+        decisions
+    }
+
+    /// A trial has ended, with figures or without. Looks whether its case needs more: once for
+    /// each number of repetitions, in their order, whatever order they came in.
+    fn done(
+        &mut self,
+        case: usize,
+        repetition: u32,
+        figures: Option<Vec<Option<f64>>>,
+    ) -> Vec<Event> {
+        self.clock.ended();
+        let most = self.most();
+        let state = &mut self.cases[case];
+        state.done.insert(repetition, figures);
+        while !state.is_settled {
+            let count = self.repeat.at_least + state.looks;
+            if (0..count).any(|at| !state.done.contains_key(&at)) {
+                return Vec::new();
+            }
+            state.looks += 1;
+            let results: Vec<&[Option<f64>]> =
+                state.done.range(..count).filter_map(|(_, done)| done.as_deref()).collect();
+            let is_reached = precision::is_reached(&self.repeat.until, &results);
+            let is_measured = results.iter().any(|figures| figures.iter().any(Option::is_some));
+            let is_precise = is_reached && is_measured;
+            state.is_settled = is_reached || count >= most;
+            if state.is_settled && !self.repeat.until.is_empty() {
+                let (point, looks) = (self.points[case].clone(), state.looks);
+                return vec![Event::CaseSettled { point, repetitions: count, looks, is_precise }];
+            }
+        }
+        Vec::new()
+    }
+
+    /// The most repetitions: more than at least only where a precision decides about them.
+    fn most(&self) -> u32 {
+        if self.repeat.until.is_empty() { self.repeat.at_least } else { self.repeat.most() }
+    }
+
+    fn find(&self, point: &Point) -> Option<usize> {
+        self.numbers.get(&name(point)).copied()
+    }
+}
+
+fn name(point: &Point) -> String {
+    serde_json::to_string(point).unwrap_or_default()
+}
+
+/// How long a trial takes by the plan: pause, idle phases, lead of a background, warm-up and
+/// measured time; unknown where messages and not time are its limit.
+fn planned(plan: &Plan, point: &Point) -> Option<Nanos> {
+    let of_point = |key: &str| parse_duration(point.get(key)?.as_str()?).ok();
+    let duration = of_point("load.duration").or(plan.load.duration)?;
+    let warmup = of_point("load.warmup").unwrap_or(plan.load.warmup);
+    let idle = plan.observe.idle_each();
+    let is_beneath = point.get("background").and_then(|state| state.as_str()) == Some("on");
+    let lead = plan.background.as_ref().filter(|_| is_beneath).map_or(Nanos(0), |own| own.lead);
+    Some(plan.repeat.cool_down + idle + idle + lead + warmup + duration)
+}
+
+fn is_same_decision(left: &Event, right: &Event) -> bool {
+    match (left, right) {
+        (Event::AxisEnded(left), Event::AxisEnded(right)) => {
+            let key =
+                |ended: &AxisEnded| (ended.axis.clone(), ended.lane.clone(), ended.at.clone());
+            key(left) == key(right)
+        }
+        (Event::CaseSettled { point: left, .. }, Event::CaseSettled { point: right, .. }) => {
+            left == right
+        }
+        _ => false,
+    }
+}
