@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use weigh_study::audit::figure::Fact;
-use weigh_study::audit::{Audit as Findings, Source, facts};
 use weigh_model::Rule;
 use weigh_report::summary::lint::verdict;
 use weigh_report::{RunFolder, Summary};
 use weigh_study::StudyTexts;
+use weigh_study::audit::figure::Fact;
+use weigh_study::audit::{Audit as Findings, Source, facts};
 use weigh_study::audit_page::{self, Audited};
 
 use crate::output_file;

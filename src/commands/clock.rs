@@ -9,12 +9,14 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use weigh_model::Nanos;
+use weigh_model::units::parse_duration;
 use weigh_observe::clocks::one_way::ClockReport;
 use weigh_observe::clocks::pair::Exchange;
 use weigh_observe::clocks::records::{ExchangeFile, read_exchanges, read_messages};
-use weigh_observe::clocks::{Asked, Asker, Direction, OneWay, OneWayRefusal, RecordsError, Responder};
-use weigh_model::Nanos;
-use weigh_model::units::parse_duration;
+use weigh_observe::clocks::{
+    Asked, Asker, Direction, OneWay, OneWayRefusal, RecordsError, Responder,
+};
 
 use crate::numbers::clocks as clock_text;
 use crate::show::output;

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
-use weigh_report::history::{FigureEntry, History, Listing, RunEntry};
 use weigh_model::Condition;
 use weigh_model::units::parse_duration;
 use weigh_report::StudyFolder;
+use weigh_report::history::{FigureEntry, History, Listing, RunEntry};
 
 use crate::show::output;
 use crate::show::run_list::{self, StudyEntry};

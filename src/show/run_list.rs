@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::json;
-use weigh_report::history::{FigureEntry, RunEntry};
 use weigh_model::metrics::unit_of;
 use weigh_model::visible::visible_line;
 use weigh_report::StudyFolder;
 use weigh_report::figures::{three_digits, time};
+use weigh_report::history::{FigureEntry, RunEntry};
 use weigh_study::Replayed;
 use weigh_study::outcome::ClaimOutcome;
 use weigh_study::outcome::Outcome;

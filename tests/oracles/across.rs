@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use weigh_engine::io::sim::Link;
 use weigh_model::path::Path;
 use weigh_model::{Nanos, Pattern};
-use weigh_testbed::hosts::{Ground, HostSpec, Scene, SceneSpec};
 use weigh_stats::histogram::Histogram;
+use weigh_testbed::hosts::{Ground, HostSpec, Scene, SceneSpec};
 
 use crate::gate::{GATE_OPENS_MS, gate, is_late};
 use crate::queueing::{Service, Stamps, queue, theory};

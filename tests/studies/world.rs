@@ -5,8 +5,8 @@ use weigh_model::Protocol;
 use weigh_model::protocol::Invalid;
 use weigh_plan::Case;
 use weigh_plan::world::{PIPELINE, REFERENCE, TargetWord, World};
-use weigh_testbed::catalogue::Catalogue;
 use weigh_study::{Study, StudyTexts};
+use weigh_testbed::catalogue::Catalogue;
 
 struct Real(Catalogue);
 

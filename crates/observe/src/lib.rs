@@ -4,10 +4,8 @@
 //! Everything is read from `/proc` and `/sys`; nothing here needs privileges. Every reading says
 //! how fine it is ([`cpu::Accounting`]) and what it cost ([`sampler::Usage::own_cpu_ns`]).
 
-#[cfg(feature = "tls")]
-pub mod agent;
-pub mod clocks;
 pub mod boot;
+pub mod clocks;
 pub mod container;
 pub mod cores;
 pub mod cpu;
@@ -16,6 +14,8 @@ pub mod group;
 pub mod host;
 pub mod memory;
 pub mod process;
+#[cfg(feature = "tls")]
+pub mod remote;
 pub mod room;
 pub mod sampler;
 pub mod subject;

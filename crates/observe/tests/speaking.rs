@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use weigh_model::lookout::AgentAddress;
 use weigh_observe::cpu::{CpuTree, monotonic_ns, tick_ns};
+use weigh_observe::remote::{Agent, AgentWatch, RemoteError, Token, Visitor, Watched};
 use weigh_observe::subject::Subject;
-use weigh_observe::agent::{Agent, AgentWatch, OutpostError, Token, Visitor, Watched};
 
 /// A process that burns a core until it is dropped.
 struct Burner(Child);
@@ -96,13 +96,13 @@ fn whoever_does_not_know_it_is_turned_away() {
     let right = agent.address();
     let refused = |address: &AgentAddress| Visitor::visit(address).err().unwrap();
     let wrong = AgentAddress { token: Some("0".repeat(32)), ..right.clone() };
-    assert!(matches!(refused(&wrong), OutpostError::Refused(why) if why.contains("token")));
+    assert!(matches!(refused(&wrong), RemoteError::Refused(why) if why.contains("token")));
     let none = AgentAddress { token: None, ..right.clone() };
-    assert!(matches!(refused(&none), OutpostError::NoToken));
+    assert!(matches!(refused(&none), RemoteError::NoToken));
     let other = AgentAddress { fingerprint: [7; 32], ..right.clone() };
-    assert!(matches!(refused(&other), OutpostError::OtherCertificate));
+    assert!(matches!(refused(&other), RemoteError::OtherCertificate));
     let unknown = AgentAddress { host: "no-such-host.invalid".to_owned(), ..right.clone() };
-    assert!(matches!(refused(&unknown), OutpostError::Unknown { .. }));
+    assert!(matches!(refused(&unknown), RemoteError::Unknown { .. }));
     // Plain text, and nothing at all: closed, and the next one is served.
     let mut plain = TcpStream::connect(("127.0.0.1", right.port)).unwrap();
     plain.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
@@ -126,10 +126,10 @@ fn a_stranger_and_nobody_are_named() {
     let host = "127.0.0.1".to_owned();
     let token = Some("0".repeat(32));
     let address = AgentAddress { host, port, fingerprint: [0; 32], token };
-    assert!(matches!(Visitor::visit(&address).err().unwrap(), OutpostError::Stranger(_)));
+    assert!(matches!(Visitor::visit(&address).err().unwrap(), RemoteError::Stranger(_)));
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let nobody = AgentAddress { port: free, ..address };
-    assert!(matches!(Visitor::visit(&nobody).err().unwrap(), OutpostError::Unreached(_)));
+    assert!(matches!(Visitor::visit(&nobody).err().unwrap(), RemoteError::Unreached(_)));
 }
 
 #[test]
@@ -143,12 +143,12 @@ fn what_ends_is_told_as_gone_and_not_as_idle() {
     let watch = watch.unwrap();
     std::thread::sleep(Duration::from_millis(50));
     drop(burner);
-    assert!(matches!(visitor.look(false), Err(OutpostError::Gone(why)) if why.contains("ended")));
+    assert!(matches!(visitor.look(false), Err(RemoteError::Gone(why)) if why.contains("ended")));
     std::thread::sleep(Duration::from_millis(100));
     let seen = watch.stop();
-    assert!(matches!(seen.failure.as_deref(), Some(OutpostError::Gone(_))));
+    assert!(matches!(seen.failure.as_deref(), Some(RemoteError::Gone(_))));
     assert!(seen.recording.is_none_or(|own| own.gone_ns.is_some()));
-    assert!(matches!(Visitor::visit(&agent.address()), Err(OutpostError::Gone(_))));
+    assert!(matches!(Visitor::visit(&agent.address()), Err(RemoteError::Gone(_))));
 }
 
 /// As many as are let in, each with one byte after the other of a record that never ends.

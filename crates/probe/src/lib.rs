@@ -68,10 +68,13 @@ pub fn probe(
 struct Asker {
     /// The registry's name.
     protocol: &'static str,
-    ask: fn(&Reach, Bounds, &mut dyn FnMut(&Ability)) -> Result<Vec<Ability>, Trouble>,
+    ask: Ask,
     /// What answers on a port of such a server.
     speaker: Speaker,
 }
+
+/// Asks one server everything, within bounds; what it finds out is told as it is known.
+type Ask = fn(&Reach, Bounds, &mut dyn FnMut(&Ability)) -> Result<Vec<Ability>, Trouble>;
 
 /// The list of them.
 const ASKERS: &[Asker] = &[

@@ -19,12 +19,12 @@
 //! Rooms meet at [`Summary`] alone. Below all of them are `figures` (numbers as text) and
 //! `terminal` (width, colours, ruled tables), which know no run.
 
-pub mod history;
 pub mod charts;
 pub mod checks;
 pub mod diff;
 pub mod exports;
 pub mod figures;
+pub mod history;
 pub mod journal;
 pub mod page;
 pub mod pictures;

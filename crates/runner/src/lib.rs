@@ -21,10 +21,9 @@
 //! The library prints nothing (see [`watcher`]). What it starts of Weighbridge itself is the
 //! program that it is given.
 
+pub mod case;
 pub mod discharges;
 pub mod emulate;
-pub mod scheduler;
-pub mod case;
 pub mod energy;
 pub mod exit;
 pub mod input_file;
@@ -35,6 +34,7 @@ pub mod probes;
 pub mod run;
 pub mod rundown;
 pub mod runner;
+pub mod scheduler;
 pub mod sealed_bodies;
 pub mod search;
 pub mod study;

@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use crate::discharges::DischargeLog;
+use crate::discharges::entry::{EndReason, Entry, Standing};
+use crate::discharges::log::LogError;
 use weigh_engine::job::Progress;
 use weigh_model::plan::{Plan, TargetLife};
 use weigh_model::{Load, Nanos, Trial};
 use weigh_observe::{boot, cpu};
-use crate::discharges::DischargeLog;
-use crate::discharges::entry::{EndReason, Entry, Standing};
-use crate::discharges::log::LogError;
 use weigh_testbed::catalogue::Catalogue;
 use weigh_testbed::pinning::Pinning;
 

@@ -3,10 +3,10 @@
 
 use std::time::Instant;
 
+use crate::scheduler::Sequence;
 use weigh_model::units::Nanos;
 use weigh_model::visible::visible_line;
 use weigh_model::{Load, Pattern};
-use crate::scheduler::Sequence;
 
 use crate::trial::ticks::Tick;
 

@@ -8,7 +8,9 @@ use proptest::prelude::*;
 use weigh_model::plan::Plan;
 use weigh_runner::discharges::entry::{Begun, Counts, EndReason, Entry, Gauge, SCHEMA, Standing};
 use weigh_runner::discharges::report::{Figure, LaneFigure};
-use weigh_runner::discharges::{Archive, ArchiveError, DischargeLog, Ending, LogError, Report, Start};
+use weigh_runner::discharges::{
+    Archive, ArchiveError, DischargeLog, Ending, LogError, Report, Start,
+};
 
 /// A folder that is removed at the end.
 struct Place(PathBuf);

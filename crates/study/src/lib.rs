@@ -2,8 +2,8 @@
 //! do it their way and the right way; and three answers to every claim, made from the runs alone.
 //! Texts and results go in, an [`Outcome`] comes out.
 
-pub mod audit;
 pub mod answers;
+pub mod audit;
 pub mod audit_page;
 pub mod carry;
 pub mod expression;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use toml::{Spanned, Table};
 use crate::audit::{Audit, Source, facts};
+use toml::{Spanned, Table};
 use weigh_plan::keys::Keys;
 use weigh_plan::kind::nearest;
 use weigh_plan::{Problem, Problems, World};

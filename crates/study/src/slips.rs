@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use toml::{Spanned, Value};
 use crate::audit::Audit;
+use toml::{Spanned, Value};
 use weigh_plan::keys::Keys;
 use weigh_plan::kind::nearest;
 use weigh_plan::{Problem, Problems};

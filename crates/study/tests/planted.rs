@@ -1,9 +1,9 @@
 //! A clean, complete table raises nothing; twenty changes of it, each of which plants the fault of
 //! one rule, raise exactly that rule.
 
-use weigh_study::audit::{Audit, Source, audit};
 use weigh_model::Rule;
 use weigh_model::doubt::Severity;
+use weigh_study::audit::{Audit, Source, audit};
 
 #[test]
 fn a_complete_table_is_clean_and_every_rule_could_be_asked() {

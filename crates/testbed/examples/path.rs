@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use weigh_model::path::{PRESETS, Path, preset};
 use weigh_model::units::Nanos;
-use weigh_testbed::link::counts::PathCounts;
 use weigh_testbed::hosts::{Carrier, Ground, HostSpec, Scene, SceneSpec};
+use weigh_testbed::link::counts::PathCounts;
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 

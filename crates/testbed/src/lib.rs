@@ -7,7 +7,6 @@
 //! `weigh serve` as a child. Both stand on [`process::ManagedProcess`]. [`doctor`] is pure: it
 //! weighs what is asked ([`doctor::Demand`]) against what was found ([`facts::Facts`]).
 
-pub mod link;
 pub mod cache;
 pub mod catalogue;
 pub mod counter;
@@ -19,6 +18,7 @@ pub mod family;
 pub mod find;
 pub mod hosts;
 pub mod install;
+pub mod link;
 pub mod listening;
 pub mod managed;
 pub mod package;

@@ -1,8 +1,8 @@
 //! `weigh autocannon`: that tool's flags and its load.
 
-use weigh_runner::emulate::autocannon;
 use weigh_model::body::BodySource;
 use weigh_model::{Arrival, Emulation, Nanos, Rate};
+use weigh_runner::emulate::autocannon;
 use weigh_runner::exit::Stop;
 
 use super::http;

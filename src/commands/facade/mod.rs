@@ -10,12 +10,12 @@ mod tool;
 pub mod wrk;
 
 use clap::{Args, FromArgMatches};
-use weigh_runner::emulate::beside::{self, Left};
 use weigh_model::Nanos;
 use weigh_model::doubt::Severity;
 use weigh_model::plan::{Observe, Plan, Repeat};
 use weigh_runner::case::lanes::{self, Given as GivenKeys};
 use weigh_runner::case::secrets::Secrets;
+use weigh_runner::emulate::beside::{self, Left};
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::run::chronicle::not_recorded;
 use weigh_runner::run::experiment::Finished;
@@ -144,7 +144,7 @@ mod tests {
                 match word.split_once(' ') {
                     Some(("load", key)) => assert!(load_keys::find(key).is_some(), "{key}"),
                     Some((word, _)) => {
-                        assert!(["set", "number", "default", "excludes"].contains(&word))
+                        assert!(["set", "number", "default", "excludes"].contains(&word));
                     }
                     None => assert!(ALONE.contains(&word), "{word}"),
                 }

@@ -1,10 +1,10 @@
 //! `weigh mqtt-stresser`: that tool's flags and its load. A client is a subscriber and a publisher
 //! on a topic of their own.
 
-use weigh_runner::emulate::mqtt_stresser;
 use weigh_model::body::BodySource;
 use weigh_model::endpoint::Credentials;
 use weigh_model::{Arrival, Emulation, Join, Nanos, Rate};
+use weigh_runner::emulate::mqtt_stresser;
 use weigh_runner::exit::Stop;
 
 use super::tool::{Asked, Given, Tool};

@@ -1,13 +1,13 @@
 //! What a tool's command line is, as data, and the load that its flags make together.
 
 use clap::ArgMatches;
-use weigh_runner::emulate::Beside;
-use weigh_runner::emulate::beside::Left;
 use weigh_model::Emulation;
 use weigh_model::body::BodySource;
 use weigh_model::endpoint::Credentials;
 use weigh_model::units::Bytes;
 use weigh_plan::LoadWords;
+use weigh_runner::emulate::Beside;
+use weigh_runner::emulate::beside::Left;
 use weigh_runner::exit::Stop;
 
 /// A tool whose command line is understood: a table, and the arithmetic of what its flags do

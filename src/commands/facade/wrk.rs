@@ -1,7 +1,7 @@
 //! `weigh wrk`: the flags of wrk, and of wrk2 where a rate is set, and their load.
 
-use weigh_runner::emulate::wrk;
 use weigh_model::{Arrival, Rate};
+use weigh_runner::emulate::wrk;
 use weigh_runner::exit::Stop;
 
 use super::http;

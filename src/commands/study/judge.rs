@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use weigh_testbed::catalogue::Catalogue;
 use weigh_study::StudyTexts;
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::show::terminal::Lines;
 use crate::show::{output, study_text};

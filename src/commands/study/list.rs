@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use weigh_model::Nanos;
-use weigh_testbed::catalogue::Catalogue;
 use weigh_study::{Scale, Study, Way};
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::show::output;
 use crate::show::terminal::Lines;

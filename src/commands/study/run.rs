@@ -9,9 +9,9 @@ use serde_json::json;
 use weigh_model::Nanos;
 use weigh_report::StudyFolder;
 use weigh_report::journal::PAGE;
-use weigh_testbed::catalogue::Catalogue;
 use weigh_study::page::{Entry, index};
 use weigh_study::{Outcome, Scale, Study, StudyTexts, Way};
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::output_file;
 use crate::show::output;

@@ -4,10 +4,10 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use weigh_testbed::catalogue::Catalogue;
 use weigh_study::carry::Asked as HowMany;
 use weigh_study::study::{Claim, Experiment};
 use weigh_study::{Scale, Study, Way};
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::show::output;
 use crate::show::terminal::Lines;

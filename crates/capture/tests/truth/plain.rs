@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use weigh_capture::account::{Account, CodecCount, ContentBytes, Ending, Phase, Phases, StreamCounts};
+use weigh_capture::account::{
+    Account, CodecCount, ContentBytes, Ending, Phase, Phases, StreamCounts,
+};
 use weigh_capture::files::account_of;
 use weigh_capture::kernel::{KernelWatch, Role, agreement};
 use weigh_capture::{Capture, Counting, Filter, Options, Settings};

@@ -3,6 +3,10 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use crate::adapter::client::{Answer, Client, Connected};
+use crate::adapter::http2::{self, Requests};
+use crate::adapter::stream::Stream;
+use crate::adapter::tasks::{Soon, Tasks};
 use bytes::Bytes;
 use futures_util::stream;
 use http::header::CONTENT_TYPE;
@@ -15,10 +19,6 @@ use tonic::metadata::{AsciiMetadataKey, MetadataMap, MetadataValue};
 use tonic::{Code, Status};
 use tonic_prost::ProstCodec;
 use tower_service::Service;
-use crate::adapter::client::{Answer, Client, Connected};
-use crate::adapter::http2::{self, Requests};
-use crate::adapter::stream::Stream;
-use crate::adapter::tasks::{Soon, Tasks};
 use weigh_model::connection::Fault;
 use weigh_model::protocol::Invalid;
 use weigh_model::tls;

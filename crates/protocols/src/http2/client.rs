@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
 use crate::adapter::client::{Answer, Client, Connected};
 use crate::adapter::http2::{self, Requests};
 use crate::adapter::stream::Stream;
 use crate::adapter::tasks::{Soon, Tasks};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
 
 use super::codec::Template;
 

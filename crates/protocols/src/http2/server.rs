@@ -3,15 +3,15 @@
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::adapter::http2;
+use crate::adapter::server::Service;
+use crate::adapter::stream::Stream;
+use crate::adapter::tasks::{Soon, Tasks};
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use crate::adapter::http2;
-use crate::adapter::server::Service;
-use crate::adapter::stream::Stream;
-use crate::adapter::tasks::{Soon, Tasks};
 use weigh_model::connection::Fault;
 use weigh_model::protocol::Invalid;
 use weigh_model::server::ServerReport;

@@ -93,8 +93,10 @@ const FONT_FAMILY: &str = "Inter";
 
 /// Inter 4 by R. Andersson, SIL Open Font License 1.1 (`fonts/OFL.txt`), only the characters of
 /// European languages, arrows and mathematics.
-const FONTS: [&[u8]; 2] =
-    [include_bytes!("../../fonts/Inter-Regular.ttf"), include_bytes!("../../fonts/Inter-SemiBold.ttf")];
+const FONTS: [&[u8]; 2] = [
+    include_bytes!("../../fonts/Inter-Regular.ttf"),
+    include_bytes!("../../fonts/Inter-SemiBold.ttf"),
+];
 
 /// More than any picture needs: a fault in the bundle ends with an error, not with the machine.
 const MEMORY_BYTES_MAX: usize = 512 << 20;

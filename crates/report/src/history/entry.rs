@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::{RunFolder, Summary};
 use serde::Serialize;
 use weigh_model::doubt::{DoubtRecord, Severity};
-use crate::{RunFolder, Summary};
 
 use crate::history::stamp::Stamp;
 

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Transaction, params};
 use crate::RunFolder;
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Transaction, params};
 
 use crate::history::INDEX;
 use crate::history::entry::Listing;
@@ -165,16 +165,15 @@ impl Index {
 /// in vain, or where the folder cannot be locked.
 fn lock(runs: &Path) -> Result<File, TryLockError> {
     let folder = File::open(runs).map_err(TryLockError::Error)?;
-    let asked = Instant::now();
-    loop {
+    let pauses = PATIENCE.as_millis() / PAUSE.as_millis();
+    for _ in 0..pauses {
         match folder.try_lock() {
             Ok(()) => return Ok(folder),
-            Err(TryLockError::WouldBlock) if asked.elapsed() < PATIENCE => {
-                std::thread::sleep(Duration::from_millis(10));
-            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
             Err(error) => return Err(error),
         }
     }
+    Err(TryLockError::WouldBlock)
 }
 
 /// The database, and whether it is an index of this version.
@@ -307,6 +306,9 @@ const VERSION: i64 = 1;
 
 /// For a lock that somebody else holds.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Between two looks at the lock.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The view is for people who ask with the `sqlite3` program.
 const TABLES: &str = "

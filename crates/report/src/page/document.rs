@@ -4,12 +4,12 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
+use crate::charts::BUNDLE;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
-use crate::charts::BUNDLE;
 
 /// A page: its content, and what its script draws.
 #[derive(Clone, Debug, PartialEq)]

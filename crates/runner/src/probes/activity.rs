@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use weigh_capture::account::Connection;
+use weigh_capture::{Account, Traffic};
 use weigh_engine::contents::Contents;
 use weigh_model::modelled::Activity;
 use weigh_model::protocol::Role;
 use weigh_model::units::parse_duration;
 use weigh_model::{tls, websocket};
-use weigh_capture::account::Connection;
-use weigh_capture::{Account, Traffic};
 
 use crate::case::lanes::Lane;
 use crate::probes::heard::{by_local_end, next};

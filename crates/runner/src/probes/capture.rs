@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use weigh_capture::account::{Notes, Phases};
+use weigh_capture::{Account, Counting};
 use weigh_engine::outcome::Outcome;
 use weigh_model::Doubt;
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::path::{Direction, Path};
-use weigh_capture::account::{Notes, Phases};
-use weigh_capture::{Account, Counting};
 
 use crate::case::lanes::Against;
 use crate::exit::Stop;

@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
 
+use weigh_capture::account::{Connection, Disagreement};
+use weigh_capture::{Account, Traffic};
 use weigh_engine::contents::{ConnectionContent, Contents};
 use weigh_model::Doubt;
 use weigh_model::connections::{ConnectionRow, Connections, hop_name};
 use weigh_model::protocol::Role;
-use weigh_capture::account::{Connection, Disagreement};
-use weigh_capture::{Account, Traffic};
 
 /// Splits the content of every connection as its codec counted it, and says where codec and wire
 /// do not agree.

@@ -5,13 +5,13 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use weigh_model::{Doubt, Load, Pattern};
-use weigh_testbed::hosts::{Host, Offloads, Scene};
 use weigh_capture::account::Notes;
 use weigh_capture::doubt::Doubt as Missed;
 use weigh_capture::files::with_secrets;
 use weigh_capture::kernel::{Agreement, KernelAccount, KernelWatch};
 use weigh_capture::{Account, Capture, Counting, Filter, Options, Settings, Tap, WireError};
+use weigh_model::{Doubt, Load, Pattern};
+use weigh_testbed::hosts::{Host, Offloads, Scene};
 
 use crate::exit::{Exit, Stop};
 use crate::targets::stage::{RELAY, Stage, TARGET, is_client};

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use weigh_model::path::Path;
 use weigh_capture::{Account, Traffic};
+use weigh_model::path::Path;
 
 /// The link layer of a path that is not Ethernet.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use weigh_engine::outcome::Outcome;
 use weigh_model::Doubt;
 use weigh_model::event::TrialFinished;
 use weigh_model::path::{Direction, Path as Line};
-use weigh_testbed::link::counts::{PathCounts, PortCounts, WayCounts};
 use weigh_testbed::hosts::{Offloads, Scene};
+use weigh_testbed::link::counts::{PathCounts, PortCounts, WayCounts};
 
 use crate::exit::Stop;
 use crate::probe::Probe;

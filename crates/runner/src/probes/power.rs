@@ -1,8 +1,8 @@
 //! Where the power of a rundown comes from: the battery's gauge, and whether a charger came back.
 
+use crate::discharges::entry::Gauge;
 use weigh_observe::energy::{Battery, Value, supplies};
 use weigh_observe::host::Roots;
-use crate::discharges::entry::Gauge;
 
 use crate::exit::Stop;
 

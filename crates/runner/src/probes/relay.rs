@@ -1,9 +1,9 @@
 //! The relay between generator and target: its processor time, and what passed behind it.
 
+use weigh_capture::Account;
 use weigh_engine::outcome::Outcome;
 use weigh_model::event::TrialFinished;
 use weigh_observe::sampler::{Recording, Sampler, Usage};
-use weigh_capture::Account;
 
 use crate::exit::Stop;
 use crate::probe::Probe;

@@ -1,11 +1,11 @@
 //! The event that tells of one session packet by packet.
 
-use weigh_model::Protocol;
-use weigh_model::session::{PacketGap, PacketMark, SESSION_PACKETS_MAX};
-use weigh_model::session::{SessionPacket, SessionPackets};
 use weigh_capture::account::{Notes, PacketNote, Session, Step, Unit};
 use weigh_capture::stream::tls;
 use weigh_capture::{Account, Connection};
+use weigh_model::Protocol;
+use weigh_model::session::{PacketGap, PacketMark, SESSION_PACKETS_MAX};
+use weigh_model::session::{SessionPacket, SessionPackets};
 
 /// What the capture has to note so that a session can be shown: subscribers connect first, and a
 /// few producers after them.

@@ -1,9 +1,9 @@
 //! What the kernels' TCP knew of the path, compared with what was captured.
 
+use weigh_capture::kernel::{KernelAccount, Role as KernelRole, Sample, TcpFigures, agreement};
 use weigh_engine::outcome::Outcome;
 use weigh_model::Doubt;
 use weigh_model::event::{Event, TrialFinished};
-use weigh_capture::kernel::{KernelAccount, Role as KernelRole, Sample, TcpFigures, agreement};
 
 use crate::exit::Stop;
 use crate::probe::Probe;

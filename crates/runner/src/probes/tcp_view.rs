@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use weigh_model::event::TcpSample;
 use weigh_capture::kernel::Sample;
+use weigh_model::event::TcpSample;
 
 /// The rows of a trial, in the order of time. `epoch_unix_ns` is when its clock stood at 0.
 pub fn rows(trial: &str, epoch_unix_ns: u64, samples: &[Sample]) -> Vec<TcpSample> {

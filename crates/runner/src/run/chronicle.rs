@@ -1,9 +1,9 @@
 //! Everything that has happened in a run: in its record, and in the sequence that decides what is
 //! next.
 
+use crate::scheduler::Sequence;
 use weigh_model::event::{Event, Interval};
 use weigh_report::RecordError;
-use crate::scheduler::Sequence;
 
 use crate::exit::{Exit, Stop};
 use crate::run::run_record::RunRecord;

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::scheduler::{Sequence, Step};
 use weigh_model::calibration::Calibration;
 use weigh_model::event::{Event, JOURNAL_SCHEMA, RunResumed, RunStarted};
 use weigh_report::journal::rfc3339;
 use weigh_report::{RunFolder, Summary};
-use crate::scheduler::{Sequence, Step};
 
 use crate::case::check::check_trial;
 use crate::exit::{Exit, Stop};

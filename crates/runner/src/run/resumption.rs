@@ -140,10 +140,10 @@ impl Begun {
         }
         let host = weigh_observe::host::facts();
         if started.host != host {
-            watcher.say(&format!(
+            watcher.say(
                 "the machine is not what it was when the run was started: do not compare \
-                 trials from before with those from now"
-            ));
+                 trials from before with those from now",
+            );
         }
         let path = self.folder.path().join("plan.toml");
         let text = std::fs::read_to_string(&path).unwrap_or_default();

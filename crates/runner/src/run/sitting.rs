@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
+use crate::scheduler::{Next, Step};
 use weigh_model::event::Event;
 use weigh_model::{Nanos, Trial};
 use weigh_report::RunFolder;
-use crate::scheduler::{Next, Step};
 
 use crate::case::Case;
 use crate::exit::{Exit, Stop};

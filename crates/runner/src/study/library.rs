@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use weigh_protocols as registry;
-use weigh_testbed::catalogue::Catalogue;
 use weigh_study::{Study, StudyTexts};
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::case::known::Known;
 use crate::exit::Stop;

@@ -8,13 +8,13 @@ use weigh_limit::Search;
 use weigh_model::Nanos;
 use weigh_model::modelled::EnergyBasis;
 use weigh_model::plan::{Plan, Repeat};
-use weigh_testbed::catalogue::Catalogue;
-use weigh_testbed::enclosure::{Enclosure, Share};
-use weigh_testbed::find;
 use weigh_study::carry::Asked as HowMany;
 use weigh_study::plans::{NEEDS_CGROUP, NEEDS_WIRE, StudyPlan};
 use weigh_study::study::Experiment;
 use weigh_study::{Scale, Study, Way};
+use weigh_testbed::catalogue::Catalogue;
+use weigh_testbed::enclosure::{Enclosure, Share};
+use weigh_testbed::find;
 
 use crate::case::lanes::Against;
 use crate::case::secrets::Secrets;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use weigh_model::Nanos;
 use weigh_model::event::Setup;
-use weigh_testbed::catalogue::Catalogue;
 use weigh_study::{Outcome, Study};
+use weigh_testbed::catalogue::Catalogue;
 
 use crate::case::secrets::Secrets;
 use crate::case::{Case, decide};

@@ -2,10 +2,10 @@
 //! looked at, or why it cannot be run here.
 
 use weigh_model::Nanos;
-use weigh_testbed::catalogue::Catalogue;
-use weigh_testbed::find::on_path;
 use weigh_study::tools::{Tool, ToolPlanned};
 use weigh_study::{Study, Way};
+use weigh_testbed::catalogue::Catalogue;
+use weigh_testbed::find::on_path;
 
 use crate::case::secrets::Secrets;
 use crate::case::{Case, decide};

@@ -8,9 +8,9 @@ mod repetition;
 use std::time::SystemTime;
 
 use weigh_report::journal::rfc3339;
-use weigh_testbed::find::{on_path, version_of};
 use weigh_study::Study;
 use weigh_study::tools::{TOOL_SCHEMA, ToolBegun, ToolLine, ToolMade};
+use weigh_testbed::find::{on_path, version_of};
 
 use crate::exit::{Exit, Stop};
 use crate::study::context::{StudyContext, graver};

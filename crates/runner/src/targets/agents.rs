@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use weigh_model::lookout::AgentAddress;
 use weigh_observe::ObserveError;
+use weigh_observe::remote::{Agent, AgentWatch, Token, Visitor, Watched};
 use weigh_observe::sampler::Recording;
 use weigh_observe::subject::Subject;
-use weigh_observe::agent::{Agent, AgentWatch, Token, Visitor, Watched};
 
 use crate::exit::{Exit, Stop};
 use crate::trial::news::Since;

@@ -13,8 +13,8 @@ use weigh_engine::record::{self, Beside};
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::headroom::Observed;
 use weigh_model::{Arrival, Doubt, Endpoint, Nanos, Trial};
-use weigh_testbed::link::urgency;
 use weigh_report::RecordError;
+use weigh_testbed::link::urgency;
 use weigh_testbed::pinning::Pinning;
 
 use crate::case::lanes::Lane;

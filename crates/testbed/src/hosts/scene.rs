@@ -4,11 +4,11 @@
 use std::io;
 use std::net::Ipv4Addr;
 
-use weigh_model::path::Path;
 use crate::link::counts::PathCounts;
 use crate::link::forwarder::{Forwarder, Options};
 use crate::link::port::Port;
 use crate::link::switch::Place;
+use weigh_model::path::Path;
 
 use super::error::HostsError;
 use super::ground::Ground;

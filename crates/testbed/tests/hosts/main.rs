@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 use weigh_model::path::Path;
-use weigh_testbed::hosts::{Carrier, Ground, Host, HostSpec, HostsError, Offloads, Scene, SceneSpec};
+use weigh_testbed::hosts::{
+    Carrier, Ground, Host, HostSpec, HostsError, Offloads, Scene, SceneSpec,
+};
 use weigh_testbed::process::{ManagedProcess, Start};
 
 mod rates;

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use weigh_capture::Account;
+use weigh_capture::account::Notes;
 use weigh_model::Doubt;
 use weigh_model::plan::TargetLife;
 use weigh_observe::cpu::{CpuTree, HostCpu};
 use weigh_report::journal::rfc3339;
+use weigh_study::tools::{EMULATED, Starts, Step, ToolRepetition, figures_in, filled};
 use weigh_testbed::find::on_path;
 use weigh_testbed::pinning::{CoreSet, Pinning};
 use weigh_testbed::programs::{ProgramError, ProgramOrder, ProgramRun, ProgramUse};
 use weigh_testbed::programs::{printed, standard_output};
-use weigh_study::tools::{EMULATED, Starts, Step, ToolRepetition, figures_in, filled};
-use weigh_capture::Account;
-use weigh_capture::account::Notes;
 
 use crate::case::Case;
 use crate::exit::{Exit, Stop};

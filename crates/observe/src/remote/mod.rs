@@ -18,7 +18,7 @@ pub use watch::{AgentWatch, Seen, SoFar};
 
 /// What can keep two from speaking.
 #[derive(Debug, thiserror::Error)]
-pub enum OutpostError {
+pub enum RemoteError {
     /// The agent cannot listen.
     #[error("cannot listen on {address}: {error}; choose another address or port")]
     Listen {

@@ -5,15 +5,15 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::clocks::pair::Exchange;
+use crate::cpu::monotonic_ns;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
-use crate::clocks::pair::Exchange;
 use weigh_model::lookout::AgentAddress;
-use crate::cpu::monotonic_ns;
 
-use crate::agent::OutpostError;
-use crate::agent::identity::{NAME, Pin, pinned};
-use crate::agent::page::{self, Answer, PAGE, Question, Sight, Welcome};
+use crate::remote::RemoteError;
+use crate::remote::identity::{NAME, Pin, pinned};
+use crate::remote::page::{self, Answer, PAGE, Question, Sight, Welcome};
 
 /// A connection to an agent that has let us in.
 pub struct Visitor {
@@ -39,14 +39,14 @@ impl Visitor {
     ///
     /// # Errors
     /// If nobody is there, if it is somebody else, or if it does not let us in.
-    pub fn visit(address: &AgentAddress) -> Result<Visitor, OutpostError> {
-        let token = address.token.clone().ok_or(OutpostError::NoToken)?;
+    pub fn visit(address: &AgentAddress) -> Result<Visitor, RemoteError> {
+        let token = address.token.clone().ok_or(RemoteError::NoToken)?;
         let socket = connect(address)?;
         let (config, pin) = pinned(address.fingerprint)?;
-        let name = ServerName::try_from(NAME)
-            .map_err(|error| OutpostError::Identity(error.to_string()))?;
+        let name =
+            ServerName::try_from(NAME).map_err(|error| RemoteError::Identity(error.to_string()))?;
         let connection = ClientConnection::new(config, name)
-            .map_err(|error| OutpostError::Identity(error.to_string()))?;
+            .map_err(|error| RemoteError::Identity(error.to_string()))?;
         let mut stream = BufReader::new(StreamOwned::new(connection, socket));
         let hello = Question::Hello { page: PAGE, token };
         let answer = page::write(stream.get_mut(), &hello).and_then(|()| page::read(&mut stream));
@@ -56,12 +56,12 @@ impl Visitor {
             }
             Some(Answer::Welcome(welcome)) => {
                 let said = format!("it speaks version {} of the page", welcome.page);
-                Err(OutpostError::Stranger(said))
+                Err(RemoteError::Stranger(said))
             }
-            Some(Answer::Refused(why)) => Err(OutpostError::Refused(why)),
-            Some(Answer::Gone(why)) => Err(OutpostError::Gone(why)),
-            Some(Answer::Seen(_)) => Err(OutpostError::Stranger("it greets with a look".into())),
-            None => Err(OutpostError::Refused("it closed the connection".to_owned())),
+            Some(Answer::Refused(why)) => Err(RemoteError::Refused(why)),
+            Some(Answer::Gone(why)) => Err(RemoteError::Gone(why)),
+            Some(Answer::Seen(_)) => Err(RemoteError::Stranger("it greets with a look".into())),
+            None => Err(RemoteError::Refused("it closed the connection".to_owned())),
         }
     }
 
@@ -79,7 +79,7 @@ impl Visitor {
     ///
     /// # Errors
     /// If what is watched, the agent or the connection is gone.
-    pub fn look(&mut self, closely: bool) -> Result<Looked, OutpostError> {
+    pub fn look(&mut self, closely: bool) -> Result<Looked, RemoteError> {
         let sent = monotonic_ns();
         page::write(self.stream.get_mut(), &Question::Look { closely }).map_err(silent)?;
         let answer: Option<Answer> = page::read(&mut self.stream).map_err(silent)?;
@@ -94,28 +94,28 @@ impl Visitor {
                 };
                 Ok(Looked { sight, exchange })
             }
-            Some(Answer::Gone(why)) => Err(OutpostError::Gone(why)),
-            Some(Answer::Refused(why)) => Err(OutpostError::Refused(why)),
-            Some(Answer::Welcome(_)) => Err(OutpostError::Stranger("it greets again".to_owned())),
+            Some(Answer::Gone(why)) => Err(RemoteError::Gone(why)),
+            Some(Answer::Refused(why)) => Err(RemoteError::Refused(why)),
+            Some(Answer::Welcome(_)) => Err(RemoteError::Stranger("it greets again".to_owned())),
             None => Err(silent(io::ErrorKind::UnexpectedEof.into())),
         }
     }
 }
 
 /// An agent that was there and is not any more; the library's own words for its end are a link.
-fn silent(error: io::Error) -> OutpostError {
-    OutpostError::Silent(match error.kind() {
+fn silent(error: io::Error) -> RemoteError {
+    RemoteError::Silent(match error.kind() {
         kind @ io::ErrorKind::UnexpectedEof => io::Error::new(kind, "it closed the connection"),
         _ => error,
     })
 }
 
 /// The first of its addresses that takes a connection.
-fn connect(address: &AgentAddress) -> Result<TcpStream, OutpostError> {
+fn connect(address: &AgentAddress) -> Result<TcpStream, RemoteError> {
     let host = address.host.clone();
     let found = (&*address.host, address.port).to_socket_addrs();
     let found: Vec<SocketAddr> =
-        found.map_err(|error| OutpostError::Unknown { host, error })?.collect();
+        found.map_err(|error| RemoteError::Unknown { host, error })?.collect();
     let mut failure: io::Error = io::ErrorKind::AddrNotAvailable.into();
     for own in found {
         match TcpStream::connect_timeout(&own, PATIENCE) {
@@ -124,24 +124,24 @@ fn connect(address: &AgentAddress) -> Result<TcpStream, OutpostError> {
                     .set_read_timeout(Some(PATIENCE))
                     .and_then(|()| socket.set_write_timeout(Some(PATIENCE)))
                     .and_then(|()| socket.set_nodelay(true));
-                return prepared.map(|()| socket).map_err(OutpostError::Unreached);
+                return prepared.map(|()| socket).map_err(RemoteError::Unreached);
             }
             Err(error) => failure = error,
         }
     }
-    Err(OutpostError::Unreached(failure))
+    Err(RemoteError::Unreached(failure))
 }
 
 /// Why the very first line did not come: who it was, if that can be told.
-fn unlike(error: io::Error, pin: &Arc<Pin>) -> OutpostError {
+fn unlike(error: io::Error, pin: &Arc<Pin>) -> RemoteError {
     if pin.was_other() {
-        return OutpostError::OtherCertificate;
+        return RemoteError::OtherCertificate;
     }
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            OutpostError::Stranger("it says nothing".to_owned())
+            RemoteError::Stranger("it says nothing".to_owned())
         }
-        _ => OutpostError::Stranger(error.to_string()),
+        _ => RemoteError::Stranger(error.to_string()),
     }
 }
 

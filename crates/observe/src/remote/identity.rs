@@ -13,7 +13,7 @@ use rustls::{
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::agent::{OutpostError, TOKEN_LETTERS_MAX, TOKEN_LETTERS_MIN};
+use crate::remote::{RemoteError, TOKEN_LETTERS_MAX, TOKEN_LETTERS_MIN};
 
 /// What an agent asks of whoever asks it.
 #[derive(Clone)]
@@ -30,20 +30,20 @@ impl Token {
     ///
     /// # Errors
     /// If the kernel has none.
-    pub fn make() -> Result<Token, OutpostError> {
+    pub fn make() -> Result<Token, RemoteError> {
         let mut bytes = [0u8; 16];
-        getrandom::fill(&mut bytes).map_err(|error| OutpostError::Identity(error.to_string()))?;
+        getrandom::fill(&mut bytes).map_err(|error| RemoteError::Identity(error.to_string()))?;
         Ok(Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
     /// One that was given.
     ///
     /// # Errors
-    /// [`OutpostError::WeakToken`] if it is too short, too long, or holds blanks.
-    pub fn given(text: &str) -> Result<Token, OutpostError> {
+    /// [`RemoteError::WeakToken`] if it is too short, too long, or holds blanks.
+    pub fn given(text: &str) -> Result<Token, RemoteError> {
         let fits = (TOKEN_LETTERS_MIN..=TOKEN_LETTERS_MAX).contains(&text.len());
         if !fits || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(OutpostError::WeakToken);
+            return Err(RemoteError::WeakToken);
         }
         Ok(Token(text.to_owned()))
     }
@@ -65,8 +65,8 @@ impl Token {
 ///
 /// # Errors
 /// If it cannot be made.
-pub(crate) fn agent_identity() -> Result<(Arc<ServerConfig>, [u8; 32]), OutpostError> {
-    let wrong = |error: &dyn fmt::Display| OutpostError::Identity(error.to_string());
+pub(crate) fn agent_identity() -> Result<(Arc<ServerConfig>, [u8; 32]), RemoteError> {
+    let wrong = |error: &dyn fmt::Display| RemoteError::Identity(error.to_string());
     let made = rcgen::generate_simple_self_signed(vec![NAME.to_owned()]);
     let made = made.map_err(|error| wrong(&error))?;
     let certificate = made.cert.der().clone();
@@ -85,7 +85,7 @@ pub(crate) fn agent_identity() -> Result<(Arc<ServerConfig>, [u8; 32]), OutpostE
 ///
 /// # Errors
 /// If the library refuses.
-pub(crate) fn pinned(fingerprint: [u8; 32]) -> Result<(Arc<ClientConfig>, Arc<Pin>), OutpostError> {
+pub(crate) fn pinned(fingerprint: [u8; 32]) -> Result<(Arc<ClientConfig>, Arc<Pin>), RemoteError> {
     let provider = Arc::new(ring::default_provider());
     let pin = Arc::new(Pin {
         fingerprint,
@@ -95,7 +95,7 @@ pub(crate) fn pinned(fingerprint: [u8; 32]) -> Result<(Arc<ClientConfig>, Arc<Pi
     let verifier: Arc<dyn ServerCertVerifier> = Arc::<Pin>::clone(&pin);
     let config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])
-        .map_err(|error| OutpostError::Identity(error.to_string()))?
+        .map_err(|error| RemoteError::Identity(error.to_string()))?
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
@@ -180,7 +180,7 @@ mod tests {
         assert!(!format!("{one:?}").contains(one.text()));
         assert!(Token::given("0123456789abcdef").unwrap().is("0123456789abcdef"));
         for weak in ["", "0123456789abcde", "0123456789 abcdef", &"x".repeat(129)] {
-            assert!(matches!(Token::given(weak), Err(OutpostError::WeakToken)), "{weak}");
+            assert!(matches!(Token::given(weak), Err(RemoteError::WeakToken)), "{weak}");
         }
     }
 }

@@ -3,9 +3,9 @@
 
 use std::io::{self, BufRead, Read, Write};
 
+use crate::cpu::{Accounting, HostCpu};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use crate::cpu::{Accounting, HostCpu};
 
 /// The version of these lines. An agent answers its own only.
 pub(crate) const PAGE: u32 = 1;

@@ -10,9 +10,9 @@ use crate::clocks::pair::{ClockPair, Exchange};
 use crate::memory::Memory;
 use crate::sampler::{Recording, SAMPLES_MAX, Sample, thinned};
 
-use crate::agent::OutpostError;
-use crate::agent::page::Sight;
-use crate::agent::visitor::{Looked, Visitor};
+use crate::remote::RemoteError;
+use crate::remote::page::Sight;
+use crate::remote::visitor::{Looked, Visitor};
 
 /// A thread that looks until it is stopped or dropped.
 pub struct AgentWatch {
@@ -44,7 +44,7 @@ pub struct Seen {
     /// Processor time that the agent itself took, as a share of a core of its host.
     pub agent_share: Option<f64>,
     /// Why it ended early, if it did.
-    pub failure: Option<Arc<OutpostError>>,
+    pub failure: Option<Arc<RemoteError>>,
 }
 
 /// What the thread writes down.
@@ -52,7 +52,7 @@ pub struct Seen {
 struct Notes {
     looks: Vec<Sight>,
     exchanges: Vec<Exchange>,
-    failure: Option<Arc<OutpostError>>,
+    failure: Option<Arc<RemoteError>>,
     cores: u32,
     period: Duration,
 }
@@ -62,7 +62,7 @@ impl AgentWatch {
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn start(visitor: Visitor, period: Duration) -> Result<AgentWatch, OutpostError> {
+    pub fn start(visitor: Visitor, period: Duration) -> Result<AgentWatch, RemoteError> {
         let (ask, asked) = channel();
         let period = period.max(Duration::from_millis(10));
         let notes = Arc::new(Mutex::new(Notes {
@@ -76,7 +76,7 @@ impl AgentWatch {
         let thread = std::thread::Builder::new()
             .name("weigh-outlook".to_owned())
             .spawn(move || watch(visitor, period, &asked, &written))
-            .map_err(|error| OutpostError::Identity(error.to_string()))?;
+            .map_err(|error| RemoteError::Identity(error.to_string()))?;
         Ok(AgentWatch { ask: Some(ask), thread: Some(thread), notes })
     }
 

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
-use weigh_model::lookout::AgentAddress;
 use crate::ObserveError;
 use crate::cpu::{monotonic_ns, own_process_ns};
 use crate::subject::{Look, Subject};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use weigh_model::lookout::AgentAddress;
 
-use crate::agent::OutpostError;
-use crate::agent::identity::{Token, agent_identity};
-use crate::agent::page::{self, Answer, PAGE, Question, Sight, Welcome};
+use crate::remote::RemoteError;
+use crate::remote::identity::{Token, agent_identity};
+use crate::remote::page::{self, Answer, PAGE, Question, Sight, Welcome};
 
 /// What is watched: in words, and how a look at it begins.
 pub struct Watched {
@@ -63,9 +63,9 @@ impl Agent {
         token: Token,
         watched: Watched,
         version: &'static str,
-    ) -> Result<Agent, OutpostError> {
+    ) -> Result<Agent, RemoteError> {
         let (config, fingerprint) = agent_identity()?;
-        let failed = |error| OutpostError::Listen { address: listen, error };
+        let failed = |error| RemoteError::Listen { address: listen, error };
         let listener = TcpListener::bind(listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let desk = Arc::new(Desk {
@@ -80,7 +80,7 @@ impl Agent {
         let own = Arc::clone(&desk);
         let accept = move || take_in(&own, &listener);
         let started = std::thread::Builder::new().name("weigh-observe".to_owned()).spawn(accept);
-        started.map_err(|error| OutpostError::Identity(error.to_string()))?;
+        started.map_err(|error| RemoteError::Identity(error.to_string()))?;
         Ok(Agent { address, fingerprint, token, desk })
     }
 
