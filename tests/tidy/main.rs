@@ -4,6 +4,7 @@ mod files;
 mod lists;
 mod modules;
 mod rings;
+mod rooms;
 mod scanner;
 mod shapes;
 mod standing;

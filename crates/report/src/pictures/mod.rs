@@ -1,4 +1,4 @@
-//! Every picture of a run, as options of ECharts: made once here, drawn by `weigh-charts` on the
+//! Every picture of a run, as options of ECharts: made once here, drawn by `charts` on the
 //! page and on the command line alike. Options hold no colours and no functions, only their names
 //! (`"$c1"`, `"@mark"`), and refer to data that pictures share (`{"$rows": [...]}`).
 

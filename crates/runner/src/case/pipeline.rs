@@ -215,6 +215,7 @@ const BATCH: &str = "target.batch";
 const LINGER: &str = "target.linger";
 
 #[cfg(test)]
+#[cfg(feature = "pipeline")]
 mod tests {
     use super::*;
     use weigh_protocols as registry;
