@@ -10,7 +10,7 @@ use clap::Args;
 use weigh_engine::job::Progress;
 use weigh_model::event::Interval;
 use weigh_model::plan::{Plan, TargetLife};
-use weigh_model::{Pattern, Trial};
+use weigh_model::{Load, Pattern, Trial};
 use weigh_testbed::catalogue::Catalogue;
 use weigh_testbed::pinning::{CoreSet, Pinning};
 
@@ -120,7 +120,9 @@ impl Background {
 
 /// Puts the intervals together, and says when it is up.
 fn follow(heard: &Receiver<TrialNews>, case: &Case, shards: u32) -> Vec<Interval> {
-    let (mut ticks, mut series) = (Ticks::new(shards), Series::new(&case.load, Some(INTERVAL)));
+    // It is ended from outside, long before its own end.
+    let lasting = Load { duration: None, ..case.load.clone() };
+    let (mut ticks, mut series) = (Ticks::new(shards), Series::new(&lasting, Some(INTERVAL)));
     let mut intervals = Vec::new();
     let holds = case.load.pattern == Pattern::Hold;
     let mut is_up = false;

@@ -285,7 +285,7 @@ fn a_plan_varies_the_recipients_of_its_bodies() {
 fn what_cannot_be_sealed_is_said_before_anything_starts() {
     let place = Place::new("unsealed");
     let transfer = "compare tcp --pattern transfer -s 1KB -n 1 --seal-to 2";
-    refused(&place, transfer, &["--body sealed", "piece by piece", "--pattern deliver"]);
+    refused(&place, transfer, &["--pattern transfer", "piece by piece", "--pattern deliver"]);
     refused(&place, "compare tcp --seal-to 1001", &["--seal-to", "1000"]);
     refused(&place, "compare tcp --body sealed,5:filler", &["says nothing of a seal"]);
     place.write("plan.toml", "protocol = \"tcp\"\nload.body.cipher = \"aes-256-gcm\"\n");

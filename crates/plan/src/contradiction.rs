@@ -162,14 +162,19 @@ impl Contradiction {
                 "only deliver and poll have subscribers, and transfer where the protocol can \
                  deliver"
                     .into(),
-                "make load.pattern deliver or poll, or leave them out".into(),
+                "type load.pattern = \"deliver\" or load.pattern = \"poll\", or leave them \
+                 out"
+                .into(),
             ),
             Contradiction::TopologyUnheard => (
                 "only where there are subscribers does anybody hear anybody".into(),
-                "make load.pattern deliver or poll, or leave the topology out".into(),
+                "type load.pattern = \"deliver\" or load.pattern = \"poll\", or leave the \
+                 topology out"
+                    .into(),
             ),
             Contradiction::NoObject => {
-                ("a transfer of 0 bytes moves nothing".into(), "give at least \"1B\"".into())
+                let mend = "type at least load.size = \"1B\"";
+                ("a transfer of 0 bytes moves nothing".into(), mend.into())
             }
             Contradiction::PairsUnequal => (
                 "pairs need as many subscribers as publishers".into(),
@@ -183,10 +188,12 @@ impl Contradiction {
                 (format!("the arrival {arrival} has no warm-up"), "leave it out".into())
             }
             Contradiction::NoDuration => {
-                ("there must be some time to measure in".into(), "type for example \"2s\"".into())
+                let mend = "type for example load.duration = \"2s\"";
+                ("there must be some time to measure in".into(), mend.into())
             }
             Contradiction::NoTimeout => {
-                ("every message would be late".into(), "type for example \"5s\"".into())
+                let mend = "type for example load.timeout = \"5s\"";
+                ("every message would be late".into(), mend.into())
             }
             Contradiction::TwoBodies => (
                 "the body is given twice, in the clear and sealed".into(),
@@ -199,7 +206,9 @@ impl Contradiction {
             Contradiction::SealedPieces => (
                 "a transfer makes its object piece by piece, and a sealed object is made whole"
                     .into(),
-                "make load.pattern deliver or request, or leave the seal out".into(),
+                "type load.pattern = \"deliver\" or load.pattern = \"request\", or leave the \
+                 seal out"
+                    .into(),
             ),
             other => return other.of_turns(),
         };
@@ -228,7 +237,7 @@ impl Contradiction {
             ),
             Contradiction::RateTooHigh(_) => Wrong::new(
                 "no network carries so many messages a second",
-                "give at most \"100M/s\" of all clients together",
+                "type at most load.rate = \"100M/s\" of all clients together",
             ),
             Contradiction::WindowTooLarge => Wrong::new(
                 format!("more than {IN_FLIGHT_MAX} messages would be in flight at once"),
@@ -243,27 +252,28 @@ impl Contradiction {
         match self {
             Contradiction::NoSubscribers(pattern) => Wrong::new(
                 format!("{pattern} needs a subscriber"),
-                "give at least 1, or make load.pattern publish",
+                "type at least load.subscribers = 1, or load.pattern = \"publish\"",
             ),
             Contradiction::NothingGathers => Wrong::new(
                 "only in batch do several messages go in one exchange",
-                "make load.pattern batch, or leave it out",
+                "type load.pattern = \"batch\", or leave it out",
             ),
             Contradiction::NobodyStalls => Wrong::new(
                 "only in deliver are there subscribers that could stop reading",
-                "make load.pattern deliver, or leave it out",
+                "type load.pattern = \"deliver\", or leave it out",
             ),
             Contradiction::PeriodTooShort => Wrong::new(
                 "consumers would do nothing but ask",
-                "give at least \"1ms\", or let the server hold requests: load.poll_wait = \"30s\"",
+                "type at least load.poll_period = \"1ms\", or let the server hold requests: \
+                 load.poll_wait = \"30s\"",
             ),
             Contradiction::WaitTooLong => Wrong::new(
                 "no server is asked to hold a request for so long",
-                "give at most \"5m\"",
+                "type at most load.poll_wait = \"5m\"",
             ),
             _ => Wrong::new(
                 "only in poll do consumers ask",
-                "make load.pattern poll, or leave it out",
+                "type load.pattern = \"poll\", or leave it out",
             ),
         }
     }

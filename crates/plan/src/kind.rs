@@ -253,7 +253,13 @@ fn count(value: &DeValue<'_>, low: u64, high: u64) -> Result<Value, Wrong> {
                 ));
             }
             DeValue::String(text) => format!("{text:?}"),
-            DeValue::Float(number) => number.as_str().to_owned(),
+            DeValue::Float(number) => {
+                let is_above = |value: f64| value.fract() == 0.0 && value > high as f64;
+                if number.as_str().parse().is_ok_and(is_above) {
+                    return Err(Wrong::new(format!("{} is too large", number.as_str()), wanted()));
+                }
+                number.as_str().to_owned()
+            }
             other => format!("a value of the type {}", other.type_str()),
         };
         return Err(Wrong::new(format!("{found} is not a whole number"), wanted()));
