@@ -20,6 +20,7 @@ fn a_plan_of_two_cases_runs_from_rust() {
     let plan = r#"
         vary.protocol = ["tcp", "mqtt"]
         load = { pattern = "publish", messages = 1000, warmup = "0s" }
+        mqtt.qos = 1
         repeat.at_least = 1
         repeat.at_most = 1
     "#;

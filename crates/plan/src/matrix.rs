@@ -138,7 +138,9 @@ fn join_seal(table: &mut Map<String, Value>) -> Result<(), String> {
     let taken = [RECIPIENTS, CIPHER, SIGNED, POLICY].map(|key| table.remove(key));
     let body = table.get(BODY).and_then(Value::as_str).unwrap_or_default();
     let [recipients, cipher, signed, policy] = taken;
-    let Some(recipients) = recipients.as_ref().and_then(Value::as_u64) else { return Ok(()) };
+    let Some(recipients) = recipients else { return Ok(()) };
+    let recipients =
+        recipients.as_u64().ok_or_else(|| format!("{recipients} is not a number of recipients"))?;
     let body: BodySource = body.parse()?;
     let content = body.content().clone();
     let sealed = if recipients == 0 {

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::clocks::pair::{ClockPair, Exchange};
+use crate::cpu::monotonic_ns;
 use crate::memory::Memory;
 use crate::sampler::{Recording, SAMPLES_MAX, Sample, thinned};
 
@@ -29,8 +30,24 @@ impl SoFar {
     /// The looks that windows from `from_ns` of this host's monotonic clock on need, laid on that
     /// clock by what is known of the two clocks up to now; `None` before the first look.
     pub fn since(&self, from_ns: u64) -> Option<Recording> {
-        let notes = self.0.lock().ok()?.clone();
-        notes.told().recording.map(|seen| seen.since(from_ns))
+        let notes = self.0.lock().ok()?;
+        let last_ns = notes.looks.last()?.at_ns;
+        // By the agent's own clock, so that its offset need not be known to leave the old ones out.
+        let behind_ns = monotonic_ns().saturating_sub(from_ns) + MARGIN_NS;
+        let old = notes.looks.partition_point(|look| look.at_ns + behind_ns < last_ns);
+        let needed = Notes {
+            looks: notes.looks[old..].to_vec(),
+            exchanges: notes.exchanges.clone(),
+            failure: notes.failure.clone(),
+            ..*notes
+        };
+        drop(notes);
+        needed.told().recording.map(|seen| seen.since(from_ns))
+    }
+
+    /// True if no further look will come.
+    pub fn has_ended(&self) -> bool {
+        self.0.lock().is_ok_and(|notes| notes.failure.is_some())
     }
 }
 
@@ -211,6 +228,9 @@ impl Notes {
         Seen { recording, clock_bound_ns: bound, agent_share, failure: self.failure }
     }
 }
+
+/// How much longer than a window its looks are kept in view: more than lies between two of them.
+const MARGIN_NS: u64 = 2_000_000_000;
 
 /// Exchanges that are kept to know the clocks by.
 const EXCHANGES_MAX: usize = 1_000;

@@ -10,7 +10,7 @@ use weigh_observe::sampler::Recording;
 use weigh_observe::subject::Subject;
 
 use crate::exit::{Exit, Stop};
-use crate::trial::news::Since;
+use crate::trial::news::{Since, SoFar};
 
 /// A target that is watched through an agent.
 pub struct Remote {
@@ -59,7 +59,11 @@ impl Remote {
     /// Reads what is seen while the watch goes on.
     pub fn so_far(&self) -> Since {
         let so_far = self.watch.so_far();
-        Box::new(move |from_ns| so_far.since(from_ns))
+        Box::new(move |from_ns| match so_far.since(from_ns) {
+            Some(recording) => SoFar::Seen(recording),
+            None if so_far.has_ended() => SoFar::Nothing,
+            None => SoFar::NotYet,
+        })
     }
 
     /// Ends the watch.

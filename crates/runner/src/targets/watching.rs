@@ -22,7 +22,7 @@ use crate::case::Case;
 use crate::case::lanes::{Against, Lane};
 use crate::exit::Stop;
 use crate::targets::agents::{self, Remote};
-use crate::trial::news::Since;
+use crate::trial::news::{Since, SoFar};
 
 /// What is watched of targets that somebody else runs, by their URLs.
 #[derive(Clone, Debug, Default)]
@@ -204,7 +204,7 @@ impl Outlook {
         Some(match self.eye.as_ref()? {
             Eye::Sampler(sampler) => {
                 let so_far = sampler.so_far();
-                Box::new(move |from_ns| so_far.since(from_ns))
+                Box::new(move |from_ns| so_far.since(from_ns).map_or(SoFar::Nothing, SoFar::Seen))
             }
             Eye::Remote(remote) => remote.so_far(),
         })

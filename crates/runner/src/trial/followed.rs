@@ -10,7 +10,7 @@ use weigh_report::{RecordError, RunFolder, exports};
 use weigh_testbed::pinning::{CoreSet, Pinning};
 
 use crate::case::Case;
-use crate::exit::Stop;
+use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
 use crate::run::chronicle::{Chronicle, not_recorded};
 use crate::run::experiment::Experiment;
@@ -128,7 +128,10 @@ impl Scales<'_> {
             let follower = scope.spawn(move || live.follow(&heard));
             let result = measure::run(&case.lane, trial, &case.material, &options, targets);
             drop(options);
-            (result, follower.join().unwrap_or_default())
+            let followed = follower.join().map_err(|_| {
+                Stop::new(Exit::Internal, "the thread that writes a trial's intervals panicked")
+            });
+            (result, followed)
         });
         let Weighed { mut finished, mut told, unwritten, observed, .. } = result?;
         told.extend(self.null_path(case, &mut finished));
@@ -137,7 +140,7 @@ impl Scales<'_> {
         let until: Vec<Condition> = until.filter_map(|text| text.parse().ok()).collect();
         let asked = plan.thresholds.iter().chain(plan.stop.values().flatten()).chain(&until);
         quantiles::add(&mut finished, asked);
-        let Heard { intervals, unwritten: unwritten_interval } = followed;
+        let Heard { intervals, unwritten: unwritten_interval } = followed?;
         Ok(Followed { intervals, unwritten_interval, told, finished, unwritten, observed })
     }
 

@@ -154,6 +154,7 @@ mod tests {
     use weigh_observe::sampler::{Recording, Sample};
 
     use crate::exit::Exit;
+    use crate::trial::news::SoFar;
     use crate::trial::ticks::tests::{EVERY, reported};
     use crate::watcher::Standing;
 
@@ -223,7 +224,7 @@ mod tests {
     #[test]
     fn an_interval_is_written_once_the_target_was_looked_at() {
         let looks = AtomicU64::new(5);
-        let since = Box::new(move |_| Some(watched(looks.fetch_add(1, Ordering::Relaxed))));
+        let since = Box::new(move |_| SoFar::Seen(watched(looks.fetch_add(1, Ordering::Relaxed))));
         let target = TrialNews::Target(Watched { since, epoch_ns: 0, is_foreign: false });
         let news = [target].into_iter().chain((1..=6).flat_map(of_both)).collect();
         let (words, mut written) = (Words::default(), Vec::new());

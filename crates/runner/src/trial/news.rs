@@ -23,7 +23,17 @@ pub struct Watched {
 }
 
 /// Reads a recording that may still grow, from this moment of the monotonic clock on.
-pub type Since = Box<dyn Fn(u64) -> Option<Recording> + Send>;
+pub type Since = Box<dyn Fn(u64) -> SoFar + Send>;
+
+/// What a recording that may still grow holds.
+pub enum SoFar {
+    /// It has ended without a sample.
+    Nothing,
+    /// The first sample is still to come.
+    NotYet,
+    /// The samples so far.
+    Seen(Recording),
+}
 
 impl Watched {
     /// Puts the target's load and memory into an interval. Returns false where the target was not
@@ -31,7 +41,11 @@ impl Watched {
     pub fn tell(&self, interval: &mut Interval) -> bool {
         let to = self.epoch_ns + interval.at_ns;
         let from = to.saturating_sub(interval.length_ns.unwrap_or(0));
-        let Some(recording) = (self.since)(from) else { return true };
+        let recording = match (self.since)(from) {
+            SoFar::Nothing => return true,
+            SoFar::NotYet => return false,
+            SoFar::Seen(recording) => recording,
+        };
         let is_gone = self.is_foreign && recording.gone_ns.is_some_and(|gone| gone <= to);
         if let Some(usage) = recording.window(from, to).filter(|_| !is_gone) {
             interval.target_cpu_percent = Some(usage.percent_mean);
