@@ -109,7 +109,7 @@ fn what_means_nothing_is_refused_with_the_mend() {
         (&["http", "--pattern", "publish", "--period", "1s"], "type --pattern poll"),
         (&["http", "--pattern", "publish", "--batch", "3"], "type --pattern batch"),
         (&["http", "--pattern", "batch", "--batch", "100000", "-s", "1KiB"], "fewer messages"),
-        (&["mqtt", "--pattern", "poll"], "mqtt has no poll"),
+        (&["mqtt", "--pattern", "poll"], "mqtt has no pattern poll"),
     ] {
         let ended = place.weigh(&[&["compare"], words].concat()).with(2);
         assert!(ended.stderr.contains(said), "{words:?}: {}", ended.stderr);

@@ -17,7 +17,7 @@ fn what_is_wrong_is_named_with_what_to_type() {
         ("mqtt -s 64", &["type 64B"]),
         ("mqtt -d 10", &["type 10s"]),
         ("mqtt --warmup 1", &["type 1s"]),
-        ("mqtt --timeout 0s", &["--timeout 0s", "type for example \"5s\""]),
+        ("mqtt --timeout 0s", &["--timeout 0s", "type for example --timeout 5s"]),
         ("mqtt -R 10/s --arrival closed", &["-R", "closed", "leave -R out"]),
         ("mqtt -R 10/s --arrival burst -n 5", &["-R", "burst"]),
         ("mqtt --arrival poisson", &["needs a rate", "add -R 1000/s"]),

@@ -72,7 +72,7 @@ fn what_is_no_object_is_refused_with_the_mend() {
         (&["-s", "0B"], "at least -s 1B"),
         (&["-s", "2GiB"], "raise tcp.frame_bytes_max"),
         (&["-s", "1KB", "--set", "tcp.echo=true"], "one way"),
-        (&["-s", "1KB", "-y", "1", "--topology", "pairs", "-c", "2"], "make -x and -y equal"),
+        (&["-s", "1KB", "-y", "1", "--topology", "pairs", "-c", "2"], "make -c and -y equal"),
     ] {
         let ended = tcp(more).with(2);
         assert!(ended.stderr.contains(said), "{more:?}: {}", ended.stderr);
@@ -83,7 +83,7 @@ fn what_is_no_object_is_refused_with_the_mend() {
     let words = ["compare", "http", "--pattern", "transfer", "-s", "1KB", "-y", "1"];
     let ended = place.weigh(&words).with(2);
     assert!(
-        ended.stderr.contains("-y: only deliver and poll have subscribers"),
+        ended.stderr.contains("-y 1: only deliver and poll have subscribers"),
         "{}",
         ended.stderr
     );
