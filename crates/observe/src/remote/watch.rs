@@ -35,8 +35,11 @@ impl SoFar {
         // By the agent's own clock, so that its offset need not be known to leave the old ones out.
         let behind_ns = monotonic_ns().saturating_sub(from_ns) + MARGIN_NS;
         let old = notes.looks.partition_point(|look| look.at_ns + behind_ns < last_ns);
+        let (before, rest) = notes.looks.split_at(old);
+        // As in a recording: what is known of shared memory stays.
+        let asked_for = before.iter().filter(|look| look.pss_bytes.is_some());
         let needed = Notes {
-            looks: notes.looks[old..].to_vec(),
+            looks: asked_for.chain(rest).copied().collect(),
             exchanges: notes.exchanges.clone(),
             failure: notes.failure.clone(),
             ..*notes
@@ -237,3 +240,44 @@ const EXCHANGES_MAX: usize = 1_000;
 
 /// Both clocks count nanoseconds.
 const RESOLUTION_NS: i64 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::{Accounting, HostCpu};
+
+    /// Memory is what no other process shares: the look that tells the two apart may be old.
+    #[test]
+    fn a_part_of_what_was_seen_keeps_what_is_known_of_shared_memory() {
+        let now_ns = monotonic_ns();
+        let look = |at_ns: u64, pss_bytes| Sight {
+            reached_ns: at_ns,
+            at_ns,
+            answered_ns: at_ns,
+            cpu_ns: 0,
+            processes: 1,
+            threads: 1,
+            rss_bytes: 5_000,
+            pss_bytes,
+            accounting: Accounting::ThreadSchedule,
+            host: HostCpu::default(),
+            own_cpu_ns: 0,
+        };
+        // The agent's clock is far ahead, and its looks are a minute apart.
+        let ahead_ns = 1_000_000_000_000;
+        let at = |seconds: u64| now_ns + ahead_ns - 200_000_000_000 + seconds * 1_000_000_000;
+        let looks = vec![look(at(0), Some(3_000)), look(at(60), None), look(at(200), None)];
+        let own = now_ns as i64;
+        let exchanges = vec![Exchange {
+            sent: own - 10,
+            reached: own + ahead_ns as i64 - 5,
+            answered: own + ahead_ns as i64 - 5,
+            received: own,
+        }];
+        let (failure, period) = (None, Duration::from_secs(60));
+        let notes = Notes { looks, exchanges, failure, cores: 1, period };
+        let seen = SoFar(Arc::new(Mutex::new(notes))).since(now_ns).expect("looks");
+        let known: Vec<_> = seen.samples.iter().map(|own| own.memory.pss_bytes).collect();
+        assert_eq!(known, [Some(3_000), None]);
+    }
+}
