@@ -15,7 +15,7 @@ use crate::preflight::{self, due};
 use crate::run::experiment::{Experiment, Finished, Place, RunContext};
 use crate::run::resumption;
 use crate::targets::stage::Privileges;
-use crate::watcher::{Silent, Watch};
+use crate::watcher::{Silent, Watch, Watcher};
 
 /// Runs plans of this program, one after another.
 pub struct Runner {
@@ -69,19 +69,23 @@ impl Runner {
             settings: resolved.secrets,
             ..Secrets::default()
         };
-        self.experiment(resolved.plan, &secrets)?.run()
+        self.experiment(resolved.plan, &secrets, &*watcher)?.run()
     }
 
     /// What `weigh run` checks before anything starts.
-    fn experiment(&self, plan: Plan, secrets: &Secrets) -> Result<Experiment<'_>, Stop> {
-        let watcher = (self.watch)(false);
+    fn experiment(
+        &self,
+        plan: Plan,
+        secrets: &Secrets,
+        watcher: &dyn Watcher,
+    ) -> Result<Experiment<'_>, Stop> {
         let energy = energy::basis(&plan, None)?;
         let plan = energy::heard(plan);
         let cases = decide(&plan, &self.catalogue, secrets)?;
         due::check(&cases)?;
-        due::warn_of_few(&plan, &cases, &*watcher);
-        preflight::check_log(plan.observe.meter.as_ref(), &*watcher)?;
-        let privileges = Privileges::take(&cases, &*watcher)?;
+        due::warn_of_few(&plan, &cases, watcher);
+        preflight::check_log(plan.observe.meter.as_ref(), watcher)?;
+        let privileges = Privileges::take(&cases, watcher)?;
         preflight::may_load(&cases, self.may_load)?;
         let shards = preflight::shards(&cases, None);
         preflight::examine(&self.catalogue, &cases, shards)?;
